@@ -1,6 +1,8 @@
 /**
- * Commands that clients cannot send: those between actors, from the shard host, and from gateways
- * on behalf of workers.
+ * Internal commands of queues, runs, interactions and workers: commands that clients cannot send.
+ * They come from other actors, from the shard host, from executors, and from gateways on behalf of
+ * workers. The internal commands of other kinds are in the folder of their resource;
+ * `queries/commands.ts` lists all of them.
  */
 
 import type { Definition } from './access/directory.ts'
@@ -17,61 +19,65 @@ import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
 import type { Registration } from './workers/socket.ts'
 
-/** A lease of a session, as its queue stores it. */
+/** A lease of a worker session, as the queue stores it. */
 export interface GrantedLease {
   readonly job_id: string
   readonly lease_token: string
 }
 /**
- * The current state of a lease in its queue. `last_heartbeat_at` is absent until the owner of the
- * queue receives a heartbeat of the worker.
+ * The current state of a lease in its queue. `last_heartbeat_at` is absent until the queue has
+ * received a heartbeat for the job.
  */
 export interface Renewal {
   readonly job_id: string
   readonly lease_expires_at: string
   readonly last_heartbeat_at?: string
 }
-/**
- * Commands handled by a queue. All of them are total: a late, repeated or foreign message changes
- * nothing.
- */
+/** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = {
-  /** From a run: enqueue this job. */
+  /** Enqueues a job. Sent by its owner, such as a run or a session, in the same commit. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
   /**
-   * From a run: stop these jobs. A waiting job ends at once; the worker of a leased job is asked to
-   * stop.
+   * Cancels jobs. Sent by their owner. A waiting job ends at once. The worker of a leased job is
+   * requested to stop.
    */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /** From the matcher: assign these waiting jobs to these sessions of one gateway. */
+  /**
+   * Assigns waiting jobs to worker sessions of one gateway, or to one executor. Sent by the shard
+   * host after an offer was accepted.
+   */
   'queue.claim': {
     input: { gateway: string; takes: readonly Take[] }
     reply: { claimed: readonly string[] }
   }
-  /** From a gateway: a worker's terminal outcome. */
+  /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
   'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
-  /** From a gateway: a worker's heartbeat for the job; `alive: false` when the lease is lost. */
+  /**
+   * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
+   * false when the lease is lost. `cancel` is present when the job is to stop.
+   */
   'queue.heartbeat': {
     input: { job_id: string; lease_token: string; gateway: string }
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * From a gateway or the host: the job could not be delivered. It waits again without using an
-   * attempt.
+   * Returns a job that could not be delivered to the queue. Sent by a gateway or the shard host. It
+   * does not count as an attempt, and changes nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-  /** From a gateway: the session that held these leases has ended permanently. */
+  /** Ends the leases of a worker session that has ended permanently. Sent by a gateway. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
-   * From a gateway: the connection of this session carried no heartbeat of the job for longer than
-   * a lease lasts.
+   * Ends a lease of a session that has sent no heartbeat for the job for longer than a lease lasts.
+   * Sent by a gateway. It affects only leases whose heartbeats the queue does not know, because the
+   * owner of its shard has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /**
- * The assignment of a job to a session. `losses`: an executor found the work safe to repeat, so the
- * lease may be lost this often; `served`: the service itself does the work.
+ * The assignment of a job to a worker session or an executor. `losses`: the number of lost leases
+ * to allow, because the work is safe to repeat. `served`: the service itself does the work.
  */
 export interface Take {
   readonly job_id: string
@@ -92,22 +98,22 @@ export interface JobReport {
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
-  /** A retry cannot help: the job fails even if attempts are left. */
+  /** A retry cannot succeed, so the job fails even if attempts are left. */
   readonly final?: true
   /** Milliseconds until the next attempt, if there is one. */
   readonly retry_in?: number
-  /** The executor's facts about the call. */
+  /** What the executor contributes to the record of the call. */
   readonly invocation?: InvocationFacts
 }
 
-/** The data that a step of a run passes to the child run it starts. */
+/** The data with which a step of a run starts a child run. */
 export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
-  /** The number of ancestors of the child. */
+  /** The number of ancestors of the child run. */
   readonly depth: number
   /** Depth of the source event that caused the parent. */
   readonly cause_depth?: number
-  /** The causal chain of that event. */
+  /** The causal chain of that source event. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
@@ -117,12 +123,15 @@ export interface ChildStart {
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
-  /** The principal that started the parent, and the source in the parent's `meta`. */
+  /** The principal that started the parent, and the `source` in the `meta` of the parent. */
   readonly initiated_by?: string
   readonly source?: JsonObject
 }
 
-/** Commands handled by a run. The queue of the same shard sends `job.*` in the same commit. */
+/**
+ * Internal commands of a run. The queue of the same shard sends `job.*` in the commit in which the
+ * job changes.
+ */
 export type RunCommands = {
   'job.settled': {
     input: {
@@ -137,7 +146,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** The job failed or lost its lease and waits for its next attempt. */
+  /** The job has failed or lost its lease, and waits for its next attempt. */
   'job.retried': {
     input: {
       job_id: string
@@ -150,9 +159,9 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction that a client opened for this run: it waits for a response. */
+  /** From an interaction that a client opened for this run, when it has been opened. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
-  /** From an interaction of this run: a user responded. */
+  /** From an interaction of this run, when a person has responded. */
   'interaction.responded': {
     input: {
       interaction_id: string
@@ -164,13 +173,13 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction of this run: it has ended. Sent once. */
+  /** From an interaction of this run, once, when it has ended. */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
-  /** From a step of the parent run. */
+  /** From a step of the parent run: creates this run. */
   'child.start': { input: ChildStart; reply: undefined }
-  /** From the parent run: it no longer needs this child. */
+  /** From the parent run, when it no longer needs this run. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** From a child run that a step of this run started: it has ended. */
+  /** From a child run of this run, when it has ended. */
   'child.settled': {
     input: {
       run_id: string
@@ -182,35 +191,42 @@ export type RunCommands = {
     reply: undefined
   }
   /**
-   * From the matcher of source events: it has registered this wait, and delivers every matching
-   * event from now on.
+   * From the `events` actor, when it has registered the wait. It delivers every matching event from
+   * then on.
    */
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /**
-   * From the matcher: a source event fits these waits. Without `wait_ids` the run matches its waits
-   * itself. Total, and idempotent.
+   * From the `events` actor: a source event matches these waits. Without `wait_ids`, the run
+   * compares the event with its waits itself. A repeat changes nothing.
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
-  /** From its loop: create the run. */
+  /** From the loop of the run: creates the run. */
   'run.open': { input: RunOpening; reply: undefined }
-  /** From its loop: start now, because it is the run's turn. `later`: in a separate commit. */
+  /** From the loop of the run: starts a waiting run. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From its loop: wait. */
+  /** From the loop of the run: the run must wait before it starts. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** From its loop: another run replaces this one, or the loop is deleted. */
+  /**
+   * From the loop of the run: cancels the run, because another run replaces it, or because the loop
+   * is deleted (`deleted`).
+   */
   'run.displace': { input: { deleted?: true }; reply: undefined }
-  /** From its loop: the daily budget is spent. Amounts are in credits. */
+  /**
+   * From the loop of the run, when the daily budget of the loop is spent. Amounts are in credits.
+   */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /**
-   * From its loop, which has recorded the failure of the run: end now. `paused`: this failure
-   * reached the threshold that pauses the loop.
+   * From the loop of the run, which has recorded the failure of the run: the run ends. `paused`:
+   * this failure reached the threshold that pauses the loop.
    */
   'run.end': {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** From the loop from which a step requested a run. */
+  /**
+   * From the loop from which a step requested a run: the id of that run, or why it was not started.
+   */
   'child.answered': {
     input: {
       wait_id: string
@@ -219,22 +235,22 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From any component that spends on behalf of the run: once per `usage_id`. */
+  /** From an actor that spends money on behalf of the run. Counts once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
-  /** From the executor that looked up the definition of a turn of this run. */
+  /** From the executor that has looked up the definition of a turn of this run. */
   'turn.defined': { input: TurnDefined; reply: undefined }
-  /** From the session: the turn has ended, or cannot start. Sent once; total, and idempotent. */
+  /** From the session, once, when the turn has ended or cannot start. A repeat changes nothing. */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
 /**
- * The turn that an agent step requests; the executor that looks up the rest reads it. Without
- * `agent` it refers to the service's own reviewer.
+ * The turn that an agent step requests. An executor reads this request and looks up the definition
+ * of the turn. Without `agent`, the turn is for the reviewer that the service itself provides.
  */
 export interface TurnWanted {
   readonly turn_id: string
   /** Id or name of the agent. */
   readonly agent?: string
-  /** The principal that the run works for; absent: the service. */
+  /** Id of the principal for which the run works; absent: the service. */
   readonly asker?: string
   readonly session: {
     readonly scope: 'loop' | 'agent'
@@ -254,21 +270,21 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
-/** The session and position of a run's turn, and the definition it runs with. */
+/** The session in which a turn of a run takes place, and the definition with which it runs. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string
   readonly place: Place
 }
-/** One expense. Costs are whole thousandths of a credit. */
+/** One expense. Costs are in thousandths of a credit. */
 interface Usage {
   readonly usage_id: string
   readonly category: string
   readonly quantity: number
   readonly credit_cost_milli: number
-  /** The cost that counts against budgets, when it differs from the cost that is paid. */
+  /** The cost that counts against budgets, if it differs from the cost that is paid. */
   readonly budget_cost_milli?: number
-  /** The turn that caused the expense, and the model that it called. */
+  /** Id of the turn that caused the expense. */
   readonly agent_turn_id?: string
   readonly provider?: string
   readonly model?: string
@@ -276,8 +292,8 @@ interface Usage {
   readonly agent_turns?: number
   readonly step_key?: string
   /**
-   * The turn that caused the expense has ended, and its end is sent next: the run retains the
-   * results that were paid for.
+   * The turn that caused the expense has ended, and the next command reports its end. If the budget
+   * is exceeded, the run still stores the results of the turn, because they were paid for.
    */
   readonly ends?: boolean
 }
@@ -288,7 +304,7 @@ export interface Delivered
   readonly source_event_id: string
   readonly wait_ids?: readonly string[]
 }
-/** The facts about an opened interaction that the run's timeline shows. */
+/** What the timeline of the run shows about an opened interaction. */
 export interface InteractionOpened {
   readonly interaction_id: string
   readonly protocol: InteractionKind
@@ -297,8 +313,8 @@ export interface InteractionOpened {
   readonly expires_at?: string
 }
 /**
- * The outcome of an interaction, and the name of the signal that carries it to a run in which no
- * step waits for it.
+ * The outcome of an interaction. `signal_name` is the signal that carries the outcome to a run in
+ * which no step waits for the interaction itself.
  */
 export interface InteractionSettled {
   readonly interaction_id: string
@@ -308,17 +324,20 @@ export interface InteractionSettled {
   readonly responder?: { readonly user_id: string }
   readonly comment?: string
   readonly reason?: string
-  /** Cancelled because targets or reviewers do not exist: a fault of the step that opened it. */
+  /**
+   * The interaction was cancelled because targets or reviewers do not exist, which is a fault of
+   * the step that opened it.
+   */
   readonly invalid?: true
 }
 
-/** Commands handled by an interaction, in addition to its rows. */
+/** Internal commands of an interaction. */
 export type InteractionCommands = {
-  /** From a step of a run in the same shard: open the interaction. */
+  /** From a step of a run in the same shard: opens the interaction. */
   'interaction.open': { input: InteractionOpening; reply: undefined }
   /**
-   * From a turn of a session in the same shard: open the interaction, and report every change to
-   * the session.
+   * From a turn of a session in the same shard: opens the interaction, which then reports every
+   * change to the session.
    */
   'interaction.ask': {
     input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'> &
@@ -326,15 +345,18 @@ export type InteractionCommands = {
     reply: undefined
   }
   /**
-   * From the node that looked up its targets and reviewers: these do not exist. A settled
-   * interaction ignores it.
+   * From the node that looked up the targets and reviewers, when some do not exist (`unknown`):
+   * cancels the interaction. Ignored after the interaction has ended.
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
-  /** From the run that waits: it no longer needs a response. A settled interaction ignores it. */
+  /**
+   * From the run or session that opened the interaction, when it no longer needs a response:
+   * cancels the interaction. Ignored after the interaction has ended.
+   */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** The interaction that a step opens. The sender has already checked it. */
+/** The interaction that a step of a run opens. The sender has already checked it. */
 export interface InteractionOpening
   extends Pick<
     Interaction,
@@ -351,16 +373,17 @@ export interface InteractionOpening
   readonly run_id: string
   readonly signal_name: string
   readonly step: string
-  /** The depth of its source events. */
+  /** The `depth` of the source events of the interaction. */
   readonly depth: number
   readonly chain?: Chain
 }
 
-/** Commands handled by the registry entry of one worker instance. */
+/** Internal commands of the actor of one worker instance. */
 export type WorkerCommands = {
   /**
-   * `conflict` when the instance is connected elsewhere. `session` and `token_hash` apply when a
-   * new session starts.
+   * Starts or resumes a worker session. A session is resumed if `given_token_hash` is its token
+   * hash; otherwise `session` and `token_hash` identify the new session. Refused with `conflict`
+   * while the instance has another session that may still be alive.
    */
   'worker.register': {
     input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
@@ -372,8 +395,9 @@ export type WorkerCommands = {
     }
   }
   /**
-   * Heartbeat of the connection, at every heartbeat interval. `leases`: the number of jobs the
-   * session holds; `takes`: the work it accepts from now on, when it has just changed.
+   * Reports that a connection is alive, at every heartbeat interval. `leases`: the number of jobs
+   * that the session holds. `takes`: the work that the worker accepts, if it has just changed.
+   * `current` is false when another connection has replaced this one.
    */
   'worker.seen': {
     input: {
@@ -388,7 +412,7 @@ export type WorkerCommands = {
     input: { session: string; generation: number; leases: number }
     reply: undefined
   }
-  /** The worker announces that it is draining. */
+  /** The worker has announced that it is draining. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

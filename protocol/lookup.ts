@@ -1,5 +1,8 @@
-/** Lookup in a plain object by a name that a client chose. */
+/** Lookup in a plain object by a key that a client chose. */
 
-/** The own member of a map; inherited names such as `constructor` or `__proto__` find nothing. */
+/**
+ * Returns the own property of an object; undefined for inherited names such as `constructor` and
+ * `__proto__`.
+ */
 export const getOwn = <T>(map: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(map, key) ? map[key] : undefined

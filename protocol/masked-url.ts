@@ -1,35 +1,36 @@
 /**
- * URLs whose query may hold a credential. The gateway that receives a URL seals the value of every
- * query parameter; only the process that sends a request to the URL unseals it. Records, events and
- * answers contain the URL with `***` in place of each value.
+ * URLs whose query may contain a credential. The gateway that receives a URL seals the value of
+ * every query parameter. Only the process that sends a request to the URL unseals the values.
+ * Records, events and answers contain the URL with `***` in place of each value.
  *
- * Invariants: the n-th masked parameter of a URL belongs to the n-th part that is stored with it; a
- * value is never reused for an address other than the one it was sent with, so that a caller who
- * cannot read a value cannot redirect it.
+ * Invariants:
+ * - The n-th masked parameter of a URL belongs to the n-th part that is stored with the URL.
+ * - A value is only reused for the address with which it was sent. A caller who cannot read a value
+ *   therefore cannot redirect it to another server.
  */
 
 /** The text that replaces the value of a query parameter. */
 const MASK = '***'
-/** The description that API documents give of a URL whose query is sealed. */
+/** The description of such a URL in API documents. */
 export const MASKED =
   `Values of its query are sealed, and answered as ${MASK}; ` +
   `${MASK} in a request keeps the value for the same address`
 /** The maximum number of query parameters in one URL. */
 const MAX_PARAMETERS = 32
 
-/** The stored value of one query parameter. Equal digests mean equal values. */
+/** The stored value of one query parameter, encrypted. Equal digests mean equal values. */
 export interface SealedPart {
   readonly sealed: string
   readonly digest: string
 }
 /**
- * The sealed values that a gateway adds to a URL in a command, in their order. Null: the caller
- * sent the mask.
+ * The sealed values of the URL in a command, in their order. Null: the caller sent the mask instead
+ * of a value.
  */
 export type SentParts = readonly (SealedPart | null)[]
 /**
- * A masked URL with its values. `parts` is absent when a release stored the URL before values were
- * sealed: the text is then the complete URL.
+ * A masked URL with its sealed values. When `parts` is absent, `url` is the complete URL: it has no
+ * values, or an earlier release stored it without sealing them.
  */
 export interface KeptUrl {
   readonly url: string
@@ -37,25 +38,25 @@ export interface KeptUrl {
 }
 
 /**
- * The member that a gateway adds to a command whose body has a URL. A gateway of an older release
- * omits it and sends the URL in clear.
+ * The field that a gateway adds to a command whose body has a URL. It is absent when a gateway of
+ * an older release sends the command, with the URL in plain text.
  */
 export interface SentUrl {
   readonly url_parts?: SentParts
 }
-/** The values of a record's URL, as in a new record and in the state of its owner. */
+/** The sealed values of the URL of a record, in a new record and in the state of the actor. */
 export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }
 /**
- * The values of a record's URL after a change. Null: the URL has no values any more. Absent: the
- * values stay as they are.
+ * The sealed values of the URL of a record after a change. Null: the URL has no values any more.
+ * Absent: the values are unchanged.
  */
 export interface ChangedUrlParts {
   readonly url_parts?: readonly SealedPart[] | null
 }
 
-/** The address without its query, and the parameters as written. */
+/** Splits a URL into the address before the query, and the parameters of the query as written. */
 function split(url: string): { readonly address: string; readonly parameters: readonly string[] } {
   const at = url.indexOf('?')
   return at < 0
@@ -63,8 +64,8 @@ function split(url: string): { readonly address: string; readonly parameters: re
     : { address: url.slice(0, at), parameters: url.slice(at + 1).split('&') }
 }
 /**
- * Splits a parameter into its name with `=`, if it has one, and its value. A parameter without a
- * name is a value.
+ * Splits a parameter into its name, including `=`, and its value. A parameter without `=` is only a
+ * value.
  */
 function parameterOf(text: string): { readonly name: string; readonly value: string } {
   const at = text.indexOf('=')
@@ -82,10 +83,13 @@ const replaced = (url: string, change: (value: string, name: string) => string):
   return `${address}?${texts.join('&')}`
 }
 
-/** Replaces every value of the URL's query with `***`. A masked URL stays as it is. */
+/** Returns the URL with `***` in place of every value in its query. A masked URL is unchanged. */
 export const maskUrl = (url: string): string => replaced(url, () => MASK)
 
-/** The record as clients receive it. Releases that did not seal values stored its URL in clear. */
+/**
+ * Returns the record with its URL masked, as clients receive it. It masks here because earlier
+ * releases stored the URL in plain text.
+ */
 export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: string }>(
   record: T,
   field: F,
@@ -95,8 +99,8 @@ export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: 
 }
 
 /**
- * The masked URL and the values that the mask hides, in their order. Null: the value already is the
- * mask.
+ * Returns the masked URL, and the values that the mask replaces, in their order. Null: the value in
+ * the given URL is the mask itself.
  */
 export function partUrl(url: string): {
   readonly url: string
@@ -110,16 +114,16 @@ export function partUrl(url: string): {
   return { url: masked, values }
 }
 
-/** The fault of a URL that has too many query parameters, or undefined. */
+/** Returns the fault of a URL with too many query parameters, or undefined. */
 export const queryFault = (url: string): string | undefined =>
   split(url).parameters.length > MAX_PARAMETERS
     ? `must have at most ${MAX_PARAMETERS} query parameters`
     : undefined
 
 /**
- * The URL to store after a caller sent one: each new value as it was sealed, and for each mask the
- * value stored before.
- * @param sent undefined when a gateway of an older release sent the URL in clear.
+ * Returns the URL to store after a caller sent one: new values as the gateway sealed them, and for
+ * each mask the value that is stored for the parameter of the same name.
+ * @param sent undefined when a gateway of an older release sent the URL in plain text.
  * @param before the URL that is stored now.
  * @returns the URL with its values, or the fault when a mask has no stored value.
  */
@@ -132,7 +136,7 @@ export function keepUrl(
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
     return { fault: `has a masked query parameter (${MASK}); send its value for a new address` }
-  // Stored by an earlier release: values that were not sealed can be retained only as a whole.
+  // An earlier release stored these values unsealed. They can only be retained all together.
   if (!before.parts && sent.every((part) => part === null) && maskUrl(before.url) === url)
     return before
   const known = new Map(namesOf(before.url).map((name, index) => [name, before.parts?.[index]]))
@@ -144,7 +148,10 @@ export function keepUrl(
   }
   return { url, parts }
 }
-/** The names of the parameters that have a value, each preceded by its occurrence number. */
+/**
+ * Returns the names of the parameters that have a value. The occurrence number precedes each name,
+ * so that repeated names are distinct.
+ */
 function namesOf(url: string): string[] {
   const times = new Map<string, number>()
   const names: string[] = []
@@ -163,13 +170,13 @@ export const keptUrl = (url: string, { url_parts }: UrlParts): KeptUrl => ({
   ...(url_parts && { parts: url_parts }),
 })
 
-/** Whether two URLs have the same values. */
+/** Whether two URLs have the same values, in the same order. */
 export const sameParts = (a: KeptUrl | undefined, b: KeptUrl): boolean =>
   a?.parts?.length === b.parts?.length &&
   (b.parts ?? []).every(({ digest }, index) => digest === a?.parts?.[index]?.digest)
 
 /**
- * The URL with its values unsealed for a request, or undefined when a value cannot be unsealed.
+ * Returns the URL with unsealed values for a request, or undefined when a value cannot be unsealed.
  * @param open unseals one value.
  */
 export function openUrl(
@@ -179,7 +186,7 @@ export function openUrl(
   let next = 0
   let whole = true
   const opened = replaced(url, (value) => {
-    // Stored by an earlier release: the text is the value.
+    // An earlier release stored this value unsealed.
     if (!parts && value !== MASK) return value
     const part = parts?.[next++]
     const text = part && open(part.sealed)

@@ -1,10 +1,13 @@
-/** Names that are derived or reserved. Actors and the edge share these rules. */
+/**
+ * Rules for derived and reserved names, and helpers for texts. Actors and gateways share these
+ * rules.
+ */
 import type { FieldError } from './errors.ts'
 
 /**
- * Returns the handle of a name: lower case, every run of other characters replaced by one hyphen,
- * at most 64 characters. Accents are dropped. The handle is empty when the name has no Latin letter
- * and no digit.
+ * Converts a name to a handle: lower case, without accents, with one hyphen in place of each
+ * sequence of other characters, and at most 64 characters. A handle neither begins nor ends with a
+ * hyphen. It is empty when the name has no Latin letter and no digit.
  */
 export const slug = (name: string): string =>
   name
@@ -16,7 +19,7 @@ export const slug = (name: string): string =>
     .slice(0, 64)
     .replace(/-$/, '')
 
-/** Cuts a text to at most `most` characters, never inside a character. */
+/** Shortens a text to at most `most` characters (code points). */
 export const cut = (text: string, most: number): string =>
   text.length <= most
     ? text
@@ -25,8 +28,8 @@ export const cut = (text: string, most: number): string =>
         .join('')
 
 /**
- * Returns one fault for each tag that only the service itself may set: its key starts with the
- * brand.
+ * Returns a fault for each tag whose key begins with the brand and a colon. Only the service itself
+ * may set such tags.
  * @param brand header brand in any letter case.
  */
 export const reservedTags = (
@@ -43,15 +46,15 @@ export const reservedTags = (
 
 const PUBLISHED = 'workflow.'
 /**
- * The handle of the published workflow that an action name refers to; undefined when the action is
- * not a workflow.
+ * Returns the handle of the published workflow that an action name refers to, or undefined for
+ * other actions.
  */
 export const publishedHandle = (action: string): string | undefined =>
   action.startsWith(PUBLISHED) ? action.slice(PUBLISHED.length) : undefined
 
 /**
- * Returns the faults of an action name that only the service itself may define: a name below the
- * brand, or that of a published workflow.
+ * Returns the faults of an action name that is reserved for built-in actions (names that begin with
+ * the brand) or for published workflows.
  * @param brand header brand in any letter case.
  */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>
@@ -62,22 +65,25 @@ export const reservedActionName = (name: string, brand: string): FieldError[] =>
       message: `names that start with ${prefix} are reserved`,
       actual: name,
     }))
-/** The header brand of an installation that sets none. */
+/** The header brand of an installation that configures none. */
 export const DEFAULT_BRAND = 'Service'
 /**
- * The product name in pages and documents: the configured brand, otherwise the product's own name.
+ * Returns the product name for pages and documents: the configured brand, otherwise the name of the
+ * product itself.
  */
 export const productName = (brand: string): string => (brand === DEFAULT_BRAND ? 'Baton' : brand)
 /**
- * The reference by which a receiver finds the secret that signed a call.
+ * Returns the reference that identifies the secret that signs calls or deliveries, for the
+ * receiver.
  * @param brand header brand in any letter case.
- * @param of name of a project's action, id of an organization's action, or id of a webhook.
+ * @param of name of an action of a project, id of an action of the organization, or id of a
+ *   webhook.
  */
 export const secretRef = (
   brand: string,
   kind: 'action' | 'org-action' | 'webhook',
   of: string,
 ): string => `${brand.toLowerCase()}/${kind}/${of}`
-/** A count with its noun in the singular or plural. */
+/** Returns a count with its noun in the singular or plural. */
 export const plural = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? '' : 's'}`

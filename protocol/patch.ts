@@ -1,12 +1,12 @@
 /**
- * Record changes as data. An actor computes a patch once; its state and every view apply the same
- * patch.
+ * Changes of records as data. An actor computes a patch once, and both its state and every view
+ * apply the same patch.
  */
 
-/** The fields to set; null removes a field. */
+/** The fields to set. Null removes a field. */
 export type Patch<T> = { readonly [K in keyof T]?: T[K] | null }
 
-/** Applies a patch to a record and returns a new record. */
+/** Returns a new record with the changes, or the record itself when there is no patch. */
 export function patch<T extends object>(record: T, change: Patch<T> | undefined): T {
   if (!change) return record
   const values = change as Readonly<Record<string, unknown>>
@@ -16,7 +16,7 @@ export function patch<T extends object>(record: T, change: Patch<T> | undefined)
     if (values[key] !== null) next[key] = values[key]
     else if (key in next) removed = true
   }
-  // Avoids `delete`, which leaves an object that is slow to copy from then on.
+  // `delete` is avoided, because V8 copies an object slowly after a property was deleted from it.
   if (!removed) return next as T
   const rest: Record<string, unknown> = {}
   for (const key in next) if (values[key] !== null) rest[key] = next[key]

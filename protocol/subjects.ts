@@ -1,11 +1,14 @@
 /**
- * The NATS naming scheme. This file alone defines every subject, stream and bucket name of the
- * service. Subject tokens are project ids, kinds, ids and shard numbers, which have a bounded
- * alphabet; `token` encodes user text.
+ * The NATS naming scheme. Only this file defines names of subjects, streams and buckets of the
+ * service. Tokens of subjects are project ids, kinds, ids and shard numbers, which have a limited
+ * alphabet. `token` encodes text of users.
  */
 import { slotOf } from './ids.ts'
 
-/** FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/): stable placement, not security. */
+/**
+ * Returns the FNV-1a hash of a text, with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It
+ * is computed over UTF-16 units. It serves stable placement, not security.
+ */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++)
@@ -13,13 +16,14 @@ const fnv1a = (text: string): number => {
   return hash
 }
 
-/** The partition, and therefore the stream, that stores a project (or the organization). */
+/** Returns the partition, and therefore the stream, that stores a project or the organization. */
 export const partitionOf = (project: string, partitions: number): number =>
   fnv1a(project) % partitions
 
 /**
- * The shard of an actor. Ids contain their slot. A queue exists once in every shard: its id is
- * `<shard>.<name>`. Returns undefined when the text is not an id.
+ * Returns the shard of an actor. Ids contain their slot, which determines the shard. A queue has
+ * one actor in every shard, with the id `<shard>.<name>`. Returns undefined when the text is not an
+ * id.
  */
 export function shardOf(kind: string, id: string, shards: number): number | undefined {
   if (kind === 'queue') {
@@ -30,12 +34,12 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
   return slot === undefined ? undefined : slot % shards
 }
 
-/** A hash of a text, for rendezvous hashing and for slots of derived ids. */
+/** The hash of texts for rendezvous hashing and for derived ids. */
 export const hashOf = fnv1a
 
 /**
- * Encodes any text as one subject token: safe characters stay, each byte of the others becomes
- * `=xx`; the empty text is `=`.
+ * Encodes any text as one token of a subject. Letters, digits, `_` and `-` are unchanged, and each
+ * byte (UTF-8) of other characters becomes `=xx`. The empty text becomes `=`.
  */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/
@@ -50,75 +54,85 @@ const escaped = (char: string): string =>
       ).join('')
 
 export const names = {
-  /** Stream of a partition: the source of truth. */
+  /** The stream of a partition, which is the source of truth. */
   journal: (partition: number) => `JOURNAL_${partition}`,
-  /** KV bucket of a partition: snapshots and checkpoints, which are only a cache. */
+  /** The KV bucket of a partition with snapshots and checkpoints, which is only a cache. */
   state: (partition: number) => `STATE_${partition}`,
-  /** KV bucket of installation constants: partitions, shards, organization id, sealing secret. */
+  /**
+   * The KV bucket with the constants of the installation: numbers of partitions and shards, id of
+   * the organization, sealing secret.
+   */
   config: 'CONFIG',
-  /** KV bucket of node and shard leases. */
+  /** The KV bucket with the leases of nodes and shards. */
   cluster: 'CLUSTER',
-  /** Object store for values too large for a journal entry. */
+  /** The object store for files, and for values that are too large for a journal entry. */
   blobs: 'BLOBS',
 }
 
 export const subjects = {
   journal: (partition: number, shard: number) => `journal.${partition}.${shard}`,
   journals: (partition: number) => `journal.${partition}.*`,
-  /** Commands and reads, sent to the owner of a shard. */
+  /** Commands and owner queries to the owner of a shard. */
   shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
-  /** Committed entries of one actor, published by the owner after the acknowledgement. */
+  /** Committed entries of one actor. The owner publishes them after the append was acknowledged. */
   live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
-  /** The cursor up to which the events of a project's feed are committed. */
+  /** The cursor up to which the events of the feed of a project are committed. */
   moved: (project: string) => `moved.${project}`,
   /**
-   * Offers of work. Gateways with free slots subscribe in one queue group. `capability` is an
-   * `offerCapability`.
+   * Offers of jobs to workers. Gateways with free slots subscribe in one queue group. `capability`
+   * is the result of `offerCapability`.
    */
   offer: (project: string, queue: string, capability: string) =>
     `offer.${project}.${token(queue)}.${capability}`,
-  /** The subscription filter of a gateway: every queue and every capability unless named. */
+  /**
+   * The subject to which a gateway subscribes for offers. An undefined queue or capability matches
+   * all.
+   */
   offerFilter: (project: string, queue: string | undefined, capability: string | undefined) =>
     `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
   offerGroup: 'gateways',
   /**
-   * Offers of work that no worker receives. Executors subscribe to all of them in one queue group.
+   * Offers of jobs that the service itself does. Executors subscribe to all of them in one queue
+   * group.
    */
   serve: (project: string, queue: string, capability: string) =>
     `serve.${project}.${token(queue)}.${capability}`,
   serveAll: 'serve.>',
   serveGroup: 'executors',
-  /** A gateway announces that it gained slots for a project. */
+  /** Announcements of gateways that they have gained slots for a project. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
-  /** Probes and greetings of a node, which it answers while it is alive. */
+  /** Probes of a node and greetings to it. The node answers them while it is alive. */
   node: (node: string) => `node.${token(node)}`,
-  /** The mailbox of one gateway: assigned jobs, cancellations, and cache invalidations. */
+  /** The mailbox of one gateway for assigned jobs, cancellations and invalidations of its cache. */
   gateway: (node: string) => `gateway.${node}`,
-  /** The mailbox name of an executor, distinct from that of a gateway on the same node. */
+  /**
+   * The name by which claims identify an executor. It differs from the name of a gateway on the
+   * same node.
+   */
   executor: (node: string) => `x-${node}`,
-  /** Broadcast to all gateways. */
+  /** Messages to all gateways. */
   gateways: 'gateways',
-  /** Requests to the views of a partition; one member of a queue group answers each. */
+  /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
-  /** Chunks of a model's output, for the followers of the session or run. */
+  /** Chunks of the output of a model, for the followers of the session or run. */
   preview: (project: string, followed: string) => `preview.${project}.${followed}`,
-  /** Requests for everything that a transcript message has streamed so far. */
+  /** Requests for the whole preview of a message of a transcript. */
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }
 
 /**
- * The matching key of a job: jobs with equal keys have the same candidates, either workers of one
- * capability only, or also the service itself.
+ * Returns the matching key of a job. Jobs with equal keys can be done by the same candidates:
+ * workers of one capability, and also the service itself unless `workers_only` is set.
  */
 export const lineOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },
 ): string => (job.workers_only ? `${offerCapability(job)}!` : offerCapability(job))
 /**
- * The capability that a worker needs for a job, as one subject token. It encodes the action name or
- * the (provider, model) pair, the environment that the job is pinned to, and whether a worker may
- * take the job at all.
+ * Returns the capability that a worker needs for a job, as one token of a subject. It encodes the
+ * name of the action, or the provider and the model, the environment to which the job is pinned,
+ * and whether only the service itself may do the job.
  */
 export function offerCapability(job: {
   kind: string

@@ -1,19 +1,23 @@
 /**
- * Lease tokens. A token is a secret that contains its queue, because heartbeats, reports and
- * uploads carry only a job id and a token: the id determines the shard, the token the queue. A
- * token contains only letters, digits, `_`, `-`, `=` and `.`, so it is legal in an HTTP header. The
- * queue in a token proves nothing; the queue compares the whole token.
+ * Lease tokens. A token is a secret that also contains the name of its queue. Heartbeats, reports
+ * and uploads carry only a job id and a token: the shard follows from the id, and the queue from
+ * the token. The queue in a token is only routing information; the queue itself compares the whole
+ * token. A token contains only letters, digits, `_`, `-`, `=` and `.`, so it is valid in an HTTP
+ * header.
  */
 import { prefixes } from '../ids.ts'
 import { token } from '../subjects.ts'
 
 const SHAPE = new RegExp(`^${prefixes.lease}_[A-Za-z0-9]+\\.(=|(?:[A-Za-z0-9_-]|=[0-9a-f]{2})+)$`)
 
-/** The token of a new lease. @param secret unguessable letters and digits. */
+/**
+ * Returns the token of a new lease.
+ * @param secret unguessable letters and digits.
+ */
 export const leaseToken = (secret: string, queue: string): string =>
   `${prefixes.lease}_${secret}.${token(queue)}`
 
-/** The queue in a token, or undefined when the text is not a lease token. */
+/** Returns the name of the queue in a token, or undefined when the text is not a lease token. */
 export function queueOfLease(text: string): string | undefined {
   const encoded = text.length > 2048 ? undefined : SHAPE.exec(text)?.[1]
   if (encoded === undefined || encoded === '=') return encoded && ''

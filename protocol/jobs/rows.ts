@@ -1,4 +1,7 @@
-/** Jobs: units of work under a lease. */
+/**
+ * Jobs, the units of work under a lease: rows, records, the header that a queue stores, and the
+ * events of queues.
+ */
 import { type Static, Type } from 'typebox'
 import type { InvocationFacts } from '../actions/invocation.ts'
 import { additions } from '../additions.ts'
@@ -9,7 +12,7 @@ import { WaitingOn } from '../runs/waiting.ts'
 
 const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
-/** The additions of a job's record; see `Job`. */
+/** The additions of the record of a job, which `Job` describes. */
 export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
 /** One job as clients see it. */
 export const Job = Type.Object({
@@ -74,7 +77,10 @@ export const ActionLogEntry = Type.Object({
 })
 export type ActionLogEntry = Static<typeof ActionLogEntry>
 
-/** The actor that requested a job; it stores the job's parameters and is notified of its end. */
+/**
+ * Returns the owner of a job: the actor that requested the job, stores its parameters and is
+ * notified of its end. Undefined when the header names no owner.
+ */
 export const ownerOf = ({
   owner,
   delivery_id,
@@ -88,17 +94,17 @@ export const ownerOf = ({
       : { kind: 'run', id: run_id })
 
 /**
- * Work that the service does itself and that no list of jobs shows. `delivery`: an attempt of a
- * signed delivery; `opening`: the lookup of a turn's definition for a run; `errand`: see
- * protocol/errand.ts.
+ * Kinds of jobs that only the service itself does and that are in no list of jobs. `delivery`: an
+ * attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
+ * `errand`: see `protocol/errand.ts`.
  */
 export type Unlisted = 'delivery' | 'opening' | 'errand'
 const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 'errand'])
 export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
 
 /**
- * The data that a queue stores of a waiting or leased job. The parameters stay with the actor that
- * requested it.
+ * The data that a queue stores about a waiting or leased job. The parameters stay with the owner of
+ * the job.
  */
 export interface JobHeader {
   readonly id: string
@@ -117,8 +123,8 @@ export interface JobHeader {
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
   /**
-   * The actor in the same shard that requested the job, stores its parameters and is notified of
-   * its end; absent: the run.
+   * The owner, which is in the same shard. When absent, `ownerOf` determines it from `delivery_id`
+   * or `run_id`.
    */
   readonly owner?: { readonly kind: Kind; readonly id: string }
   readonly priority: number
@@ -126,23 +132,23 @@ export interface JobHeader {
   /** Time of enqueueing in Unix milliseconds; retries do not change it. */
   readonly enqueued_at: number
   /**
-   * The allowed number of reported failures, and of lost leases (wire default: both from the step's
-   * retry).
+   * The number of reported failures (`max_attempts`) and of lost leases (`max_losses`) after which
+   * the job fails. Both come from `retry` of the step.
    */
   readonly max_attempts: number
   readonly max_losses: number
-  /** Only a worker may do the job, even where the service could. */
+  /** Only a worker may do the job, even if the service could do it. */
   readonly workers_only?: true
   /**
-   * The author set the number of attempts, so a repeatable action does not raise the number of
-   * allowed losses.
+   * The author of the step set the number of attempts, so `max_losses` is not raised for a
+   * repeatable action.
    */
   readonly strict?: true
 }
 
 /**
- * An event of a queue. `job` is the patch that views apply to the job's record; `header` enters the
- * queue.
+ * Events of a queue. `job` is the patch that views apply to the record of the job. `header` is what
+ * the queue stores.
  */
 export type QueueEvent =
   | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
@@ -155,7 +161,7 @@ export type QueueEvent =
       readonly type: 'job.requeued'
       readonly reason: string
       readonly counted: 'failure' | 'loss' | 'release' | 'none'
-      /** The job is not assigned before this time, in Unix milliseconds. */
+      /** Time in Unix milliseconds before which the job is not assigned. */
       readonly not_before?: number
     })
   /** The pause before the next attempt has ended. */
@@ -186,7 +192,8 @@ export interface LeaseGrant {
   readonly token: string
   readonly attempt: number
   /**
-   * Worker session that holds it, its instance name, and the gateway the session was connected to.
+   * The worker session that holds the lease, the name of its instance, and the gateway to which it
+   * was connected.
    */
   readonly session: string
   readonly instance: string

@@ -1,6 +1,6 @@
 /**
- * Checks that schemas cannot express for loops and for the settings of their triggers. Every fault
- * has its exact path.
+ * Checks of loops and of the settings of their triggers that schemas cannot express. Every fault
+ * has the exact path of the field.
  */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../events/types.ts'
@@ -82,7 +82,7 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
   })
 }
 
-/** Checks the definition of a loop as a whole. */
+/** Returns the faults of the definition of a loop, at most 50. */
 export const checkLoop = (authored: Authored & { readonly agent_id?: string }): FieldError[] =>
   [
     ...checkSpec(specOf(authored), '', 'event', authored.agent_id).map((fault) =>

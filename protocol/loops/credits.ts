@@ -1,19 +1,22 @@
 /**
- * Money. A credit is 0.01 USD. Amounts are stored as whole thousandths of a credit, so that sums
- * are exact, and are shown as credits with up to three decimals.
+ * Amounts of money. A credit is 0.01 USD. Amounts are stored as whole thousandths of a credit, so
+ * that sums are exact, and are shown as credits with up to three decimals.
  */
 import type { Price } from '../agents/models.ts'
 import type { FieldError } from '../errors.ts'
 import type { Usage } from '../sessions/schema.ts'
 
-/** A budget as authors and callers send it, in one of two currencies. */
+/** A budget as authors and callers send it, in US dollars or in credits. */
 export interface Budget {
   readonly budget_usd?: number
   readonly credit_budget?: number
 }
 const MILLI_PER_USD = 100_000
 
-/** A budget in thousandths of a credit; undefined when there is none. A budget of 0 means none. */
+/**
+ * Converts a budget to thousandths of a credit. Returns undefined when no budget is set; 0 means no
+ * budget.
+ */
 export function milliOf({ budget_usd, credit_budget }: Budget): number | undefined {
   const milli =
     budget_usd === undefined ? (credit_budget ?? 0) * 1000 : Math.round(budget_usd * MILLI_PER_USD)
@@ -22,7 +25,7 @@ export function milliOf({ budget_usd, credit_budget }: Budget): number | undefin
 /** Converts thousandths of a credit to credits. */
 export const creditsOf = (milli: number): number => milli / 1000
 
-/** The cost of tokens in thousandths of a credit, rounded up. */
+/** Returns the cost of tokens in thousandths of a credit, rounded up. */
 export function costOf(
   {
     input_tokens = 0,
@@ -37,11 +40,11 @@ export function costOf(
       cache_read_input_tokens * cache_read +
       output_tokens * output) /
     1e6
-  // The subtraction keeps floating-point error from rounding the cost up.
+  // Without the subtraction, a floating-point error could round an exact amount up.
   return Math.ceil(usd * MILLI_PER_USD - 1e-9)
 }
 
-/** The faults of a budget in a request. */
+/** Returns the faults of a budget in a request. */
 export function checkBudget({ budget_usd, credit_budget }: Budget): FieldError[] {
   const finer =
     Math.abs((budget_usd ?? 0) * MILLI_PER_USD - Math.round((budget_usd ?? 0) * MILLI_PER_USD)) >

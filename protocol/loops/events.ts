@@ -1,4 +1,7 @@
-/** Events of a loop, and the commands that loops, runs and the edge exchange about it. */
+/**
+ * Events of a loop, the internal commands of loops and of the handles of their HTTP triggers, and
+ * the data that they carry.
+ */
 
 import type { Definition } from '../access/directory.ts'
 import type { ActorOf } from '../actions/invocation.ts'
@@ -13,19 +16,22 @@ import type { Loop } from './schema.ts'
 import type { LoopStanding } from './standing.ts'
 
 /**
- * The next firing of a schedule in Unix milliseconds; `anchor`: the time from which its interval is
- * counted.
+ * The next firing of a schedule (`next`), and the time from which its interval is counted
+ * (`anchor`), both in Unix milliseconds.
  */
 export interface Clock {
   readonly next: number
   readonly anchor: number
 }
-/** The data derived from a loop when it is saved. */
+/** Data that is derived from a loop when it is saved. */
 export interface Derived {
   readonly version: { readonly id: string; readonly number: number }
-  /** Workflows that its steps refer to, directly or through other workflows, as of that time. */
+  /**
+   * Workflows to which the steps of the loop refer, directly or through other workflows, in their
+   * versions at the time of saving.
+   */
   readonly definitions: Readonly<Record<string, Definition>>
-  /** Ids of its triggers by key. */
+  /** Ids of the triggers of the loop, by key. */
   readonly trigger_ids: Readonly<Record<string, string>>
 }
 export type LoopEvent =
@@ -37,8 +43,8 @@ export type LoopEvent =
         readonly secrets: Readonly<Record<string, string>>
       })
   /**
-   * `derived` is present with a new version. `secrets` contains all sealed secrets by trigger key,
-   * and is present when any of them changed.
+   * `derived` is present when a new version was created. `secrets` contains the sealed secrets of
+   * all triggers, by trigger key, and is present when any of them changed.
    */
   | (Event & {
       readonly type: 'loop.updated'
@@ -48,7 +54,7 @@ export type LoopEvent =
       readonly changes: Changes
       readonly derived?: Derived
       readonly secrets?: Readonly<Record<string, string>>
-      /** The principal that changed it; absent in events of earlier releases. */
+      /** Id of the principal that changed the loop; absent in events of earlier releases. */
       readonly editor?: string
     })
   | (Event & { readonly type: 'loop.deleted'; readonly id: string; readonly name: string })
@@ -56,21 +62,27 @@ export type LoopEvent =
       readonly type: 'loop.auto_paused'
       readonly id: string
       /**
-       * The run whose failure reached the threshold, or the run that caused the event; empty when
-       * no run did.
+       * The run whose failure reached the threshold, or the run that caused the source event. Empty
+       * when no run caused the pause.
        */
       readonly run_id: string
       readonly consecutive_failures?: number
       readonly threshold?: number
-      /** The reason for the pause, when it is not failed runs. */
+      /** The reason for the pause, if the reason is not failed runs. */
       readonly reason?: string
-      /** The depth of its source event; absent in events of earlier releases, where it is 1. */
+      /**
+       * The `depth` of the source event of the pause. Absent in events of earlier releases, which
+       * means 1.
+       */
       readonly depth?: number
       readonly chain?: Chain
-      /** The record of the failed run, for the source event. */
+      /** The record of the failed run, for the source event of the pause. */
       readonly record?: JsonObject
     })
-  /** A run starts, or enters the queue of the loop. `fire`: the firing that this settles. */
+  /**
+   * A run starts (`run.admitted`) or enters the queue of the loop (`run.lined_up`). `fire`: the id
+   * of the firing that caused it.
+   */
   | (Event & {
       readonly type: 'run.admitted'
       readonly run_id: string
@@ -86,15 +98,17 @@ export type LoopEvent =
       readonly reason: QueueReason
       readonly last_run_at: string
     })
-  /** The run's turn has come. */
+  /** A run leaves the queue of the loop and starts. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
-  /** The run was asked to yield to another run; a waiting run leaves the queue at once. */
+  /**
+   * The run is requested to end in favor of another run. A waiting run leaves the queue at once.
+   */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
-  /** The run has ended. `failures`: the current number of consecutive failed runs. */
+  /** The run has ended. `failures`: the number of consecutive failed runs from now on. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
   /**
-   * A trigger fired but started no run. `source_event_id`: the event it fired for; absent for a
-   * schedule.
+   * A trigger fired but started no run. `source_event_id`: the source event that fired the trigger;
+   * absent for a schedule.
    */
   | (Event & {
       readonly type: 'trigger.skipped'
@@ -104,8 +118,8 @@ export type LoopEvent =
       readonly source_event_id?: string
     })
   /**
-   * A firing waits until the service has checked whether `editor` may read the private session of
-   * its event.
+   * A firing waits until an executor has checked whether `editor` may read the private session of
+   * its source event.
    */
   | (Event & {
       readonly type: 'firing.held'
@@ -113,7 +127,7 @@ export type LoopEvent =
       readonly firing: HeldFiring
     })
   | (Event & { readonly type: 'firing.ended'; readonly job_id: string })
-  /** The firing is dropped, because too many firings already wait. */
+  /** A firing is dropped, because too many firings already wait for this check. */
   | (Event & {
       readonly type: 'firing.dropped'
       readonly trigger_id: string
@@ -123,11 +137,17 @@ export type LoopEvent =
       readonly type: 'schedules.set'
       readonly clocks: Readonly<Record<string, Clock | null>>
     })
-  /** Runs spent money: `milli` thousandths of a credit, in a window that started at `at`. */
+  /**
+   * Runs spent `milli` thousandths of a credit. `at` is the start of the budget window in Unix
+   * milliseconds.
+   */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
-  /** Work remains that does not fit in one commit. */
+  /**
+   * Work remains that does not fit into one commit; the loop continues at `more_at`, in Unix
+   * milliseconds. Null: no work remains.
+   */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
-  /** The complete new list of triggers that watch events. */
+  /** The new list of all triggers that listen to source events. */
   | (Event & {
       readonly type: 'triggers.watched'
       readonly loop_id: string
@@ -135,8 +155,9 @@ export type LoopEvent =
       readonly triggers: readonly Watch[]
     })
   /**
-   * The organization slot of an admitted run: the loop requests the slot, receives it, declines it
-   * for now, or returns it.
+   * The slot of the organization-wide limit (`places.ts`) for an admitted run: the loop requests
+   * the slot (`wanted`), takes it (`taken`), declines it while the loop is not active (`declined`),
+   * or returns it (`returned`).
    */
   | (Event & {
       readonly type: 'place.wanted' | 'place.returned'
@@ -151,8 +172,8 @@ export type LoopEvent =
       readonly organization: string
     })
   /**
-   * The state of the loop, reported to its project; `organization` is empty as long as it is
-   * unknown.
+   * The state of the loop, which is reported to the project. `organization` is empty as long as the
+   * loop does not have its id.
    */
   | (Event & LoopStanding & { readonly type: 'loop.stands'; readonly organization: string })
   | (Event & {
@@ -162,7 +183,7 @@ export type LoopEvent =
       readonly trigger_id: string
       readonly organization: string
     })
-  /** The run whose step requested a run receives the outcome. */
+  /** The outcome of a requested run is sent to the run whose step requested it. */
   | (Event & {
       readonly type: 'child.answered'
       readonly to: string
@@ -171,7 +192,7 @@ export type LoopEvent =
       readonly fault?: { readonly error_type: string; readonly error: string }
     })
 
-/** The data that a loop passes to a run that it opens. */
+/** The data with which a loop opens a run. */
 export interface RunOpening {
   readonly loop: {
     readonly id: string
@@ -180,34 +201,38 @@ export interface RunOpening {
     readonly name: string
   }
   readonly spec: Spec
-  /** The agent for steps that name none. */
+  /** Id of the agent for steps that name no agent. */
   readonly agent_id?: string
   readonly definitions: Readonly<Record<string, Definition>>
   readonly event: JsonObject
   readonly config: JsonObject
   readonly meta: JsonObject
   readonly source: RunSource
-  /** The principal on whose behalf it runs: the user or run that started it; absent: a trigger. */
+  /**
+   * The principal on whose behalf the run works: the user or run that started it; absent for a
+   * trigger.
+   */
   readonly actor?: ActorOf
   /**
-   * The principal that started the requesting run; absent: the principal that caused this command.
+   * Id of the principal that started the requesting run; absent: the principal that caused this
+   * command.
    */
   readonly initiated_by?: string
   /** The budget of the run in thousandths of a credit. */
   readonly budget?: number
   /** The run waits in the queue for this reason. */
   readonly queue_reason?: QueueReason
-  /** The organization's limit on concurrent runs of loops. */
+  /** The limit of the organization on concurrent runs of loops. */
   readonly plan_concurrency_limit?: number
   /** The run starts in a separate commit. */
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
-  /** The number of runs above it, or between it and an event that no run caused. */
+  /** The number of ancestors of the run, or the `depth` of the source event that started it. */
   readonly depth: number
-  /** The causal chain of the event that caused it. */
+  /** The causal chain of the source event that caused the run. */
   readonly chain?: Chain
 }
-/** The request of a run's step to a loop. */
+/** The request of a step of a run that a loop start a run. */
 export interface ChildRequest {
   readonly from: {
     readonly run_id: string
@@ -218,47 +243,45 @@ export interface ChildRequest {
   readonly event: JsonObject
   readonly config: JsonObject
   readonly depth: number
-  /** The causal chain of the event that caused the run. */
+  /** The causal chain of the source event that caused the requesting run. */
   readonly chain?: Chain
-  /** The principal on whose behalf the run makes the request. */
+  /** The principal on whose behalf the requesting run works. */
   readonly actor?: ActorOf
   /** The principal that started the requesting run, and the source of that run. */
   readonly initiated_by?: string
   readonly source?: RunSource
 }
 
-/** A firing for an event of a private session, without the payload of the event. */
+/** A firing for a source event of a private session, without the payload of the event. */
 export interface HeldFiring {
   readonly trigger_id: string
-  /** The loop's last editor when the trigger fired. */
+  /** Id of the principal that last edited the loop before the trigger fired. */
   readonly editor: string
   readonly source: Omit<SourceEvent, 'event' | 'meta' | 'record'> & {
     readonly private_session: string
   }
 }
 
-/**
- * Commands handled by a loop, in addition to its rows. All are total: a late, repeated or foreign
- * message changes nothing.
- */
+/** Internal commands of a loop. A late, repeated or unrelated command changes nothing. */
 export type LoopCommands = {
-  /** From the matcher, and from the errand of a held firing. */
+  /** From the `events` actor, and from the errand of a held firing: a trigger fires. */
   'trigger.fire': { input: Firing; reply: undefined }
-  /** From the queue: the errand of a firing has ended. */
+  /** From the queue, when the errand of a held firing has ended. */
   'job.settled': { input: { job_id: string }; reply: undefined }
-  /** From the matcher: pause. */
+  /** From the `events` actor: the loop pauses, because its triggers exceed the limits. */
   'loop.stop': { input: Overrun; reply: undefined }
-  /** From a step of a run, possibly in another shard: start a run. */
+  /** From a step of a run, possibly in another shard: requests a run of this loop. */
   'loop.ask': { input: ChildRequest; reply: undefined }
   /**
-   * From a run of this loop, in the commit that ends it. A failing run ends only after it receives
-   * `run.end`. `known`: the run was opened twice, and nothing ended.
+   * From a run of this loop, in the commit that ends it. A failing run sends this command first and
+   * ends when it receives `run.end`. `known`: the loop opened a run that already existed and had
+   * ended.
    */
   'run.left': {
     input: {
       run_id: string
       status: 'completed' | 'failed' | 'cancelled' | 'known'
-      /** The depth of the run's source events. */
+      /** The `depth` of the source events of the run. */
       depth?: number
       chain?: Chain
       /** The record of a failing run, for the source event that reports the pause of the loop. */
@@ -266,20 +289,20 @@ export type LoopCommands = {
     }
     reply: undefined
   }
-  /** From a failed run of this loop that is recovered: it starts again when its turn comes. */
+  /** From a failed run of this loop that is recovered. It starts again when the loop admits it. */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
-  /** From a run of this loop: it has spent this many thousandths of a credit. */
+  /** From a run of this loop, when it has spent this many thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
-  /** From a handle that was reserved a while ago: report whether the loop uses it. */
+  /** From a handle whose reservation has expired: requests whether the loop uses the handle. */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
-  /** From the actor that grants the organization's slots: this run may start. */
+  /** From the actor that grants slots of the organization: the run may start. */
   'place.give': { input: { run_id: string }; reply: undefined }
-  /** From the project, which was deleted: end. */
+  /** From the project, when it was deleted: the loop ends. */
   'loop.end': { input: { organization: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 
-/** Private events of the handle of an HTTP trigger. */
+/** Private events of the actor of a handle (`handles.ts`). Times are Unix milliseconds. */
 export type HandleEvent =
   | (Event & {
       readonly type: 'handle.reserved'
@@ -305,8 +328,9 @@ export type HandleEvent =
     })
   | (Event & { readonly type: 'handle.released' })
 /**
- * Commands handled by the handle of an HTTP trigger. `handle.reserve` is refused while another loop
- * has the handle; the others are total.
+ * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has
+ * the handle, and returns when the reservation expires, in Unix milliseconds. The others are never
+ * refused.
  */
 export type HandleCommands = {
   'handle.reserve': {
@@ -320,16 +344,16 @@ export type HandleCommands = {
   'handle.free': { input: { loop_id: string; trigger_id?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** The owner of a handle's trigger. */
+/** The trigger to which a handle belongs. */
 export interface HandleOwner {
   readonly project: string
   readonly loop_id: string
   readonly trigger_id: string
 }
-/** The data that the edge adds to the commands that save a loop. */
+/** The data that the gateway adds to commands that save a loop. */
 export interface Saving {
   readonly organization: string
-  /** Workflows that steps refer to; absent when the request has no steps. */
+  /** Workflows to which steps refer; absent when the request has no steps. */
   readonly definitions?: Readonly<Record<string, Definition>>
   /** The expiry of each reservation in Unix milliseconds, by handle. */
   readonly reserved?: Readonly<Record<string, number>>

@@ -1,13 +1,13 @@
 /**
- * The actor of an HTTP trigger's handle. Its id is derived from the handle, and it belongs to the
- * organization's partition.
+ * The id of the actor that makes a handle of HTTP triggers unique. The actor is in the partition of
+ * the organization.
  */
 import { makeId } from '../ids.ts'
 import { hashOf } from '../subjects.ts'
 
 /**
- * The id of the actor that stores the owner of a handle. The actor also stores the handle, so a
- * second handle that hashes to the same id is refused.
+ * Returns the id of the actor of a handle, derived from the handle by hashing. The actor also
+ * stores the handle itself, so a second handle with the same hash is refused.
  */
 export function handleId(handle: string): string {
   const words = [1, 2, 3, 4].map((salt) => hashOf(`${salt}/${handle}/${salt}`))

@@ -1,15 +1,15 @@
 /**
- * The limit on concurrent runs of loops in the whole organization, if its operator sets one. One
- * actor grants slots (`place`) to runs.
+ * The limit on concurrent runs of loops in the whole organization, if the operator sets one. One
+ * actor (`plan`) grants slots, which the code calls places.
  *
  * P1. The loop requests a slot for a run that its own rules admit. The run starts when the slot is
  *     granted, and the loop returns the slot when the run has ended.
- * P2. Loops and this actor communicate by effects, which arrive in order and exactly once. So no
- *     slot is lost in a crash, and none is granted twice.
+ * P2. The loops and this actor communicate by effects, which arrive in order and act exactly once.
+ *     So no crash loses a slot, and no slot is granted twice.
  */
 import type { Event } from '../entry.ts'
 
-/** A run that requests a slot, with its loop and project. */
+/** A request for a slot: the run, its loop and its project. */
 export interface Wanting {
   readonly run_id: string
   readonly loop_id: string
@@ -19,14 +19,15 @@ export interface Wanting {
 export type PlaceEvent =
   | (Event & Wanting & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
-  /** The number of free slots was computed; this event is not stored. */
+  /** The actor has found no slot to grant. A soft event; `at` is Unix milliseconds. */
   | (Event & { readonly type: 'places.counted'; readonly at: number })
 /**
- * Commands handled by the actor that grants slots, whose id is the organization's. All are total.
+ * Internal commands of the actor that grants slots. Its id is that of the organization. They are
+ * never refused.
  */
 export type PlaceCommands = {
   'place.ask': { input: Wanting; reply: undefined }
-  /** The run has ended, or no longer needs its slot. */
+  /** The run has ended or no longer needs a slot. */
   'place.return': { input: { run_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

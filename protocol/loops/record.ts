@@ -1,7 +1,7 @@
 /**
- * The record of a run as the engine and the views store it, whatever its origin; a run of a loop
- * has additional members. Clients receive it in the shape of its origin; only `shownRun` produces
- * these shapes.
+ * The record of a run as the engine and the views store it. A run of a loop has additional fields.
+ * Clients receive one of two shapes, depending on whether the run belongs to a loop; only
+ * `shownRun` produces these shapes.
  */
 import type { Run, WorkflowRun } from '../runs/schema.ts'
 import type { LoopRun } from './run.ts'
@@ -24,14 +24,14 @@ type Besides =
   | 'parent_step_key'
   | 'wake_at'
   | 'wall_clock_deadline_at'
-/** The `event` of a loop's run is stored as `input`. */
+/** The stored record. The `event` of a run of a loop is stored as `input`. */
 export interface RunRecord extends WorkflowRun, Partial<Pick<LoopRun, OfLoop | Besides>> {}
 
 /** Whether a run belongs to a loop. */
 export const isOfLoop = (record: RunRecord): record is RunRecord & Pick<LoopRun, OfLoop> =>
   record.loop_id !== undefined
 
-/** The run as clients receive it. */
+/** Returns the run as clients receive it. */
 export function shownRun(record: RunRecord): Run {
   if (!isOfLoop(record)) {
     if (

@@ -1,4 +1,7 @@
-/** Loops: workflows with triggers that start them and a limit on concurrent runs. */
+/**
+ * The rows for loops: workflows with triggers that start them and a policy for concurrent runs.
+ * `schema.ts` has the records, and `events.ts` the events and internal commands.
+ */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, listOf, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -56,7 +59,10 @@ const StartLoopRun = Closed({
   credit_budget: Type.Optional(Type.Integer({ minimum: 1 })),
 })
 export type StartLoopRun = Static<typeof StartLoopRun>
-/** The idempotency key of a start, from either field; a blank key counts as absent. */
+/**
+ * Returns the idempotency key of a start from either field, without surrounding white space;
+ * undefined when both are absent or blank.
+ */
 export const startKeyOf = ({
   idempotency_key,
   external_id,
@@ -104,7 +110,10 @@ export const TriggerStanding = Type.Object({
 })
 const P = '/projects/:project/loops'
 const tag = 'loops'
-/** A name that only one loop of the project has may replace the id. */
+/**
+ * The slot `id` may contain the name of a loop instead of its id, if only one loop of the project
+ * has this name.
+ */
 const self = { kind: 'loop', slot: 'id', prefix: 'loop', named: true } as const
 const LIMIT = 1_048_576
 
@@ -200,10 +209,10 @@ export const loops = {
   }),
 } as const
 
-/** The state of a trigger that only its loop stores. */
+/** The state of a trigger that is not part of the definition of the loop. */
 export type TriggerStanding = Static<typeof TriggerStanding>
 
-/** The trigger data that the edge needs before a request may fire the trigger. */
+/** What the gateway needs about a trigger to admit a request that fires it. */
 export interface TriggerFacts {
   readonly status: string
   readonly enabled: boolean

@@ -1,5 +1,5 @@
 /**
- * A run of a loop as clients see it. It is a closed shape, separate from that of a workflow's run.
+ * The schema of a run of a loop as clients see it, separate from that of a run of a workflow.
  * `record.ts` defines the stored form of both.
  */
 import { type Static, Type } from 'typebox'
@@ -14,10 +14,10 @@ export const runStatuses = [
   'cancelled',
 ] as const
 
-/** The reasons for which a run waits in the queue of its loop. */
+/** Why a run waits in the queue of its loop. */
 const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
 export type QueueReason = (typeof queueReasons)[number]
-/** The reasons for which a run ended. */
+/** Why a run has ended. */
 const stopReasons = [
   'completed',
   'step_failed',
@@ -40,7 +40,7 @@ export const RunSource = Type.Object({
 })
 export type RunSource = Static<typeof RunSource>
 
-/** Record members that only runs of loops have; `event` is the `input` of the record. */
+/** Fields that only runs of loops have. */
 const ofLoops = {
   loop_name: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),

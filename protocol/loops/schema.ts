@@ -1,7 +1,7 @@
 /**
- * Loops as clients write and read them. The content of a loop has the authoring form of workflows
- * (`../workflows/spec.ts`), with `event` in place of `input`, plus triggers and the policy for
- * concurrent runs.
+ * Schemas of loops as clients write and read them. A loop has the authoring form of a workflow
+ * (`../workflows/spec.ts`), with `event` in place of `input`. In addition, it has triggers,
+ * repositories and a concurrency policy.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
@@ -14,7 +14,7 @@ const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
     'What a start does while a run is under way: both run, it waits its turn, it is left out, ' +
     'or the run under way is cancelled. allow by default',
 })
-/** The effect of a start while another run is under way. */
+/** What a start does while another run is active. */
 export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
@@ -82,7 +82,7 @@ export const Repository = Closed({
 })
 
 const { steps, input: event, config, output, cleanup, limits, defaults, run_name } = Spec.properties
-/** The parts of a loop version; a change of any of them creates the next version. */
+/** The fields of a loop version. A change of any of them creates the next version. */
 export const authoring = {
   schema_version: Type.Optional(Type.Literal('1')),
   event,
@@ -97,7 +97,7 @@ export const authoring = {
   defaults,
   run_name,
 }
-/** All other members that an author may set. */
+/** All other fields that an author may set, except name and status. */
 export const metadata = {
   description: Type.Optional(Type.String({ maxLength: 4096 })),
   agent_id: Type.Optional(Type.String({ maxLength: 128 })),
@@ -121,10 +121,10 @@ export const Loop = Type.Object({
   warnings: Type.Optional(SavedWarnings),
 })
 export type Loop = Static<typeof Loop>
-/** The parts of a loop version, as stored. */
+/** The fields of a loop version, as stored. */
 export type Authored = Pick<Loop, keyof typeof authoring>
 
-/** The workflow made of a loop's steps. */
+/** Converts a loop to the workflow spec that its runs execute. */
 export const specOf = ({
   steps = [],
   event,
@@ -144,6 +144,9 @@ export const specOf = ({
   ...(defaults && { defaults }),
   ...(run_name && { run_name }),
 })
-/** The identifier of a trigger in its loop: its key, otherwise its position in the list. */
+/**
+ * Returns the identifier of a trigger within its loop: its key, otherwise `#` and its position in
+ * the list.
+ */
 export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
   key ?? `#${index}`

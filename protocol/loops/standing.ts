@@ -1,23 +1,24 @@
 /**
- * The project's knowledge of its loops; each loop stores itself as a separate actor.
+ * What a project stores about its loops. Each loop is a separate actor, and stores its own
+ * definition and state.
  *
  * R1. A loop notifies its project when it is created, when the actions that it may call change, and
- *     when it is deleted. The notification is an effect of the commit, so it always arrives;
+ *     when it is deleted. The notification is an effect of the commit, so it always arrives.
  *     `version` detects outdated notifications.
- * R2. The edge that saved a loop notifies the project before it replies. So a later deletion of an
- *     action sees the loop. A concurrent deletion counts as earlier: a loop may refer to actions
- *     that do not exist.
- * R3. A deleted project ends its loops, including those that register later.
+ * R2. The gateway that saved a loop also notifies the project before it replies. So a later
+ *     deletion of an action takes the loop into account. A concurrent deletion counts as earlier,
+ *     which is harmless, because a loop may refer to actions that do not exist.
+ * R3. A deleted project ends all its loops, including those that notify it later.
  */
 import type { Event } from '../entry.ts'
 
 /**
- * The state of a loop as its project stores it. `actions`: names of the actions that its runs may
- * call; empty while nothing can start the loop.
+ * The state of a loop as its project stores it. `actions`: names of the actions that runs of the
+ * loop may call; empty while the loop cannot be started.
  */
 export interface LoopStanding {
   readonly loop_id: string
-  /** 0: the loop has never notified its project. */
+  /** 0 means that the loop has never notified its project. */
   readonly version: number
   readonly actions: readonly string[]
   /** The loop was deleted. */
@@ -26,20 +27,23 @@ export interface LoopStanding {
 /** Private events of a project about its loops. */
 export type LoopsEvent =
   | (Event & LoopStanding & { readonly type: 'loop.noted' })
-  /** The project was deleted, and these loops must end. `next`: loops after this id follow. */
+  /**
+   * The project was deleted, and these loops are to end. `next`: loops after this id follow in the
+   * next commit.
+   */
   | (Event & {
       readonly type: 'project.ended'
       readonly organization: string
       readonly loops: readonly string[]
       readonly next?: string
     })
-/** Internal commands of a project about its loops. Both are total. */
+/** Internal commands of a project about its loops. They are never refused. */
 export type LoopsCommands = {
-  /** From a loop, and from the edge that saved it: the current state of the loop. */
+  /** From a loop, and from the gateway that saved it: the current state of the loop. */
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
-   * From the organization: the project was deleted. `after`: loops up to this id were already
-   * notified.
+   * From the organization, when the project was deleted, and from the project itself to continue.
+   * `after`: loops up to this id have been notified.
    */
   'project.end': { input: { organization: string; after?: string }; reply: undefined }
 }

@@ -1,7 +1,7 @@
 /**
  * The part of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18)
  * that this service supports. Its messages are JSON-RPC 2.0, one per request. This file defines
- * only names and shapes; the edge implements the methods.
+ * only names and shapes; the gateway implements the methods (`gateway/mcp/`).
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
@@ -13,17 +13,17 @@ import type { FieldError } from '../errors.ts'
  */
 export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /**
- * The first protocol version whose clients accept an SSE event without data, which gives them an
- * event id to resume from.
+ * The first protocol version whose clients accept a Server-Sent Event without data. Such an event
+ * gives a client an event id from which it can resume.
  */
 export const PRIMED = '2025-11-25'
 /**
- * JSON-RPC error codes (https://www.jsonrpc.org/specification#error_object). Every other failure is
- * an HTTP status, or a result with `isError`.
+ * JSON-RPC error codes (https://www.jsonrpc.org/specification#error_object). All other failures are
+ * HTTP statuses, or results with `isError`.
  */
 const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
 
-/** Maximum characters of an id, a progress token and a key. */
+/** Maximum length of an id, a progress token and an idempotency key in characters. */
 const MAX_LENGTH = 255
 const Name = Type.String({ minLength: 1, maxLength: MAX_LENGTH })
 const RpcId = Type.Union([Type.Integer(), Name])
@@ -31,8 +31,8 @@ const RpcId = Type.Union([Type.Integer(), Name])
 export type RpcId = Static<typeof RpcId>
 
 /**
- * A client's message: a request, a notification, or a response, although the service sends no
- * requests.
+ * A message of a client: a request, a notification or a response. Responses are accepted and
+ * ignored, because the service sends no requests.
  */
 export const McpMessage = Closed({
   jsonrpc: Type.Literal('2.0'),
@@ -60,7 +60,10 @@ export const McpNotice = Type.Object({
   params: Type.Optional(JsonObject),
 })
 
-/** A message either names a method or is a response. */
+/**
+ * Returns the faults of a message that the schema cannot detect. A message either has a method, or
+ * is a response with an id and either a result or an error.
+ */
 export function checkMessage({ id, method, params, result, error }: McpMessage): FieldError[] {
   if (method !== undefined)
     return [result, error].some((part) => part !== undefined)
@@ -85,14 +88,14 @@ export const CallParams = Type.Object({
   ),
 })
 export type CallParams = Static<typeof CallParams>
-/** The parameters of the other methods that have some. */
+/** The parameters of other methods: `initialize`, lists, and the notification `cancelled`. */
 export const InitializeParams = Type.Object({ protocolVersion: Type.String() })
 export const ListParams = Type.Object({ cursor: Type.Optional(Type.String()) })
 export const CancelParams = Type.Object({ requestId: RpcId, reason: Type.Optional(Type.String()) })
 
 /**
- * A tool as clients see it. `annotations` contains only what the action declares; clients assume
- * the worst for the rest.
+ * A tool as clients see it. `annotations` contains only what the action declares; clients must
+ * assume the worst for everything else.
  */
 export interface McpTool {
   readonly name: string
@@ -108,7 +111,7 @@ export interface McpTool {
   }
   readonly _meta?: JsonObject
 }
-/** The result of a call. With `isError`, the text gives the reason, for the model to read. */
+/** The result of a tool call. With `isError`, the text explains the failure to the model. */
 export interface McpResult {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[]
   readonly structuredContent?: JsonObject
@@ -116,13 +119,13 @@ export interface McpResult {
   readonly _meta?: JsonObject
 }
 
-/** The successful response to a request. */
+/** Returns the response to a successful request. */
 export const answered = (id: RpcId, result: object): McpAnswer => ({
   jsonrpc: '2.0',
   id,
   result: result as JsonObject,
 })
-/** The error response to an invalid request. */
+/** Returns the error response to a request. */
 export const faulty = (
   id: RpcId,
   fault: keyof typeof faults,
@@ -133,7 +136,10 @@ export const faulty = (
   id,
   error: { code: faults[fault], message, ...(data && { data }) },
 })
-/** A notification, which gets no response. */
+/**
+ * Returns a notification of the service.
+ * @param method name without the prefix `notifications/`.
+ */
 export const notice = (method: string, params?: JsonObject): Static<typeof McpNotice> => ({
   jsonrpc: '2.0',
   method: `notifications/${method}`,

@@ -1,6 +1,7 @@
 /**
- * The tools of a project over the Model Context Protocol: published workflows, actions, and tools
- * to inspect and cancel runs.
+ * The rows for the Model Context Protocol (MCP), which offers published workflows, actions, and
+ * tools to inspect and cancel runs. These rows decide nothing: they relay calls to the rows that
+ * they list.
  */
 import { command, stream } from '../contract.ts'
 import { checkMessage, McpAnswer, McpMessage, McpNotice } from './messages.ts'

@@ -1,4 +1,4 @@
-/** The memory of agents. */
+/** The rows for the memory of agents. */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'

@@ -1,14 +1,15 @@
 /**
- * The memory of an agent: entries by key, and the feed of their changes, which never contains
- * content. Saving over HTTP and remembering by the agent itself are one operation.
+ * The memory of an agent: schemas, limits, events and internal commands. A memory consists of
+ * entries by key. A feed lists the changes of entries without their content. Saving over HTTP and
+ * saving by the agent itself are the same operation.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 
 /**
- * Limits of a memory. Lengths are in characters. `entries` limits the unpinned entries, `pinned`
- * the pinned ones.
+ * Limits of a memory. `entries` and `pinned` are the numbers of unpinned and of pinned entries.
+ * `metadata` is the length as JSON. Lengths are in characters.
  */
 export const memoryLimits = {
   key: 256,
@@ -18,7 +19,7 @@ export const memoryLimits = {
   entries: 1000,
   pinned: 1000,
 } as const
-/** Milliseconds for which changes are stored. */
+/** Milliseconds for which the feed has a change: 30 days. */
 export const MEMORY_RETENTION = 30 * 86_400_000
 
 export const MemoryKind = Type.Enum(['fact', 'preference', 'episode', 'summary'])
@@ -71,7 +72,7 @@ export const SaveMemory = Closed({
   pinned: Type.Optional(Type.Boolean()),
 })
 export type SaveMemory = Static<typeof SaveMemory>
-/** Checks the rules for an entry that schemas cannot express. */
+/** Returns the faults of an entry that schemas cannot detect. */
 export const checkSaveMemory = ({ metadata }: SaveMemory) =>
   metadata && JSON.stringify(metadata).length > memoryLimits.metadata
     ? [
@@ -82,7 +83,7 @@ export const checkSaveMemory = ({ metadata }: SaveMemory) =>
       ]
     : []
 
-/** Events of a memory. Every change of an entry appears in the feed. */
+/** Events of a memory. `change` is the item of the feed. */
 export type MemoryEvent =
   | (Event & {
       readonly type: 'memory.saved'
@@ -90,23 +91,27 @@ export type MemoryEvent =
       readonly change: MemoryChange
     })
   | (Event & { readonly type: 'memory.forgotten'; readonly change: MemoryChange })
-  /** The agent was deleted, and its whole memory with it. */
+  /** The agent was deleted, and all entries with it. */
   | (Event & { readonly type: 'memory.cleared' })
 
 /**
- * Commands that clients cannot send. `source_run_id`: the run in which the agent sends the command.
+ * Internal commands of a memory. `source_run_id`: id of the run in which the agent sends the
+ * command.
  */
 export type MemoryCommands = {
-  /** From the agent itself: the same as saving over HTTP. */
+  /** From a tool call of the agent: the same as saving over HTTP. */
   'memory.remember': {
     input: SaveMemory & { readonly memory_key: string; readonly source_run_id?: string }
     reply: MemoryEntry
   }
-  /** From the agent itself: the same as deleting over HTTP. */
+  /**
+   * From a tool call of the agent: the same as deleting over HTTP, except that a missing entry is
+   * not refused.
+   */
   'memory.discard': {
     input: { readonly memory_key: string; readonly source_run_id?: string }
     reply: { readonly forgotten: boolean }
   }
-  /** From the project: the agent was deleted. */
+  /** From the project, when the agent was deleted. */
   'memory.clear': { input: unknown; reply: undefined }
 }

@@ -1,6 +1,7 @@
 /**
- * The AsyncAPI 3.0 document: the frames of event streams and of the worker socket. Routes come from
- * the table of rows; schemas come from the frames that the service sends and checks.
+ * Generation of the AsyncAPI 3.0 document, which describes the frames of event streams and of the
+ * worker socket. Routes come from the table of rows. Schemas come from the frames that the service
+ * sends and validates.
  */
 import type { TSchema } from 'typebox'
 import { api, type RowName } from '../api.ts'
@@ -12,7 +13,7 @@ import { type Frames, streamFrames } from './frames.ts'
 import { type Names, nameSchemas, pascal } from './schemas.ts'
 
 type Json = Readonly<Record<string, unknown>>
-/** A channel with its frames in each direction, as seen from the service. */
+/** A channel with its frames in each direction, from the point of view of the service. */
 interface Channel {
   readonly name: RowName
   readonly frames: Readonly<Record<'send' | 'receive', Frames>>
@@ -27,8 +28,8 @@ const channels: readonly Channel[] = [
 ]
 
 /**
- * The id of a message. It contains the channel and the direction, because two channels may have
- * events with the same name.
+ * Returns the id of a message. It contains the channel and the direction, because channels may have
+ * events of the same name.
  */
 const messageId = ({ name }: Channel, direction: 'send' | 'receive', type: string): string =>
   `${name}.${direction === 'receive' ? 'from_worker.' : ''}${type}`
@@ -93,7 +94,10 @@ const messagesOf = (channel: Channel, { reference }: Names): readonly (readonly 
     { name: type, contentType: 'application/json', payload: reference(schema) },
   ])
 
-/** A server of the document. @param address with scheme, without a trailing slash. */
+/**
+ * Returns a server of the document.
+ * @param address URL with scheme, without a trailing slash.
+ */
 function serverOf(address: string, description: string): Json {
   const [, protocol = 'http', host = '', base = ''] =
     /^(https?):\/\/([^/]+)(.*)$/.exec(address) ?? []

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document, derived from the table of rows. The rows are written in JSON Schema, so
- * nothing is described twice.
+ * Generation of the OpenAPI 3.1 document from the table of rows and the operations without a
+ * credential. Their schemas are JSON Schema, so nothing is described twice.
  */
 import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'
@@ -10,7 +10,7 @@ import { productName } from '../naming.ts'
 import { type Examples, withExample } from './examples.ts'
 import { type Names, nameSchemas } from './schemas.ts'
 
-/** A row, or an operation that needs no credential. */
+/** A row, or an operation without a credential. */
 type Operation = Pick<Row, 'verb' | 'route'> & {
   readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
   readonly headers?: Unauthenticated['headers']
@@ -40,7 +40,7 @@ const described = (schema: unknown): Json => {
   return description === undefined ? {} : { description }
 }
 
-/** Path, query and header parameters of a row. */
+/** Returns the path, query and header parameters of a row. */
 function parametersOf(row: Operation, { reference }: Names, brand: string): Json[] {
   const { method, slots } = routeOf(row)
   const query = row.shape.query as { properties?: Json; required?: readonly string[] } | undefined
@@ -71,7 +71,7 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
   ]
 }
 
-/** The request body of a row, by content type. */
+/** Returns the request body of a row, by content type. */
 function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Names): Json {
   if (!upload) return json(reference(body))
   const form = written(body) as { readonly properties?: Json }
@@ -86,7 +86,7 @@ function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Na
   }
 }
 
-/** The content of an event stream. */
+/** The response content of an event stream. */
 const events: Json = {
   'text/event-stream': {
     schema: {
@@ -97,7 +97,7 @@ const events: Json = {
     },
   },
 }
-/** The reply of a row on success, by content type. */
+/** Returns the reply of a row on success, by content type. */
 function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
   if (verb === 'blob') return { 'application/octet-stream': { schema: reference(shape.reply) } }
@@ -106,8 +106,8 @@ function contentOf({ shape, verb }: Operation, { reference }: Names): Json | und
 }
 
 /**
- * Every refusal code of a row: its own codes, and those of all rows with the same verb, method or
- * path parameter.
+ * Returns every refusal code of a row: its own codes, and those that all rows with the same verb,
+ * method, path parameter or authentication share.
  */
 export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   const credential: Code[] = ['unauthorized', 'forbidden', 'permission_denied']
@@ -118,7 +118,7 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
     'internal',
     'service_unavailable',
   ]
-  // A command without a body also rejects a body that is sent.
+  // These codes also apply to commands without a body, which refuse a body that is sent.
   if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
   if (route.startsWith('POST ') && shape.permission !== undefined)
     codes.push('idempotency_key_conflict')
@@ -126,7 +126,7 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
 
-/** The refusals of an operation whose body is a form. */
+/** Returns the error responses of an operation whose body is a form, by status. */
 const formRefusals = ({ reference }: Names): Json =>
   Object.fromEntries(
     [
@@ -139,7 +139,7 @@ const formRefusals = ({ reference }: Names): Json =>
     ]),
   )
 
-/** Success and error responses of a row, by status. */
+/** Returns the success and error responses of a row, by status. */
 function responsesOf(row: Operation, names: Names): Json {
   const { shape } = row
   const content = contentOf(row, names)
@@ -230,15 +230,13 @@ function operationOf(name: string, row: Operation, names: Names, brand: string):
   }
 }
 
-/** The facts about the installation that a document contains. */
+/** The data about the installation that a document contains. */
 export interface Described {
   readonly brand: string
   readonly version: string
-  /**
-   * Address of the service without a trailing slash; absent: the server that serves the document.
-   */
+  /** URL of the service without a trailing slash; absent: the server that serves the document. */
   readonly public_url?: string
-  /** An example of each operation, by operation name. */
+  /** Examples by operation name. */
   readonly examples?: Examples
 }
 

@@ -1,6 +1,7 @@
 /**
- * Examples of operations: a request and its response, recorded from a running service. They are
- * stored in `examples.json`, which `test/scenarios/first-use/examples.test.ts` records and checks.
+ * Insertion of examples into the OpenAPI document. An example is a request and its response,
+ * recorded from a running service. `test/scenarios/first-use/examples.test.ts` records and checks
+ * the examples, which are stored in `examples.json`.
  */
 export interface Example {
   /** Values of the path slots. */
@@ -9,7 +10,7 @@ export interface Example {
   readonly body?: unknown
   /** Status of the response. */
   readonly status: number
-  /** JSON, or the text of a file or stream; absent: no body. */
+  /** The response body: JSON, or the text of a file or stream; absent when there is no body. */
   readonly answer?: unknown
 }
 /** Examples by operation name. */
@@ -21,7 +22,7 @@ interface Content {
 }
 
 /**
- * The operation of the document with its example in the parameters, the request body and the
+ * Returns an operation of the document with its example in the parameters, the request body and the
  * response.
  */
 export function withExample(operation: Json, example: Example | undefined): Json {
@@ -44,8 +45,8 @@ export function withExample(operation: Json, example: Example | undefined): Json
 }
 
 /**
- * Adds an example to content: a text to media types without named members, any other value to JSON
- * and forms.
+ * Adds an example to content: a text to media types other than JSON and forms, and any other value
+ * to JSON and forms.
  */
 function filled(described: Content, example: unknown): Content {
   if (example === undefined || !described.content) return described

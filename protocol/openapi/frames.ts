@@ -1,4 +1,7 @@
-/** The frames of each stream of the table, by row name and then by event name. */
+/**
+ * The frames of each stream in the table of rows, by row name and event name. The frames of the
+ * worker socket are in `workers/socket.ts`.
+ */
 import { type TSchema, Type } from 'typebox'
 import type { RowName } from '../api.ts'
 import { ChannelEventRecord } from '../channels/schema.ts'
@@ -8,14 +11,20 @@ import { timelineTypes } from '../runs/events.ts'
 import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
 import { numberedFrames, transcriptFrames } from '../sessions/transcript/frames.ts'
 
-/** Reports that entries between two cursors are no longer stored. */
+/**
+ * A frame that reports that events between two cursors are no longer stored, so the stream
+ * continues after them.
+ */
 const StreamReset = Type.Object({
   reason: Type.Literal('cursor_too_old'),
   requested: Type.Integer(),
   resumed_from: Type.Integer(),
 })
 const reset = { 'stream.reset': StreamReset }
-/** A chunk of a model's output for a step, sent live: it has no cursor and is sent only once. */
+/**
+ * A frame with a chunk of the output of a model for a step of a run. It has no cursor, and is sent
+ * live only.
+ */
 const GenerationDelta = Type.Object({
   event_type: Type.Literal('generation.delta'),
   delta: JsonObject,
@@ -32,9 +41,9 @@ const GenerationDelta = Type.Object({
 const each = <T extends TSchema>(types: Iterable<string>, schema: T) =>
   Object.fromEntries([...types].map((type) => [type, schema]))
 
-/** Frames by event name. */
+/** Schemas of the data of frames, by event name. */
 export type Frames = Readonly<Record<string, TSchema>>
-/** The data schemas of the frames. Clients ignore events with unknown names. */
+/** The frames of each stream. Clients must ignore events with unknown names. */
 export const streamFrames: { readonly [N in RowName]?: Frames } = {
   'run.events': {
     ...each(timelineTypes, RunEventRecord),

@@ -1,6 +1,6 @@
 /**
- * Named schemas of the API reference. Each record, request and reply has one name, by which it is
- * referenced. Names are assigned by shape: two schemas with the same JSON have the same name.
+ * Names of the schemas in the API reference. Each record, request and reply has one name, by which
+ * it is referenced. Names belong to shapes: two schemas with the same JSON have the same name.
  */
 import type { TSchema } from 'typebox'
 import { CliCredential, DeviceRequest } from '../access/device-rows.ts'
@@ -51,7 +51,10 @@ import { SavedWarning } from '../workflows/saved-warnings.ts'
 import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../workflows/spec.ts'
 import * as steps from '../workflows/steps.ts'
 
-/** Chosen names. All other names are derived from the first operation that uses the shape. */
+/**
+ * Names that are set here. All other names are derived from the first operation that uses the
+ * shape.
+ */
 const chosen: Readonly<Record<string, unknown>> = {
   AcceptedEvent: events.Accepted,
   Action: actions.Action,
@@ -223,7 +226,7 @@ const REFERENCE = /"#\/components\/schemas\/(\w+)"/g
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Whether a schema deserves a name: it is an object with members, or a choice. */
+/** Whether a schema gets a name: it is an object with properties, or a union. */
 const isShape = (schema: unknown): schema is Json =>
   isObject(schema) &&
   (Array.isArray(schema['anyOf']) ||
@@ -236,23 +239,27 @@ interface Described {
 
 /** The names of all schemas that a set of operations uses. */
 export interface Names {
-  /** A schema as plain JSON, in which every named schema is a reference. */
+  /**
+   * Converts a schema to plain JSON in which every named schema is a reference, the schema itself
+   * included.
+   */
   readonly reference: (schema: unknown) => unknown
   /**
-   * The schema itself as plain JSON, in which the named schemas that it contains are references.
+   * Converts a schema to plain JSON in which only the named schemas inside of it are references.
    */
   readonly written: (schema: unknown) => unknown
   /**
-   * The schemas that a part of a document refers to, directly or through others, written out in
-   * alphabetical order.
+   * Returns the schemas that a part of a document refers to, directly or through other schemas, by
+   * name in alphabetical order.
    */
   readonly components: (part: unknown) => Json
 }
 
 /**
- * Names the schemas of operations.
+ * Assigns names to the schemas of operations.
  * @param operations by operation name.
  * @param more further schemas, by the names that they get unless their shapes already have names.
+ * @throws Error when two different schemas would get the same name.
  */
 export function nameSchemas(
   operations: Readonly<Record<string, Described>>,

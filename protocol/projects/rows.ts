@@ -1,4 +1,4 @@
-/** Projects, and the audit log of the organization. */
+/** The rows and schemas of projects, and of the audit log of the organization. */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { Closed, JsonObject, many, pageOf, paging, Tags, Timestamp } from '../common.ts'
@@ -145,8 +145,8 @@ export const projects = {
   }),
 } as const
 
-// In addition to the published types: `organization`, `organization_action`, `personal_token`, and
-// `secret` for the named secrets of a project.
+// Additions to the published values of `resource_type`: `organization`, `organization_action`,
+// `personal_token`, and `secret` for the named secrets of a project.
 export const AuditEntry = Type.Object({
   id: Type.String(),
   org_id: Type.String(),

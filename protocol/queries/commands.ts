@@ -1,6 +1,6 @@
 /**
- * The commands that each kind of actor decides, by kind and name, with their inputs and replies: the
- * rows of the API that the actor handles, and the commands that no client sends.
+ * The types of all commands, by kind of actor and name, with their inputs and replies: the rows of
+ * the API that an actor decides, and the internal commands, which no client sends.
  */
 
 import type { Api } from '../api.ts'
@@ -21,7 +21,7 @@ import type { OrganizationCommands, ProjectCommands } from '../projects/configur
 import type { SessionCommands } from '../sessions/commands.ts'
 import type { DeliveryCommands } from '../webhooks/delivery.ts'
 
-/** The commands that no client sends. */
+/** Internal commands by kind of actor. */
 interface InternalCommands {
   organization: OrganizationCommands
   project: ProjectCommands
@@ -40,9 +40,9 @@ interface InternalCommands {
   plan: PlaceCommands
 }
 /**
- * A row as a command. The sender of a command identifies the actor by its address, so path slots may
- * be absent from the input. Members that the gateway looks up are declared by the actor and
- * therefore not checked here.
+ * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
+ * address of a command identifies the actor. Fields that the gateway adds are declared by the
+ * actor, and not checked by this type.
  */
 type RowCommands<K extends Kind> = {
   readonly [N in keyof CommandsOf<Api, K> & keyof Api]: {
@@ -50,12 +50,12 @@ type RowCommands<K extends Kind> = {
     readonly reply: Reply<Api[N]> & (N extends keyof AddedReplies ? AddedReplies[N] : unknown)
   }
 }
-/** Members of replies that the gateway reads and does not answer to the client. */
+/** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {
   'event.publish': Pick<Published, 'unsure'>
   'event.publish_many': Pick<Published, 'unsure'>
 }
-/** A kind without such commands is absent from `InternalCommands`. */
+/** Kinds that have no internal commands are absent from `InternalCommands`. */
 type InternalOf<K extends Kind> = K extends keyof InternalCommands ? InternalCommands[K] : unknown
 type Commands = { readonly [K in Kind]: RowCommands<K> & InternalOf<K> }
 
@@ -63,10 +63,13 @@ type CommandOf<K extends Kind, N extends CommandName<K>> = Commands[K][N] & {
   input: unknown
   reply: unknown
 }
-/** Names of the commands that actors of a kind decide; for several kinds, those of all of them. */
+/**
+ * The names of the commands of a kind of actor; for a union of kinds, only the names that all of
+ * them have.
+ */
 export type CommandName<K extends Kind = Kind> = keyof Commands[K] & string
 export type CommandInput<K extends Kind, N extends CommandName<K>> = CommandOf<K, N>['input']
-/** The reply. In the JSON of another process, a reply of undefined is absent. */
+/** The reply of a command. A reply of undefined is absent in the JSON from another process. */
 export type CommandReply<K extends Kind, N extends CommandName<K>> = CommandOf<K, N>['reply']
 /** A command whose name determines its input and reply. */
 export interface NamedCommand<K extends Kind, N extends CommandName<K>>

@@ -1,6 +1,7 @@
 /**
- * The queries that the owner of an actor answers from the actor's committed state, by kind and name.
- * An answer may come as JSON from another process, so an optional reply is null or undefined.
+ * Owner queries: the queries that the owner of an actor answers from the committed state of the
+ * actor, by kind and name. An answer may come from another process as JSON, so an optional reply is
+ * null or undefined.
  */
 
 import type { DeviceRequest } from '../access/device-rows.ts'
@@ -35,7 +36,7 @@ import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
 import type { KeptWebhook } from '../webhooks/rows.ts'
 
 type Optional<T> = T | null | undefined
-/** The specification of a background job, for the executor that runs it. */
+/** The content of a job, for the worker or executor that performs it. */
 interface JobSpec {
   input: { readonly job_id: string }
   reply: unknown
@@ -51,12 +52,12 @@ export interface OwnerQueries {
     skill_grants: { input: { readonly id: string }; reply: number }
     action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
-    /** The given principal ids that no organization key signs in as. */
+    /** Those of the given principal ids that belong to no organization key. */
     unknown_principals: {
       input: { readonly ids: readonly string[] }
       reply: readonly string[]
     }
-    /** Whether a project sends e-mail for interactions that do not specify a delivery. */
+    /** Whether a project sends email for interactions that do not specify a delivery. */
     email_notifications: { input: { readonly project: string }; reply: boolean }
   }
   project: {
@@ -73,55 +74,58 @@ export interface OwnerQueries {
     job_spec: JobSpec
   }
   run: {
-    /** The content of a job for its worker, or null when the run no longer waits for the job. */
+    /** The content of a job, or null when the run no longer waits for the job. */
     job_spec: JobSpec
-    /** The facts about a call that an executor needs in addition to its parameters, or null. */
+    /** What an executor needs for a call in addition to its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
-    /** The status and outcome of a direct call. */
+    /** The status and outcome of an action that was called directly. */
     invoked: { input: NoInput; reply: Optional<Reply<Api['action.invoke']>> }
-    /** Event types that steps wait for, with the ids of their waits. */
+    /** The event types for which steps wait, with the ids of their waits. */
     awaiting: {
       input: NoInput
       reply: readonly { readonly wait_id: string; readonly event_type: string }[]
     }
-    /** The record, or null. */
+    /** The record of the run, or null when there is no such run. */
     get: { input: NoInput; reply: Run | null }
   }
   queue: {
-    /** Headers of the jobs to hand out next, in order, at most `limit` per capability. */
+    /** The headers of the next jobs to offer, in order, at most `limit` for each capability. */
     waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
     /** The number of waiting jobs and of leased jobs. */
     depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
-    /** The jobs that a worker session holds, with their lease tokens. */
+    /** The jobs whose leases a worker session has, with the lease tokens. */
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
     /** The current leases of the given jobs. */
     renewals: { input: { readonly job_ids: readonly string[] }; reply: readonly Renewal[] }
   }
   worker: {
-    /** Whether a connection is the current one. */
+    /** Whether a connection is the current one of its session. */
     current: {
       input: { readonly session: string; readonly generation: number }
       reply: boolean
     }
   }
   interaction: {
-    /** The record; null if it does not exist or was deleted. */
+    /** The record of the interaction; null if it does not exist or was deleted. */
     get: { input: NoInput; reply: Interaction | null }
   }
   channel: { job_spec: JobSpec }
   events: {
-    /** The numbers of listeners. */
+    /** The numbers of registered triggers and waits. */
     listening: { input: NoInput; reply: { readonly triggers: number; readonly waits: number } }
-    /** The id of the event that was published under a key, as far as the key is remembered. */
+    /**
+     * The id of the event that was stored under an idempotency key, or null when the actor does not
+     * remember the key.
+     */
     published: { input: { readonly key: string }; reply: string | null }
-    /** Faults of the conditions of a loop's triggers, by trigger. */
+    /** Faults of the conditions of the triggers of a loop, by trigger id. */
     faults: {
       input: { readonly loop_id: string }
       reply: Readonly<Record<string, ConditionFaults>>
     }
   }
   loop: {
-    /** The version that a new start uses, or null when there is no such loop. */
+    /** The version with which a new run starts, or null when there is no such loop. */
     version: { input: NoInput; reply: { readonly number: number } | null }
     trigger: { input: { readonly trigger_id: string }; reply: TriggerFacts | null }
     triggers: { input: NoInput; reply: TriggerStanding[] | null }
@@ -129,33 +133,33 @@ export interface OwnerQueries {
     job_spec: JobSpec
   }
   trigger_handle: {
-    /** The owner of the handle, or null. */
+    /** The trigger to which the handle belongs, or null. */
     owner: { input: { readonly handle: string }; reply: HandleOwner | null }
   }
   plan: {
-    /** The number of slots in use, and of runs that wait for a slot. */
+    /** The number of slots in use, and the number of runs that wait for a slot. */
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   session: {
-    /** Whether the session is live, for a gateway that looks up the session of a key. */
+    /** Whether the session is live, for a gateway that looks up the session of a session key. */
     standing: { input: NoInput; reply: Standing }
-    /** The input of a job for its worker; null when the session no longer waits for the job. */
+    /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec
-    /** The action call of a job, for its executor. */
+    /** What an executor needs for an action call in addition to its parameters. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
-    /** The row that a generation writes, for previews of streaming output. */
+    /** The row of the transcript that a generation writes, for previews of its output. */
     generation: { input: { readonly job_id: string }; reply: Optional<Generating> }
-    /** The progress of the compaction. */
+    /** The progress of the compaction of the session. */
     detail: { input: NoInput; reply: Compacting }
-    /** Results of calls whose rows are not committed yet, for gateways that show them early. */
+    /** Results of tool calls whose rows are not committed, for gateways that show them early. */
     results: { input: NoInput; reply: readonly KnownResult[] }
     attachments: { input: NoInput; reply: Optional<{ readonly items: readonly Artifact[] }> }
     attachment: { input: { readonly artifact_id: string }; reply: Optional<Artifact> }
   }
   delivery: {
-    /** The content and the destination of the delivery; null when there is no such delivery. */
+    /** The content and the destination of a delivery, or null when there is no such delivery. */
     content: { input: NoInput; reply: DeliveryOpening | null }
-    /** The outcome so far, or null. */
+    /** The outcome so far, or null when there is no such delivery. */
     outcome: { input: NoInput; reply: DeliveryOutcome | null }
   }
 }

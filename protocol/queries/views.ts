@@ -1,6 +1,7 @@
 /**
- * The queries that a view answers, by name, with their inputs and replies: the rows of the API that
- * need history, and internal queries of gateways.
+ * View queries: the queries that a view answers, by name, with their inputs and replies. They are
+ * rows of the API that need history, and internal queries of gateways. Owner queries are in
+ * `owners.ts`.
  */
 
 import type { OrganizationAction } from '../actions/organization-rows.ts'
@@ -17,18 +18,18 @@ import type {
 } from '../sessions/transcript/pages.ts'
 import type { Spec } from '../workflows/spec.ts'
 
-/** The queries of gateways in addition to the rows. Every reply is data of one project. */
+/** The internal queries of gateways, in addition to the rows. */
 interface InternalQueries {
   /**
-   * Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows
-   * the last item. `oldest`: events below this cursor are no longer stored.
+   * Events of a run after a cursor, oldest first. `ended`: the run has ended, and no event follows
+   * the last item. `oldest`: events before this cursor are no longer stored.
    */
   timeline: {
     input: { run_id: string; after: number; limit: number }
     reply: {
       items: readonly unknown[]
       last: number
-      /** Absent in answers of earlier releases, whose pages end only at the limit. */
+      /** Absent when a view of an earlier release answers, which ends pages only at the limit. */
       more?: boolean
       ended: boolean
       oldest: number
@@ -36,9 +37,9 @@ interface InternalQueries {
     } & Timely
   }
   /**
-   * Run events of a whole project after a cursor, oldest first, each as the JSON that clients
-   * receive. `last` is the position reached, even when there are no items. `more`: the page ended
-   * early, at the limit or at one megabyte.
+   * Run events of a project after a cursor, oldest first, each as the JSON that clients receive.
+   * `last` is the cursor that the page reached, even if it has no items. `more`: the page ended
+   * early, at the limit or at 1 MB.
    */
   feed: {
     input: { after: number; limit: number }
@@ -49,16 +50,18 @@ interface InternalQueries {
       more: boolean
     } & Timely
   }
-  /** The project a run belongs to. */
+  /** The id of the project to which a run belongs; absent when this partition has no such run. */
   locate: { input: { run_id: string }; reply: { project?: string } }
-  /** The project of an agent; absent when this partition has no such agent. */
+  /**
+   * The id of the project to which an agent belongs; absent when this partition has no such agent.
+   */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
-  /** A run of the project whose id begins with `stem` (see `stemOf`). */
+  /** The id of a run of the project that begins with `stem` (see `stemOf`). */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
-   * Events of a channel after a cursor, oldest first. `last` is the cursor of the channel's newest
-   * applied event, and may lie beyond the last item. `more`: the page ended before `last`, at the
-   * limit or at one megabyte.
+   * Events of a channel after a cursor, oldest first. `last` is the cursor of the newest event of
+   * the channel that the view has applied; it may be greater than that of the last item. `more`:
+   * the page ended before `last`, at the limit or at 1 MB.
    */
   channel_events: {
     input: { channel_id: string; after: number; limit: number }
@@ -71,7 +74,7 @@ interface InternalQueries {
     } & Timely
   }
   /**
-   * The facts that decide whether a viewer may follow a channel, as of the cursor `at`; refused
+   * Whether a viewer may follow a channel, and on what this depends, as of the cursor `at`. Refused
    * with `not_found` when the viewer may not.
    */
   channel_access: {
@@ -79,58 +82,61 @@ interface InternalQueries {
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
   /**
-   * The access facts of a session: whether it exists (`known`), is closed to the viewer (`closed`)
-   * or is private (`restricted`), and the channel it belongs to.
+   * The access of a viewer to a session: whether the session exists (`known`), is not readable by
+   * the viewer (`closed`), is private (`restricted`), and the id of the channel to which it
+   * belongs.
    */
   session_access: {
     input: {
       of:
         | { readonly session_id: string }
         | { readonly turn_id: string }
-        /** `names`: the viewer's id, and `role:<name>` for each role that the viewer holds. */
+        /** `names`: the id of the viewer, and `role:<name>` for each of its roles. */
         | { readonly interaction_id: string; readonly names: readonly string[] }
       viewer: Viewer
     }
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /**
-   * The immutable facts of a message. `thread`: agents that started its thread or were mentioned in
-   * it.
+   * The immutable facts about a message. `thread`: ids of the agents that started the thread of the
+   * message or were mentioned in it.
    */
   channel_facts: {
     input: { id: string; message_id: string }
     reply: { facts?: MessageFacts; thread?: readonly string[] }
   }
-  /** The agents that are members of a channel. */
+  /** The ids of the agents that are members of a channel. */
   channel_agents: { input: { id: string }; reply: { items: readonly string[] } }
-  /** Channels that a member belongs to. */
+  /** The ids of the channels of which a principal is a member. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /**
-   * Ids of source events that were published under these keys since a time (Unix milliseconds), in
-   * the order of the keys. Null: no event has the key.
+   * The ids of the source events that were stored under these idempotency keys since a time in Unix
+   * milliseconds, in the order of the keys. Null: no event has the key.
    */
   published_keys: {
     input: { keys: readonly string[]; since: number }
     reply: { ids: readonly (string | null)[] }
   }
-  /** The loop with this id, or the only loop with this name. */
+  /**
+   * The id of the loop with this id, or of the only loop with this name; absent when there is none.
+   */
   loop_named: { input: { name: string }; reply: { id?: string } }
-  /** The projects of one partition whose agents use a skill. */
+  /** The projects of this partition whose agents have a skill, with the number of these agents. */
   skill_usage: {
     input: { id: string }
     reply: { items: readonly { project_id: string; agent_count: number }[] }
   }
   /**
-   * Changes of an agent's memory after a position, oldest first. `last` is the position to continue
-   * from.
+   * Changes of the memory of an agent after a position, oldest first. `last` is the position from
+   * which the next page continues.
    */
   memory_changes: {
     input: { id: string; after?: number; limit: number }
     reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal
   }
   /**
-   * The callable definitions of a project, or the one with the given catalog name: actions, each
-   * with whether a connected worker accepts it, and published workflows.
+   * The actions and published workflows of a project, or only the one with the given catalog name.
+   * `reachable`: a connected worker accepts the action.
    */
   callable: {
     input: { name?: string }
@@ -144,11 +150,13 @@ interface InternalQueries {
       }[]
     }
   }
-  /** Actions of the organization; answered by the organization's partition. */
+  /**
+   * Actions of the organization. The view of the partition of the organization answers this query.
+   */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
   /**
-   * Jobs whose lease a worker session holds. `session_id`: the agent session that a model
-   * generation belongs to.
+   * The jobs whose leases a worker session has. `session_id`: id of the agent session for which a
+   * generation is done.
    */
   leases: {
     input: { session: string }
@@ -157,14 +165,14 @@ interface InternalQueries {
 }
 
 /**
- * `late`: the view did not reach the requested position within the caller's time limit, and
- * answered with the data it had.
+ * `late`: the view did not reach the requested position within the time limit of the caller, and
+ * answered with older data.
  */
 interface Timely {
   readonly late?: boolean
 }
 
-/** Names of the rows that views answer. */
+/** The names of the rows that views answer. */
 export type ViewRowName = {
   [N in RowName]: Api[N]['shape'] extends { readonly as: string }
     ? never
@@ -176,15 +184,18 @@ export type ViewRowName = {
         ? N
         : never
 }[RowName]
-/** A page of a list. `position`: the sort keys of its last item, present when more items follow. */
+/** A page of a list. `position`: the sort keys of the last item, present when more items follow. */
 interface ViewPage<T> {
   readonly items: readonly T[]
   readonly position?: readonly SortKey[]
-  /** Further members of the answer, next to the page. */
+  /** Further fields of the answer, next to those of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 export type SortKey = string | number | null
-/** The type that a view returns: its records may be shared, so they are read-only. */
+/**
+ * The type of a record as a view returns it. Records may be shared between answers, so they are
+ * read-only.
+ */
 export type DeepReadonly<T> = T extends readonly (infer I)[]
   ? readonly DeepReadonly<I>[]
   : T extends object
@@ -193,7 +204,10 @@ export type DeepReadonly<T> = T extends readonly (infer I)[]
 type ViewReply<R> = R extends { next_cursor?: string; items?: readonly (infer I)[] }
   ? ViewPage<I>
   : R
-/** The input of a row as its view receives it: the cursor is opened, the viewer is added. */
+/**
+ * The input of a row as the view receives it, with the sort keys from the cursor, and with the
+ * viewer if the row has one.
+ */
 type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
   readonly after?: readonly SortKey[]
 } & (S extends {
@@ -203,25 +217,33 @@ type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
     : unknown)
 /** Inputs that gateways add to those of a row. */
 interface AddedInputs {
-  /** `names`: the viewer's id, and `role:<name>` for each of its roles; `caller`: only theirs. */
+  /**
+   * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same for
+   * the caller, present with the parameter `inbox`.
+   */
   'interaction.list': {
     viewer: Viewer & { readonly names: readonly string[] }
     caller?: readonly string[]
   }
   'audit.list': { viewer: Viewer; project_id?: string }
 }
-/** Rows whose query has another input or reply than the row, which the gateway completes. */
+/**
+ * Rows whose query differs from the row in its input or reply. The gateway completes the answer.
+ */
 interface CompletedQueries {
   'event.get': {
-    /** Without a viewer: for the service itself. */
+    /** Without a viewer, the service itself is the reader. */
     input: Omit<RowQuery<'event.get'>['input'], 'viewer'> & { viewer?: Viewer }
     reply: RowQuery<'event.get'>['reply']
   }
   'session.list': {
-    /** `agent_id`: an id; `since`: Unix milliseconds after which the session was active. */
+    /**
+     * `agent_id`: always an id. `since`: time in Unix milliseconds; only sessions that were active
+     * later are listed.
+     */
     input: Omit<RowQuery<'session.list'>['input'], 'since'> & {
       since?: number
-      /** Absent: the service itself. */
+      /** Absent when the service itself is the reader. */
       viewer?: Viewer
     }
     reply: RowQuery<'session.list'>['reply']
@@ -239,7 +261,10 @@ interface CompletedQueries {
     reply: LiveRowsOfTurn
   }
 }
-/** A validated request of a row, with its cursor opened, before the gateway adds members. */
+/**
+ * The input of a row after validation and after its cursor was opened, before the gateway adds
+ * fields.
+ */
 export type RowQuestion<N extends ViewRowName> = ViewInput<Input<Api[N]>, unknown>
 interface RowQuery<N extends ViewRowName> {
   readonly input: ViewInput<Input<Api[N]>, Api[N]['shape']> &

@@ -1,11 +1,12 @@
 /**
- * Computes when schedules fire. A schedule is a cron pattern in a time zone, or an interval counted
- * from a fixed time. All times are Unix milliseconds; nothing here reads a clock.
+ * Computation of the times at which schedules fire. A schedule is a cron pattern in a time zone, or
+ * an interval that is counted from a fixed time. All times are Unix milliseconds, and no clock is
+ * read.
  *
- * Daylight saving: a pattern with one time of day fires once on every day that it selects. A time
- * that is skipped counts as the first moment after the gap; of a time that occurs twice, the first
- * occurrence counts. Patterns with several times, such as every quarter of an hour, fire whenever
- * local time matches one of them.
+ * Daylight saving time: a pattern with one time of day fires once on every day that it selects. If
+ * the clock change skips this time, the pattern fires at the first moment after the gap. If the
+ * time occurs twice, the pattern fires at the first occurrence. Patterns with several times, such
+ * as every quarter of an hour, fire whenever local time matches one of them.
  */
 import { Cron } from 'croner'
 import { parseDuration } from '../common.ts'
@@ -24,10 +25,7 @@ export interface Schedule {
 export const SHORTEST = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
-/**
- * 2000-01-01, the start of a leap year. A pattern that never fires after this time never fires at
- * all.
- */
+/** 2000-01-01, the start of a leap year. A pattern without a firing after this time never fires. */
 const SOME_TIME = 946_684_800_000
 
 const patternOf = ({ cron = '', timezone = 'UTC' }: Schedule): Cron =>
@@ -77,7 +75,7 @@ function isZone(name: string): boolean {
 }
 
 /**
- * The first firing after a time, or undefined if there is none.
+ * Returns the first firing after a time, or undefined if there is none.
  * @param anchor the time from which intervals are counted.
  */
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
@@ -88,14 +86,15 @@ export function nextFire(schedule: Schedule, after: number, anchor: number): num
 }
 
 /**
- * The last firing up to `now`, found by bisection, so that the cost hardly depends on the time
- * since `known`.
+ * Returns the last firing up to `now`. It is found by bisection, so the cost hardly depends on the
+ * time since `known`.
  * @param known a firing that is not later than `now`.
+ * @param anchor the time from which intervals are counted.
  */
 export function latestFire(schedule: Schedule, known: number, now: number, anchor: number): number {
   const next = (after: number): number => nextFire(schedule, after, anchor) ?? Infinity
   if (next(known) > now) return known
-  // Invariant: there is a firing after `low` and up to `now`; there is none after `high`.
+  // Invariant: there is a firing after `low` up to `now`, and none after `high` up to `now`.
   let low = known
   let high = now
   while (high - low > 1000) {

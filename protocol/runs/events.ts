@@ -1,4 +1,4 @@
-/** Events of runs, and the part of them that the timeline shows. */
+/** Events of runs, and their form in the timeline. */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { RunRecord } from '../loops/record.ts'
@@ -6,7 +6,7 @@ import type { Patch } from '../patch.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { RunEventRecord, RunStep } from './schema.ts'
 
-/** Event types in the timeline of a run; the others are its private bookkeeping. */
+/** The event types in the timeline of a run. All other events are private to the run. */
 export const timelineTypes: ReadonlySet<string> = new Set([
   'run.started',
   'run.suspended',
@@ -42,7 +42,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'run.progress_stalled',
 ])
 
-/** The source of a usage; absent in journals of earlier releases. */
+/** The source of an expense; absent in events of earlier releases. */
 export interface UsageSource {
   readonly usage_id: string
   readonly agent_turn_id?: string
@@ -51,9 +51,9 @@ export interface UsageSource {
 }
 
 /**
- * An event of a run. `payload` is what the timeline shows. `run` and `row` are the fields of the
- * run record and of the step's record that the event sets (null removes a field). The actor and the
- * views apply the same patch, so no rule exists twice.
+ * An event of a run. `payload` is what the timeline shows. `run` and `row` are patches of the
+ * record of the run and of the record of the step. The actor and the views apply the same patch, so
+ * no rule exists twice.
  */
 export interface RunEvent extends Event {
   readonly type: RunEventType
@@ -61,13 +61,14 @@ export interface RunEvent extends Event {
   readonly payload?: JsonObject
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
-  /** run.created only: the spec that the run executes. */
+  /** Only in `run.created`: the spec that the run executes. */
   readonly spec?: Spec
   /**
-   * usage.recorded only: the data that the list of usage events shows in addition to the payload.
+   * Only in `usage.recorded`: the data that the list of usage events shows in addition to the
+   * payload.
    */
   readonly usage?: UsageSource
-  /** Private data of the engine; never shown. */
+  /** Data that only the engine uses. It is never shown to clients. */
   readonly private?: JsonObject
 }
 export type RunEventType =
@@ -122,8 +123,8 @@ export type RunEventType =
   | 'run.progress_stalled'
 
 /**
- * The event wait that an event opens or closes; undefined when it does neither. An event that ends
- * a run also ends all its waits.
+ * Returns the wait for a source event that an event opens or closes; undefined when the event does
+ * neither. An event that ends a run also ends all its waits, which is not reported here.
  */
 export function waitChange({ type, payload = {} }: RunEvent):
   | {
@@ -154,9 +155,9 @@ export function waitChange({ type, payload = {} }: RunEvent):
 }
 
 /**
- * The timeline record of an event, as every client sees it.
- * @param cursor of the event.
- * @param created_at of its entry.
+ * Returns the timeline record of an event, as every client sees it.
+ * @param cursor cursor of the event.
+ * @param created_at time of the entry of the event, as RFC 3339.
  */
 export function timelineRecord(
   runId: string,

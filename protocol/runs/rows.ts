@@ -1,4 +1,7 @@
-/** Runs: starting, reading, controlling and following them. */
+/**
+ * The rows for starting, reading, controlling and following runs. `schema.ts` has the records, and
+ * `events.ts` the events.
+ */
 import { type Static, Type } from 'typebox'
 import {
   bodyKey,
@@ -128,7 +131,7 @@ const checkStart = (body: Static<typeof StartRun>) =>
       ? checkSpec(body.spec, 'spec')
       : []
 
-/** Filters of run lists. */
+/** The filters of lists of runs. */
 const runFilters = {
   status: Type.Optional(many(Type.Enum([...runStatuses]))),
   workflow_type: Type.Optional(Type.String()),
@@ -250,8 +253,8 @@ export const runs = {
     reply: RunEventPage,
     errors: ['not_found'],
   }),
-  // Cancelling, resuming and retrying have no key in their bodies: only the header identifies a
-  // repeat.
+  // The bodies of cancelling, resuming and retrying have no idempotency key, so only the header
+  // identifies a repeat.
   'run.cancel': command(`POST ${P}/:id/cancellations`, {
     summary: 'Request cancellation',
     tag,
@@ -291,7 +294,7 @@ export const runs = {
     errors: ['not_found', 'conflict'],
   }),
 
-  // Forms of the same operations that newer clients use.
+  // Variants of these operations, which newer clients use.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, {
     summary: 'Request cancellation, answering the run',
     tag: 'compat',

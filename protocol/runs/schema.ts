@@ -1,6 +1,6 @@
 /**
- * Records of runs: a run in the shape of its origin, its steps, its timeline, and the frames of the
- * project-wide stream.
+ * Schemas of the records of runs: runs of workflows and of loops, their steps, their timelines, and
+ * the frames of the stream of a project. The schema of a run of a loop is in `loops/run.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -9,17 +9,19 @@ import { LoopRun, runStatuses } from '../loops/run.ts'
 import { Spec } from '../workflows/spec.ts'
 import { WaitingOn } from './waiting.ts'
 
-/** Final statuses, which change only when a failed run is retried. */
+/**
+ * The statuses in which a run has ended. A failed run leaves its status only when it is retried.
+ */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
 const isOfWorkflow = (run: Readonly<Record<string, unknown>>): boolean => 'definition_id' in run
 const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
 /**
- * The additions of runs: for runs of workflows, name and description are not part of the published
- * record.
+ * The additions of runs in lists and replies. For runs of workflows, name and description are not
+ * part of the published record.
  */
 export const runAdditions = additions(named)
-/** The additions of the detail record of a run. */
+/** The additions of a single run. */
 export const runDetailAdditions = additions({ ...named, waiting_on: {} })
 /** The additions of a step. */
 export const stepAdditions = additions({ waiting_on: {} })
@@ -79,7 +81,7 @@ export const WorkflowRunDetail = Type.Object({
   ),
   waiting_on: Type.Optional(WaitingOn),
 })
-/** A run of a loop, and what it is waiting for. */
+/** A single run of a loop, with what it is waiting for. */
 export const LoopRunDetail = Type.Object({
   ...LoopRun.properties,
   waiting_on: Type.Optional(WaitingOn),
@@ -143,7 +145,7 @@ export const RunEventPage = Type.Object({
   has_more: Type.Optional(Type.Boolean()),
 })
 
-/** One frame of the project-wide event stream. */
+/** One frame of the event stream of a project. */
 export const ProjectRunEvent = Type.Object({
   type: Type.Enum(['run_updated', 'job_updated', 'action_appended']),
   run_id: Type.String(),

@@ -1,4 +1,4 @@
-/** The reason why a run, step or job makes no progress. */
+/** The schema of the reason why a run, step or job makes no progress. */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
 

@@ -1,7 +1,9 @@
 /**
- * Files of a session. An upload is `multipart/form-data`, or JSON with the bytes in base64.
- * Decisions that the contract leaves open: readers of the session may list and read its files; an
- * upload is abandoned when its bytes have not arrived within ten minutes.
+ * The rows for files of a session. An upload is `multipart/form-data`, or JSON with the bytes in
+ * base64. The published contract leaves these points open, and this service decides them as
+ * follows:
+ * - Readers of the session may list and read its files.
+ * - An upload is abandoned when its bytes have not arrived within ten minutes.
  */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging } from '../common.ts'

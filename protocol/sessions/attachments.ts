@@ -1,6 +1,6 @@
 /**
  * Attachments: files that belong to one session and can be shown to its agent. The bytes are in the
- * object store under a name that only the service creates; the session stores the metadata. A
+ * object store under a name that only the service assigns. The session stores only metadata. A
  * message refers to a file by a source of type `artifact`.
  */
 import { type Static, Type } from 'typebox'
@@ -37,8 +37,8 @@ export const Artifact = Type.Object(
 )
 export type Artifact = Static<typeof Artifact>
 /**
- * The reply to an upload: the file, and the content block that refers to it. Clients send the block
- * unchanged.
+ * The reply to an upload: the file, and the content block that refers to it. Clients insert this
+ * block into messages unchanged.
  */
 export const Attached = Type.Object(
   { artifact: Artifact, content_block: Block },
@@ -54,12 +54,12 @@ export interface FileFacts {
   readonly sha256: string
   readonly as: 'image' | 'document'
   readonly page_count?: number
-  /** For Office files: whether their text could be extracted. */
+  /** Only for Office files: whether the text could be extracted. */
   readonly conversion?: NonNullable<Artifact['conversion']>
 }
 /**
- * A file as its session stores it. Records of erased files remain, so that erasing a file twice is
- * not an error.
+ * A file as the session stores it. The records of erased files remain, so that erasing a file again
+ * is not refused.
  */
 export interface KeptAttachment {
   readonly artifact: Artifact
@@ -70,27 +70,30 @@ export interface KeptAttachment {
    * were deleted.
    */
   readonly state: 'coming' | 'stored' | 'erased'
-  /** Unix milliseconds at which an unfinished upload is abandoned. */
+  /** Time in Unix milliseconds at which an unfinished upload is abandoned. */
   readonly until?: number
   /**
-   * `key`: the caller's id and idempotency key. `hash`: a digest of bytes, name and type hint, so
-   * that a repeat with other content is a different upload.
+   * `key`: id of the caller and idempotency key. `hash`: digest of bytes, name and type hint. A
+   * repeat under the same key with another hash is a different upload.
    */
   readonly key?: string
   readonly hash: string
 }
 
-/** Name of a file's bytes in the object store. */
+/** Returns the name of the bytes of a file in the object store. */
 export const fileName = (project: string, artifact_id: string): string =>
   `file/${project}/${artifact_id}`
 
-/** Name of an Office file's text, as Markdown, in the object store. */
+/**
+ * Returns the name of the text of an Office file, as Markdown, in the object store.
+ * @param place name of the bytes of the file.
+ */
 export const textName = (place: string): string => `${place}.md`
-/** Whether the type is that of an Office file. */
+/** Whether a MIME type is that of an Office file. */
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 
-/** The content block that refers to a file. */
+/** Returns the content block that refers to a file. */
 export const blockOf = ({
   artifact: { id, name, mime_type, size_bytes },
   as,
@@ -103,7 +106,7 @@ export const blockOf = ({
   size_bytes,
   ...(as === 'document' && page_count !== undefined && { page_count }),
 })
-/** Id of the file that a block refers to; undefined if it refers to none. */
+/** Returns the id of the file to which a block refers; undefined if it refers to none. */
 export function fileOf(block: JsonObject): string | undefined {
   const { type, source } = block
   if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)
@@ -112,8 +115,8 @@ export function fileOf(block: JsonObject): string | undefined {
   return kind === 'artifact' && typeof artifact_id === 'string' ? artifact_id : undefined
 }
 /**
- * The text block that replaces a file which the model is not shown.
- * @param why the end of the sentence in the block.
+ * Returns the text block that replaces a file which is not shown to the model.
+ * @param why end of the sentence in the block.
  */
 export const unread = (
   { type, title, media_type, size_bytes }: JsonObject,
@@ -128,10 +131,10 @@ export const unread = (
 
 export type AttachmentEvent =
   /**
-   * An upload is announced. The record makes it possible to find and erase bytes of an unfinished
-   * upload.
+   * An upload is announced. Because of this record, the bytes of an unfinished upload can be found
+   * and erased.
    */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
   | { readonly type: 'attachment.stored'; readonly id: string }
-  /** The bytes of these files are to be deleted. */
+  /** The files are erased; an effect deletes their bytes. */
   | { readonly type: 'attachment.erased'; readonly ids: readonly string[] }

@@ -1,6 +1,6 @@
 /**
- * Events and state that only the session itself uses: how turns are run, which calls are open,
- * which keys were used.
+ * Events and state that only the session itself uses: the state of turns, the tool calls that are
+ * not settled, and the keys that were used. They are in no transcript.
  */
 
 import type { TurnExchange } from '../channels/exchange.ts'
@@ -15,31 +15,31 @@ import type { TurnDefinition } from './turns/definition.ts'
 
 /** One tool call of the segment that is being processed. */
 export interface Call {
-  /** Id of the tool use; unique in the session. */
+  /** Id of the tool use, unique in the session. */
   readonly id: string
-  /** Index of its block in the row. */
+  /** Index of the block of the tool use in the row. */
   readonly index: number
   /**
-   * `ready`: may be dispatched; `job`: a worker or the service executes it; `asking`: a question is
-   * being opened; `waiting`: a person must answer.
+   * `ready`: the call may be dispatched. `job`: a worker or the service executes it. `asking`: an
+   * interaction is being opened. `waiting`: a person must answer. `done`: it has a result.
    */
   readonly state: 'ready' | 'job' | 'asking' | 'waiting' | 'done'
   readonly action?: ResolvedAction
   readonly job_id?: string
-  /** Queue of its job. */
+  /** Name of the queue of the job. */
   readonly queue?: string
   readonly interaction_id?: string
   readonly expires_at?: string
   /**
-   * What the answer determines. `person`: the tool's result; `approval`: whether the action may be
-   * dispatched.
+   * What the answer of a person determines. `person`: the result of the tool. `approval`: whether
+   * the action may be dispatched.
    */
   readonly asks?: 'person' | 'approval'
   readonly result?: ToolResultBlock
   /** Application context that the action returned. */
   readonly context?: readonly AppContext[]
 }
-/** The newest segment of the model, while some of its calls are not settled. */
+/** The newest segment of the model, stored while some of its calls are not settled. */
 export interface Segment {
   readonly message_id: string
   readonly turn_index: number
@@ -47,23 +47,25 @@ export interface Segment {
   readonly content: readonly Block[]
   readonly calls: Readonly<Record<string, Call>>
 }
-/** How a turn ends; kept while its questions are being withdrawn. */
+/** How a turn ends, stored while the interactions of the turn are being withdrawn. */
 export interface Ending {
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly error_type?: string
   readonly error_message?: string
   readonly budget?: true
-  /** Set when the same call was repeated too often. */
+  /** Present when the turn failed because the same call was repeated too often. */
   readonly stalled?: TurnReport['stalled']
 }
-/** State of a turn that has not ended, in addition to its record. Times are Unix milliseconds. */
+/**
+ * The state of a turn that has not ended, in addition to its record. Times are Unix milliseconds.
+ */
 export interface TurnWork {
   readonly owner: 'direct' | 'nudge' | 'run' | 'channel'
-  /** The loop that started the turn's run. */
+  /** Id of the loop that started the run of the turn. */
   readonly loop_id?: string
   /**
-   * The principal that requested the turn. A user or service account receives the turn's questions
-   * by default.
+   * The principal that requested the turn. If it is a user or service account, it is the default
+   * target of the questions of the turn.
    */
   readonly asker: {
     readonly id: string
@@ -72,22 +74,26 @@ export interface TurnWork {
   readonly definition: TurnDefinition
   readonly output_schema?: JsonObject
   /**
-   * `boundary`: revision before the turn's first frame; `after_sequence`: sequence of its input.
+   * `boundary`: revision before the first frame of the turn. `after_sequence`: sequence of the
+   * input of the turn.
    */
   readonly boundary: number
   readonly after_sequence: number
-  /** Sequence before its first row, context rows included. */
+  /** The sequence before the first row of the turn, including context rows. */
   readonly before: number
   /**
-   * `generations`: number of generations so far; `next_index`: the `turn_index` of the next row.
+   * `generations`: number of generations so far. `next_index`: the `turn_index` of the next row.
    */
   readonly generations: number
   readonly next_index: number
-  /** `since`: start of the current active period; `spent`: active milliseconds before it. */
+  /**
+   * `since`: start of the current active period; absent while the turn waits. `spent`: active
+   * milliseconds before that period.
+   */
   readonly since?: number
   readonly spent: number
   /**
-   * The running generation. `through`: sequence of the last row that the model is shown;
+   * The generation in progress. `through`: sequence of the last row that is shown to the model.
    * `message_id`: the row that the generation writes.
    */
   readonly generation?: {
@@ -98,22 +104,22 @@ export interface TurnWork {
     readonly through: number
   }
   readonly segment?: Segment
-  /** Number of equal calls so far, by signature. */
+  /** The number of equal calls so far, by signature. */
   readonly repeats: Readonly<Record<string, number>>
   readonly usage: Usage
-  /** Skills that the model loaded. */
+  /** Names of the skills that the model has loaded. */
   readonly skills?: readonly string[]
-  /** An output that satisfies the schema. */
+  /** The output of the turn, which satisfies the output schema. */
   readonly output?: JsonObject
   readonly output_source?: 'tool' | 'text'
   readonly ending?: Ending
-  /** Calls whose questions are being withdrawn because of a nudge. */
+  /** Ids of the calls whose interactions are being withdrawn because of a nudge. */
   readonly interrupted?: readonly string[]
-  /** For a turn of a channel: the channel that receives the answer. */
+  /** Only for a turn of a channel: the channel that receives the answer. */
   readonly exchange?: TurnExchange
   /**
-   * Number of runs in the causal chain that led to the turn; absent: none. Source events of its
-   * messages carry this number.
+   * The number of runs in the causal chain that led to the turn; absent: none. It is the `depth` of
+   * the source events of the messages of the turn.
    */
   readonly depth?: number
 }
@@ -137,10 +143,16 @@ export type SessionBookkeeping =
       readonly id: string
       readonly call: Patch<Call>
     })
-  /** Reports the end of a turn to the run that owns it, in the commit that ends it. */
+  /**
+   * The end of a turn, which is sent to the run that owns the turn. It is stored in the commit that
+   * ends the turn.
+   */
   | (Event & { readonly type: 'turn.reported'; readonly report: TurnReport })
   | (Event & { readonly type: 'turn.spent'; readonly spending: TurnSpending })
-  /** A tool was called. The signature identifies equal calls without storing all arguments. */
+  /**
+   * A tool was called. The signature identifies equal calls, so that the arguments need not be
+   * stored.
+   */
   | (Event & { readonly type: 'call.counted'; readonly id: string; readonly signature: string })
   | (Event & {
       readonly type: 'nudge.keyed'
@@ -149,14 +161,14 @@ export type SessionBookkeeping =
       readonly content_hash: string
       readonly kept: NudgeWork
     })
-/** State of a nudge that the session stores. */
+/** What the session stores about a nudge in addition to its record. */
 export interface NudgeWork {
   readonly turn_id: string
   readonly delivery: 'current_turn' | 'new_turn'
   readonly after_sequence: number
   readonly woke: boolean
   readonly metadata?: JsonObject
-  /** For the new turn that the nudge starts if its own turn ends without it. */
+  /** For the new turn that the nudge starts if the turn to which it was sent ends first. */
   readonly definition: TurnDefinition
   readonly asker: TurnWork['asker']
 }

@@ -1,6 +1,6 @@
 /**
- * Checks of session requests that a JSON Schema cannot express. Each error contains the exact path,
- * and never inline file data.
+ * Checks of requests to sessions that a JSON Schema cannot express. Each fault contains the exact
+ * path, and never the inline data of a file.
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
@@ -26,15 +26,15 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Whether a message is dropped as a whole because it has a block of type `file`, which the service
+ * Whether a message is dropped as a whole, because it has a block of type `file`, which the service
  * cannot read.
  */
 export const isDropped = (content: readonly JsonObject[]): boolean =>
   content.some(({ type }) => type === 'file')
 
-/** Blocks that a user's message may contain. */
+/** The types of blocks that an input may contain. */
 const personal: ReadonlySet<string> = new Set(['text', 'image', 'document', 'input_file'])
-/** Returns the validation errors of an input's content. */
+/** Returns the faults of the content of an input. */
 export function checkContent(content: readonly JsonObject[], path: string): FieldError[] {
   if (isDropped(content)) return []
   const faults = content.flatMap((block, index) => {
@@ -158,8 +158,8 @@ function base64Of(text: string, mime: unknown): JsonObject {
     : { type: 'base64', media_type: isText(mime) ? mime : 'application/octet-stream', data: text }
 }
 /**
- * Converts checked blocks to their stored form: an `input_file` block, used by another API dialect,
- * becomes a document.
+ * Converts valid blocks to their stored form. A block of type `input_file`, which another API
+ * dialect uses, becomes a document.
  */
 export const ingest = (content: readonly JsonObject[]): Block[] =>
   content.map((block) => {
@@ -173,7 +173,7 @@ export const ingest = (content: readonly JsonObject[]): Block[] =>
     } as Block
   })
 
-/** Returns the validation errors of metadata. */
+/** Returns the faults of metadata. */
 export function checkMetadata(metadata: JsonObject | undefined, path: string): FieldError[] {
   const size = metadata ? bytesOf(JSON.stringify(metadata)) : 0
   return size > limits.metadata
@@ -188,7 +188,7 @@ export function checkMetadata(metadata: JsonObject | undefined, path: string): F
     : []
 }
 
-/** Returns the validation errors of application context. */
+/** Returns the faults of application context. */
 export function checkContext(
   items: readonly { readonly name: string; readonly content: string }[],
   path: string,
@@ -246,7 +246,7 @@ export function checkContext(
     : faults
 }
 
-/** Returns the validation errors of an output schema. */
+/** Returns the faults of an output schema. */
 export function checkOutput(schema: JsonObject, path: string): FieldError[] {
   const size = bytesOf(JSON.stringify(schema))
   if (size > limits.output_schema)
@@ -271,8 +271,8 @@ export function checkOutput(schema: JsonObject, path: string): FieldError[] {
 }
 
 /**
- * Returns the validation errors of appended messages. Each tool use must have its result in the
- * next message, so that no history ends with an unanswered tool use.
+ * Returns the faults of appended messages. Each tool use must have its result in the next message,
+ * so that no history ends with an unanswered tool use.
  */
 export function checkAppended(
   messages: readonly {

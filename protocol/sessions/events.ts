@@ -1,18 +1,18 @@
 /**
  * Stored events of a session. The frames ARE the transcript: `message.upsert`, `message.block`,
- * `message.block.patch`, `turn.upsert` and `interaction.upsert` contain exactly the input of a
- * client's fold, so a snapshot is a fold of them (shapes: schema.ts, turns/blocks.ts). All other
- * events are bookkeeping and appear in no transcript.
+ * `message.block.patch`, `turn.upsert` and `interaction.upsert` contain exactly what a client
+ * folds, so a snapshot is the fold of all frames (shapes: `schema.ts`, `turns/blocks.ts`). All
+ * other events are in no transcript.
  *
  * Invariants:
- * T1. The n-th frame of a session has the REVISION n, counted from 1. Actor, view and stream count
- *     in the same way. A boundary is the revision before the first frame of a turn.
+ * T1. The n-th frame of a session has the REVISION n, counted from 1. The actor, the view and the
+ *     streams count in the same way. A boundary is the revision before the first frame of a turn.
  * T2. A `message.upsert` with status `streaming` and content `[]` opens a streaming row. The row
  *     ends with a `message.upsert` of the same id with status `final` and a sequence, or with the
- *     terminal `turn.upsert` of its turn, which removes the row.
+ *     final `turn.upsert` of its turn, which removes the row.
  * T3. Sequences are 1, 2, 3… over final rows and context rows together.
- * T4. No frame of a turn follows its terminal `turn.upsert`. Frames of its withdrawn questions come
- *     before.
+ * T4. No frame of a turn follows its final `turn.upsert`. The frames of withdrawn interactions of
+ *     the turn come before.
  */
 import type { ExchangeOutcome } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
@@ -25,7 +25,7 @@ import type { Session, SessionNudge, TranscriptMessage, TurnExtra, TurnUpsert } 
 import type { Block, ResolvedAction } from './turns/blocks.ts'
 import type { TurnDefinition } from './turns/definition.ts'
 
-/** A stored frame of the transcript; `type` is the frame's `event_type`. */
+/** A stored frame of the transcript. `type` is the `event_type` of the frame. */
 export type SessionFrame =
   | (Event & { readonly type: 'message.upsert'; readonly said?: Said } & TranscriptMessage)
   | (Event & {
@@ -44,19 +44,19 @@ export type SessionFrame =
   | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /**
- * Input of the source event for a final message of a user or an agent; no transcript shows it.
- * `depth`: the depth of that event.
+ * What the source event for a final message of a user or an agent contains in addition to the
+ * message. It is in no transcript. `depth`: the `depth` of the source event.
  */
 export interface Said {
   readonly session_key: string
   readonly depth: number
   /**
-   * The message was sent in a private channel or a direct message; the source event omits its
-   * content.
+   * The message was sent in a private channel or a direct message, so the source event does not
+   * contain its content.
    */
   readonly closed?: true
   /**
-   * The message was sent in a private session; only the readers of the session receive the source
+   * The message was sent in a private session, so only readers of the session receive the source
    * event.
    */
   readonly private_session?: true
@@ -67,14 +67,17 @@ export const rowIn = ({
   said: __,
   ...row
 }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
-/** `progress`: absent keeps the value, null removes it, an object replaces it. */
+/**
+ * A change of a block. `progress`: absent leaves the value unchanged, null removes it, and an
+ * object replaces it.
+ */
 export interface BlockPatch {
   readonly status?: string
   readonly progress?: JsonObject | null
   readonly resolved_action?: ResolvedAction
 }
 
-/** The rows that a compaction pass covers, and the trigger of the pass. */
+/** A compaction: the rows that it covers, and what triggered it. */
 export interface Pass {
   readonly trigger: 'auto' | 'manual' | 'append'
   readonly from_sequence: number
@@ -93,19 +96,24 @@ export type SessionEvent =
       readonly root: string
       readonly generation: number
       /**
-       * The request specified the visibility; see visibility.ts. Absent in journals of earlier
+       * The request specified the visibility (see `visibility.ts`). Absent in events of earlier
        * releases.
        */
       readonly visibility_requested?: true
     })
   | (Event & { readonly type: 'session.updated'; readonly session: Patch<Session> })
-  /** Recorded by the first session of a key: all sessions before this generation have ended. */
+  /**
+   * All sessions of the key before this generation have ended. Only the first session of a key
+   * stores this event.
+   */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })
-  /** The transcript is pruned; the session's tombstone and its turns remain. */
+  /** The transcript is deleted. The tombstone of the session and its turns remain. */
   | (Event & { readonly type: 'session.expired'; readonly session: Patch<Session> })
-  /** A row that no transcript shows: a snapshot of application context. It has a sequence. */
+  /**
+   * A context row: a snapshot of application context, which has a sequence but is in no transcript.
+   */
   | (Event & { readonly type: 'context.stored'; readonly message: TranscriptMessage })
-  /** Fields of a turn's record that its frames do not contain. */
+  /** Fields of the record of a turn that its frames do not contain. */
   | (Event & { readonly type: 'turn.extra'; readonly id: string; readonly extra: TurnExtra })
   | (Event & { readonly type: 'nudge.queued'; readonly nudge: SessionNudge })
   | (Event & {
@@ -121,7 +129,10 @@ export type SessionEvent =
       readonly pass: Pass
       readonly definition: TurnDefinition
     })
-  /** Follows the `message.upsert` of the summary row. */
+  /**
+   * The compaction has succeeded. The event follows the `message.upsert` of the row with the
+   * summary.
+   */
   | (Event & {
       readonly type: 'compaction.created'
       readonly message_id: string
@@ -130,7 +141,8 @@ export type SessionEvent =
       readonly pass: Pass
     })
   /**
-   * The outcome of a channel's turn, for the channel; recorded just before the turn's last frame.
+   * The outcome of a turn of an exchange, which is sent to the channel. It precedes the last frame
+   * of the turn.
    */
   | (Event & { readonly type: 'exchange.answered'; readonly channel_id: string } & ExchangeOutcome)
   | (Event & {
@@ -149,10 +161,10 @@ const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>([
   'turn.upsert',
   'interaction.upsert',
 ])
-/** Whether a stored event is a frame of the transcript, and so has a revision. */
+/** Whether a stored event is a frame of the transcript, and therefore has a revision. */
 export const isFrame = (event: Event): event is SessionFrame => frameTypes.has(event.type)
 
-/** Apply a patch to a block. */
+/** Returns a block after a change. */
 export function patchBlock(block: Block, { status, progress, resolved_action }: BlockPatch): Block {
   const { progress: before, ...rest } = block as Block & { progress?: JsonObject }
   const kept = progress === undefined ? before : (progress ?? undefined)

@@ -1,11 +1,11 @@
 /** Limits of sessions. Lengths are in characters unless stated otherwise. */
 export const limits = {
-  /** Bytes of one inline image or document, after decoding. */
+  /** Bytes of one inline image or document after decoding. */
   inline: 262_144,
   /**
-   * Application context: number of items, length of a name, bytes of one item and of all; number of
-   * names that a session remembers. After a compaction, the values of all remembered names are
-   * written in one commit.
+   * Application context: number of items, length of a name, bytes of one item, bytes of all items,
+   * and number of names that a session stores. After a compaction, the values of all stored names
+   * are written in one commit.
    */
   context: { items: 8, name: 64, content: 8192, total: 16_384, names: 100 },
   /** Bytes of an output schema. */
@@ -18,47 +18,47 @@ export const limits = {
   append: 100,
   blocks: 200,
   metadata: 16_384,
-  /** Equal tool calls allowed in one turn, generations of one turn, and calls of one segment. */
+  /** Equal tool calls of one turn, generations of one turn, and tool calls of one segment. */
   repeats: 3,
   generations: 100,
   calls: 64,
   /**
-   * Idempotency keys of turns and of nudges that a session remembers; the oldest are dropped first.
+   * Idempotency keys of turns and of nudges that a session stores. The oldest are dropped first.
    */
   keys: 5000,
   nudge_keys: 1000,
-  /** Ids of tool uses that a session remembers; the oldest are dropped first. */
+  /** Ids of tool uses that a session stores. The oldest are dropped first. */
   known_calls: 1000,
-  /** Turns that have not ended plus pending nudges. */
+  /** Turns that have not ended, together with pending nudges. */
   turns: 50,
   /**
-   * Upper bound of what a model is shown when compaction does not keep it smaller: rows, and
-   * characters of their content. About the capacity of the largest models.
+   * The maximum window, in rows and in characters of their content, if compaction does not keep it
+   * smaller. It is about the capacity of the largest models.
    */
   window: { rows: 2000, size: 4_194_304 },
   /**
-   * Milliseconds that a compaction may take, and characters of its summary. A longer summary loses
-   * its beginning.
+   * Milliseconds that a compaction may take, and characters of its summary. The beginning of a
+   * longer summary is cut off.
    */
   compaction: 30_000,
   summary: 262_144,
   /**
-   * Characters of the results in one row, including their tool use ids, and of one error result. A
-   * character takes up to six bytes of a line in a stream, and clients read lines below 8 MiB. A
-   * model's answer is bounded in bytes, like any result of a job.
+   * Characters of all results in one row, including their tool use ids, and characters of one error
+   * result. In a stream, one character takes up to six bytes of a line, and clients read lines of
+   * less than 8 MiB. The answer of a model is limited in bytes, like any result of a job.
    */
   results: 1_200_000,
   fault: 65_536,
   /**
-   * Characters of a model's uncommitted output that previews show. Each chunk counts for a few more
-   * than its length, for the overhead of a separate block.
+   * Characters of uncommitted output that previews show. Each chunk counts for slightly more than
+   * its length, because it may need a block of its own.
    */
   preview: 1_200_000,
   /**
-   * Files: characters of a name and of an idempotency key; bytes of a text file, of any other file,
-   * and of an upload as a whole (base64 and the form around it); pages of a PDF; files of one
-   * session, and erased files that it remembers; milliseconds until an unfinished upload is
-   * abandoned.
+   * Files: `name` and `key`: characters of a name and of an idempotency key. `text`: bytes of a
+   * text file. `bytes`: bytes of any other file. `body`: bytes of an upload with its encoding.
+   * `pages`: pages of a PDF. `most`: files of one session. `erased`: erased files that a session
+   * stores. `awaited`: milliseconds until an unfinished upload is abandoned.
    */
   file: {
     name: 256,
@@ -71,8 +71,8 @@ export const limits = {
     erased: 1000,
     awaited: 600_000,
   },
-  /** Bytes of files that a model is shown in one request. */
+  /** Bytes of all files that are shown to a model in one request. */
   shown: 20_971_520,
-  /** Attempts at a generation, and at a call of an action that may be repeated. */
+  /** Attempts of a generation, and of a call of a repeatable action. */
   attempts: 3,
 } as const

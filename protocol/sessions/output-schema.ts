@@ -1,6 +1,7 @@
 /**
- * The subset of JSON Schema that is allowed for outputs of turns. It excludes references, so that
- * every model provider accepts it. All schemas use the same engine, `protocol/rules/json-schema/`.
+ * The subset of JSON Schema that is allowed for outputs of turns. It excludes references and other
+ * keywords, so that every model provider accepts it. The rules for all schemas are in
+ * `protocol/rules/json-schema/`.
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
@@ -23,13 +24,13 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Returns the validation errors of an output schema.
- * @param path position of the schema in the request.
+ * Returns the faults of an output schema.
+ * @param path path of the schema in the request.
  */
 export const outputSchemaFaults = (schema: unknown, path: string): FieldError[] =>
   schemaFaults(schema, path, { refused })
 
-/** Serialises a value as JSON with sorted members, so that equal values have equal strings. */
+/** Serializes a value as JSON with sorted property names, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
   if (!isObject(value)) return JSON.stringify(value) ?? 'null'

@@ -1,4 +1,4 @@
-/** How long a session is retained. */
+/** The schema of the setting that determines how long a session is retained. */
 import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'
 

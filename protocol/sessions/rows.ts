@@ -1,8 +1,11 @@
 /**
- * Sessions of agents: invocation, turns, messages, nudges. Decisions that the contract leaves open:
- * unknown fields are rejected; a message with a block of type `file` is dropped, and any other
- * unknown block type rejects the request; readers of the project may read its sessions, except
- * private ones (visibility.ts) and those of channels that they may not read.
+ * The rows for sessions of agents: invocation, turns, messages and nudges. The published contract
+ * leaves these points open, and this service decides them as follows:
+ * - Unknown fields of a request are refused.
+ * - A message with a block of type `file` is dropped. A request with any other unknown type of
+ *   block is refused.
+ * - Readers of the project may read its sessions, except private ones (`visibility.ts`) and those
+ *   of channels that they may not read.
  */
 import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
@@ -229,8 +232,8 @@ export const sessions = {
     to: { kind: 'session', found: 'agent_session' },
     body: Invoke,
     check: checkInvoke,
-    // The key is scoped to a session, so it identifies nothing if each request creates a new
-    // session.
+    // An idempotency key is scoped to a session. It therefore has no effect if each request creates
+    // a new session.
     key: ({ input, session = {} }: Static<typeof Invoke>) =>
       session.mode === 'new' && !(session.session_key ?? session.scope_name)?.trim()
         ? undefined

@@ -1,7 +1,7 @@
 /**
- * Sessions, turns, messages and nudges as clients receive them. The objects are closed: they have
- * exactly these fields. The messages and turns of the transcript, which clients fold, have the same
- * shape as in the frames.
+ * Schemas of sessions, turns, messages and nudges as clients receive them. The objects are closed:
+ * they have exactly these fields. The messages and turns that clients fold have the same shape in
+ * pages and in frames, except for `phase` of a turn.
  */
 import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
@@ -22,8 +22,8 @@ export const LatestCompaction = Type.Object(
   closed,
 )
 /**
- * Progress of a compaction. `in_progress` is derived from the deadline, so that a lost pass does
- * not look active for ever.
+ * The progress of a compaction. `in_progress` depends on the deadline, so that a compaction whose
+ * job is lost does not look active forever.
  */
 export const CompactionProgress = Type.Object(
   {
@@ -69,22 +69,22 @@ const session = {
   created_at: Timestamp,
   updated_at: Timestamp,
 } as const
-/** A session as lists, acknowledgements and replies to commands contain it. */
+/** A session in lists and in replies to commands. */
 export const Session = Type.Object(session, closed)
 const config = { config: Type.Optional(InlineConfig) } as const
-/** The stored record. Of all endpoints, only `GET /sessions/{id}` returns its `config`. */
+/** The stored record. Its `config` is returned only by `GET /sessions/{id}`. */
 export type Session = Static<typeof Session> & {
   readonly config?: Static<typeof InlineConfig>
 }
 /**
- * A session as clients receive it. Records of earlier releases may lack parts of the compaction
- * policy; this completes it.
+ * Returns a session as clients receive it, with a complete compaction policy. Records of earlier
+ * releases may lack parts of the policy.
  */
 export const shownSession = <S extends Session>(session: S): S => ({
   ...session,
   compaction_policy: resolvedPolicy(session.compaction_policy),
 })
-/** A session without the fields that only `GET /sessions/{id}` returns. */
+/** Returns a session without the fields that only `GET /sessions/{id}` returns. */
 export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
 /** A session as `GET /sessions/{id}` returns it. */
 export const SessionDetail = Type.Object(
@@ -99,7 +99,10 @@ export const SessionDetail = Type.Object(
 export type SessionDetail = Static<typeof SessionDetail>
 
 const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
-/** Tokens and model calls of a turn. Counters that are zero are omitted, except the first two. */
+/**
+ * Tokens and calls of models in a turn. A count of zero is omitted, except for input and output
+ * tokens.
+ */
 export const Usage = Type.Object({
   input_tokens: Type.Optional(Count),
   output_tokens: Type.Optional(Count),
@@ -109,7 +112,7 @@ export const Usage = Type.Object({
   calls: Type.Optional(Count),
 })
 export type Usage = Static<typeof Usage>
-/** The interaction that a waiting turn waits for. */
+/** The interaction for which a turn waits. */
 export const Wait = Type.Object(
   {
     kind: Type.Literal('interaction'),
@@ -142,13 +145,13 @@ const turn = {
 export const TranscriptTurn = Type.Object({ ...turn, wait: Type.Optional(Wait) }, closed)
 export type TranscriptTurn = Static<typeof TranscriptTurn>
 /**
- * A turn as it is stored, and as the frame `turn.upsert` of the transcript stream contains it.
- * `phase` is null once it has ended.
+ * A turn as it is stored, and as the frame `turn.upsert` contains it. `phase` is null when the turn
+ * has ended.
  */
 export type TurnUpsert = TranscriptTurn & {
   readonly phase: 'queued' | 'running' | 'waiting' | null
 }
-/** Converts the turn of a frame to its form in pages. */
+/** Converts a turn from its form in frames to its form in pages. */
 export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptTurn => record
 /** A turn as `GET …/turns/{id}` returns it. */
 export const AgentTurn = Type.Object(
@@ -162,9 +165,9 @@ export const AgentTurn = Type.Object(
   closed,
 )
 export type AgentTurn = Static<typeof AgentTurn>
-/** Fields of a turn's record that the transcript does not contain. */
+/** Fields of the record of a turn that the transcript does not contain. */
 export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_seconds'>
-/** Builds the record of a turn from its transcript form and the other fields. */
+/** Returns the record of a turn, from its form in frames and the other fields. */
 export const agentTurn = (
   { phase: _, wait: __, ...turn }: TurnUpsert,
   extra: TurnExtra,
@@ -174,8 +177,8 @@ const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
 const Role = Type.Enum([...roles])
 const EntryType = Type.Enum(['message', 'compaction'])
 /**
- * A message of the transcript. Streaming rows have no sequence yet; the final version of a row
- * keeps its id.
+ * A message of the transcript. A row with status `streaming` has no sequence. The final version of
+ * a row has the same id.
  */
 export const TranscriptMessage = Type.Object(
   {
@@ -196,7 +199,10 @@ export const TranscriptMessage = Type.Object(
   closed,
 )
 export type TranscriptMessage = Static<typeof TranscriptMessage>
-/** A message of the log: numbered 1, 2, 3… in its session. Hidden context rows are numbered too. */
+/**
+ * A message of the log of a session, in which sequences are 1, 2, 3…. Context rows have sequences
+ * too, but are not shown.
+ */
 export const SessionMessage = Type.Object(
   {
     id: Type.String(),
@@ -220,7 +226,7 @@ export const MessagePage = Type.Object({
   next_sequence: Type.Optional(Type.Integer()),
   prev_sequence: Type.Optional(Type.Integer()),
 })
-/** Converts a final row to its form in the log. */
+/** Converts a final row of the transcript to its form in the log. */
 export const sessionMessage = ({
   id,
   session_id,
@@ -248,8 +254,8 @@ export const sessionMessage = ({
 })
 
 /**
- * The reply to an admitted turn. `resume_cursor` precedes every row of the turn; `after_sequence`
- * is the number of its input.
+ * The reply to a request that started a turn. `resume_cursor` is before every row of the turn.
+ * `after_sequence` is the sequence of its input.
  */
 export const TurnAck = Type.Object(
   {

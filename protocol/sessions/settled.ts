@@ -1,7 +1,7 @@
 /**
- * Final turn statuses. Separate from the session schemas, so that a browser that folds a transcript
- * does not load them.
+ * The final statuses of turns. They are in a separate file, so that a browser that folds a
+ * transcript need not load the schemas of sessions.
  */
 
-/** Turn statuses that never change again. */
+/** Statuses of a turn that never change. */
 export const settledTurns: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])

@@ -1,10 +1,10 @@
 /**
- * Visibility of sessions. A private session is readable by its creator, by principals that sent
- * input to it, by its agent and by holders of `project.admin`. A session of a channel is readable
- * by the readers of the channel, whatever its record contains.
+ * The effective visibility of sessions. A private session is readable by its creator, by principals
+ * that sent input to it, by its agent and by holders of `project.admin`. A session of a channel is
+ * readable by the readers of the channel, whatever its record contains.
  *
  * Earlier releases stored `private` as the default of sessions that requests opened, and did not
- * enforce it. The value counts only if the request specified it; see
+ * enforce it. Therefore the value of such a session counts only if the request specified it; see
  * docs/adr/0006-private-sessions.md.
  */
 import { channelOfKey } from '../channels/exchange.ts'
@@ -26,6 +26,9 @@ export function withVisibility(record: Session, requested: boolean | undefined):
   return defaulted ? { ...record, visibility: 'project' } : record
 }
 
-/** Whether only some principals may read the session; false for sessions of channels. */
+/**
+ * Whether the session is private. False for sessions of channels, whose readers are those of the
+ * channel.
+ */
 export const isPrivate = ({ visibility, session_key }: Visible): boolean =>
   visibility === 'private' && channelOfKey(session_key) === undefined

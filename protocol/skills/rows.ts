@@ -1,4 +1,7 @@
-/** Skills of projects and of the organization, and their assignments to agents. */
+/**
+ * The rows for skills of projects and of the organization. `agents/capabilities.ts` has their
+ * assignments to agents.
+ */
 import { Type } from 'typebox'
 import { AssignSkills, SkillAssignment } from '../agents/capabilities.ts'
 import { Closed, cutting, listOf } from '../common.ts'

@@ -1,7 +1,7 @@
 /**
- * Skills: instructions that an agent loads when a turn needs them. The `allowed_tools` of a loaded
- * skill restrict the rest of the turn; a skill never adds a tool. Projects and the organization
- * each have their own skills.
+ * Skills: instructions that an agent loads when a turn needs them. This file has their schemas,
+ * limits and events. The `allowed_tools` of a loaded skill restrict the tools for the rest of the
+ * turn; a skill never adds a tool. Projects and the organization each have their own skills.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'
@@ -10,7 +10,11 @@ import type { Patch } from '../patch.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Limits of skills. Lengths are in characters. */
+/**
+ * Limits of skills. `allowed`: entries of `allowed_tools`. `skills`: skills of one project or of
+ * the organization. `assigned`: skills of one agent. `import`: characters of an imported document.
+ * The others are lengths in characters.
+ */
 export const skillLimits = {
   name: 80,
   description: 1000,
@@ -42,7 +46,7 @@ export const Skill = Type.Object({
   updated_at: Timestamp,
 })
 export type Skill = Static<typeof Skill>
-/** The body of a creation or a replacement. */
+/** The body of a request that creates or replaces a skill. */
 export const SkillBody = Closed({
   name: Type.String({ minLength: 1, maxLength: skillLimits.name }),
   instructions: Type.String({ minLength: 1, maxLength: skillLimits.instructions }),
@@ -52,15 +56,15 @@ export const SkillBody = Closed({
 })
 export type SkillBody = Static<typeof SkillBody>
 /**
- * Markdown that may start with front matter; the name in the request takes precedence over the one
- * there.
+ * The body of an import: Markdown that may begin with front matter. The name in the request takes
+ * precedence over the name in the front matter.
  */
 export const ImportSkill = Closed({
   content: Type.String({ minLength: 1, maxLength: skillLimits.import }),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: skillLimits.name })),
 })
 
-/** An event of a project about its skills, or of the organization about its own. */
+/** Events of a project about its skills, and of the organization about its own skills. */
 export type SkillEvent =
   | (Event & { readonly type: 'skill.created'; readonly id: string; readonly skill: Skill })
   | (Event & {
@@ -69,5 +73,5 @@ export type SkillEvent =
       readonly skill: Patch<Skill>
       readonly changes: Changes
     })
-  /** Its assignments to agents of the project are deleted with it. */
+  /** Also deletes the assignments of the skill to agents of the project. */
   | (Event & { readonly type: 'skill.deleted'; readonly id: string; readonly name: string })

@@ -1,4 +1,4 @@
-/** Toolkits, and their assignments to agents. */
+/** The rows for toolkits. `agents/capabilities.ts` has their assignments to agents. */
 import { Type } from 'typebox'
 import { AssignToolkits, ToolkitAssignment } from '../agents/capabilities.ts'
 import { ToolManifest } from '../agents/manifest.ts'

@@ -1,6 +1,7 @@
 /**
- * Toolkits: named sets of tools that are assigned to agents. A selector may match actions that do
- * not exist yet.
+ * Toolkits: named sets of selectors of actions, which are assigned to agents. This file has their
+ * schemas, limits and events; `agents/selectors.ts` matches selectors with actions. A selector may
+ * match actions that are defined later.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'
@@ -9,7 +10,10 @@ import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Limits of toolkits. Lengths are in characters. */
+/**
+ * Limits of toolkits. `selectors`: selectors of one toolkit. `toolkits`: toolkits of one project.
+ * `assigned`: toolkits of one agent. The others are lengths in characters.
+ */
 export const toolkitLimits = {
   name: 80,
   description: 1000,
@@ -25,9 +29,13 @@ export const Selector = Closed({
   selector: Type.String(text),
 })
 /**
- * `exact`: the action with this name; `group`: the members of a named group, or all names below it;
- * `platform` and `custom`: a pattern over the actions of the service, or over those of the project
- * and the organization; `wildcard`: a pattern over all actions.
+ * A rule that matches actions:
+ * - `exact`: the action with this name.
+ * - `group`: the actions of a named group, or all actions whose names begin with this text and a
+ *   dot.
+ * - `platform`, `custom`: a pattern for the actions of the service, or for those of the project and
+ *   the organization.
+ * - `wildcard`: a pattern for all actions.
  */
 export type Selector = Static<typeof Selector>
 const Selectors = Type.Array(Selector, { maxItems: toolkitLimits.selectors })
@@ -38,7 +46,7 @@ const Grant = Closed({
   action_name: Type.Optional(Type.String({ ...text, description: 'An older way to say exact' })),
 })
 type Grant = Static<typeof Grant>
-/** Checks the rules for the selectors of a request that a schema cannot express. */
+/** Returns the faults of the selectors in a request that a schema cannot detect. */
 export const checkGrants = ({
   actions = [],
 }: {
@@ -59,7 +67,7 @@ export const checkGrants = ({
         ]
       : []
   })
-/** The stored form of a selector in a request. */
+/** Converts a selector of a request to its stored form. */
 export const selectorOf = ({
   selector_type = 'exact',
   selector = '',
@@ -79,7 +87,7 @@ export const Toolkit = Type.Object({
   updated_at: Timestamp,
 })
 export type Toolkit = Static<typeof Toolkit>
-/** The body of a creation or a replacement. */
+/** The body of a request that creates or replaces a toolkit. */
 export const ToolkitBody = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }),
   description: Type.Optional(Type.String({ maxLength: toolkitLimits.description })),
@@ -95,13 +103,13 @@ export type ToolkitEvent =
       readonly toolkit: Patch<Toolkit>
       readonly changes: Changes
     })
-  /** Its assignments to agents are deleted with it. */
+  /** Also deletes the assignments of the toolkit to agents. */
   | (Event & { readonly type: 'toolkit.deleted'; readonly id: string; readonly name: string })
 
 /**
- * Toolkits that every project has.
- * @param brand lower case.
- * @param since the creation time of the project.
+ * Returns the toolkits that the service defines for every project.
+ * @param brand lower-case brand.
+ * @param since timestamp of the creation of the project.
  */
 export const systemToolkits = (brand: string, since: string): Toolkit[] => [
   {
@@ -123,6 +131,6 @@ export const systemToolkits = (brand: string, since: string): Toolkit[] => [
     updated_at: since,
   },
 ]
-/** Whether this is the id of one of the service's toolkits. */
+/** Whether this is the id of a toolkit that the service defines. */
 export const isSystemToolkit = (id: string): boolean =>
   id === 'kit_system_all' || id === 'kit_system_memory'

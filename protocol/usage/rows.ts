@@ -1,12 +1,12 @@
 /**
- * Usage events: expenses across the projects of the organization, one event for each model
- * response.
+ * The row for usage events: expenses in all projects of the organization, one event for each answer
+ * of a model.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, many, pageOf, paging, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'
 
-/** One expense. Texts are empty where they do not apply. */
+/** One expense. A text is empty where it does not apply. */
 export const UsageEvent = Type.Object({
   id: Type.String(),
   project_id: Type.String(),
@@ -38,7 +38,7 @@ export const UsageEvent = Type.Object({
   created_at: Timestamp,
 })
 export type UsageEvent = Static<typeof UsageEvent>
-/** Sums over all events that match the filters, on every page. */
+/** The totals of all events that match the filters. Every page contains the same totals. */
 const totals = {
   total_raw_quantity: Type.Integer(),
   total_credit_cost: Type.Number(),

@@ -1,12 +1,12 @@
 /**
- * Signed deliveries to external receivers: how they are opened, attempted and ended. One actor per
- * delivery holds its state; a job of the service itself makes one attempt.
+ * Signed deliveries to external receivers: their data, events, internal commands and back-off. One
+ * actor per delivery stores its state. A job of the service itself makes one attempt.
  *
  *     pending → processing → delivered | failed
  *        ↑ back-off   ↓
  *
- * Id and body of a delivery stay the same over all attempts; its secret and its address are looked
- * up for each attempt.
+ * The id and the body of a delivery are the same for all attempts. The secret and the URL are
+ * looked up for each attempt.
  */
 
 import type { JsonObject } from '../common.ts'
@@ -16,27 +16,25 @@ import type { UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
 import type { DeliveryRecord } from './rows.ts'
 
-/** The queue of deliveries; each project has one in every shard. */
+/** The name of the queue of deliveries. Each project has this queue in every shard. */
 export const DELIVERIES = '$deliveries'
-/** Maximum number of attempts, the first one included. */
+/** Maximum number of attempts, including the first one. */
 export const ATTEMPTS = 10
-/**
- * Milliseconds within which a test delivery must start, because its caller does not wait longer.
- */
+/** Milliseconds within which a test delivery must start, because its caller waits no longer. */
 export const PROMPT = 15_000
-/** Milliseconds before the second attempt, the third, and so on. */
+/** Milliseconds of back-off before the second attempt, the third attempt, and so on. */
 const PAUSES = [
   5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ] as const
 const JITTER = 0.2
-/** The longest wait that a receiver can request, in milliseconds. */
+/** The maximum back-off in milliseconds that a receiver can request. */
 const MAX_RETRY_AFTER_MS = 3_600_000
 
 /**
- * Milliseconds until the next attempt.
- * @param attempts made so far, at least 1.
+ * Returns the back-off before the next attempt in milliseconds, with jitter.
+ * @param attempts number of attempts so far, at least 1.
  * @param chance random number from 0 to 1.
- * @param asked milliseconds that the receiver asked the service to wait.
+ * @param asked back-off in milliseconds that the receiver requested.
  */
 export function pauseAfter(attempts: number, chance: number, asked = 0): number {
   const pause = PAUSES[Math.min(PAUSES.length, Math.max(1, attempts)) - 1] as number
@@ -46,8 +44,8 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
 }
 
 /**
- * The destination of a delivery: a webhook as configured at the time of each attempt (or, for a
- * test, `url`), or the subscriber of an interaction.
+ * The destination of a delivery. `webhook`: the webhook as it is configured at the time of each
+ * attempt; a test delivery goes to `url` instead. `callback`: the subscriber of an interaction.
  */
 type Destination =
   | ({ readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string } & UrlParts)
@@ -56,22 +54,25 @@ type Destination =
       readonly callback_url: string
       readonly secret_ref: string
     } & UrlParts)
-/** A delivery that is due. `once`: a test, which has one attempt and appears in no list. */
+/**
+ * The content and the destination of a delivery. `once`: a test, which has one attempt and is in no
+ * list.
+ */
 export interface DeliveryOpening {
   readonly to: Destination
   readonly event_type: string
   readonly body: JsonObject
   readonly run_id?: string
   /**
-   * The id of the private session in which the event happened. An attempt is made only if the
-   * webhook's last editor may read the session; only readers of the session see the delivery.
+   * The id of the private session in which the event happened. An attempt is made only if the last
+   * editor of the webhook may read the session. Only readers of the session can read the delivery.
    */
   readonly private_session?: string
   readonly once?: true
 }
 /**
  * The outcome of an attempt. `pause`: milliseconds until the next attempt; absent when a retry
- * cannot help.
+ * cannot succeed.
  */
 export interface AttemptOutcome {
   readonly delivered: boolean
@@ -86,22 +87,23 @@ export interface DeliveryOutcome
   readonly latency_ms?: number
 }
 
-/** Commands handled by a delivery. All are total and idempotent. */
+/** Internal commands of a delivery. They are never refused, and idempotent. */
 export type DeliveryCommands = {
-  /** From the producer of the event. */
+  /** From the actor that produced the event: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
-   * From an executor that holds the job: start an attempt. `attempt` is its number, or 0 when no
-   * attempt is needed.
+   * From the executor that has the lease of the job: starts an attempt. `attempt` is the number of
+   * the attempt, or 0 when no attempt is to be made.
    */
   'delivery.begin': { input: { job_id: string }; reply: { attempt: number } }
   /**
-   * From the queue: the job of an attempt has ended. A completed job contains an `AttemptOutcome`.
+   * From the queue, when the job of an attempt has ended. The result of a completed job is an
+   * `AttemptOutcome`.
    */
   'job.settled': { input: RunCommands['job.settled']['input']; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** An event of a delivery; `delivery` is the patch of its record. */
+/** Events of a delivery. `delivery` is the patch of its record. */
 export type DeliveryEvent = Event & {
   readonly id: string
   readonly delivery: Patch<DeliveryRecord>
@@ -112,10 +114,10 @@ export type DeliveryEvent = Event & {
         readonly job_id: string
         readonly at: number
       }
-    /** The pause before the next attempt has ended. */
+    /** The back-off has ended, and the next attempt is enqueued as `job_id`. */
     | { readonly type: 'delivery.due'; readonly job_id: string }
     | { readonly type: 'delivery.begun' }
-    /** Another attempt follows at `at`, Unix milliseconds. */
+    /** Another attempt follows at `at`, in Unix milliseconds. */
     | { readonly type: 'delivery.deferred'; readonly at: number }
     | { readonly type: 'delivery.delivered' | 'delivery.failed'; readonly latency_ms?: number }
   )

@@ -1,4 +1,7 @@
-/** Webhooks: receivers of a project's events, and the state of each delivery. */
+/**
+ * The rows, schemas and events of webhooks, which receive events of a project, and the records of
+ * deliveries. `delivery.ts` has the actor of a delivery.
+ */
 import { type Static, Type } from 'typebox'
 import type { SealedSecret } from '../actions/rows.ts'
 import { Closed, pageOf, paging, Tags, Timestamp } from '../common.ts'
@@ -87,7 +90,10 @@ const SecretRotated = Type.Object({
   signing_secret: SigningSecret,
 })
 
-/** The faults that the webhook's fields show; the edge checks whether the address may be called. */
+/**
+ * Returns the faults of a webhook that a schema cannot detect. The gateway also checks whether the
+ * URL may be called.
+ */
 function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {
   const faults = checkHookTypes(events, 'events')
   if (url === '') return faults
@@ -176,12 +182,12 @@ export const webhooks = {
   }),
 } as const
 
-/** A webhook with the secret that signs its deliveries. */
+/** A webhook as stored, with the secret that signs its deliveries. */
 export interface KeptWebhook extends UrlParts {
   readonly webhook: Webhook
   readonly secret: SealedSecret & { readonly version: number }
 }
-/** An event of a project about its webhooks. */
+/** Events of a project about its webhooks. */
 export type WebhookEvent =
   | (Event &
       UrlParts & {

@@ -1,14 +1,20 @@
-/** Messages between gateways and the job queues of shards; they never leave the service. */
+/**
+ * Messages between shards and gateways or executors about jobs and workers. No client or worker
+ * receives them.
+ */
 
 import type { Take } from '../internal.ts'
 import type { JobHeader } from '../jobs/rows.ts'
 import type { ClaimedJob } from './socket.ts'
 
-/** Messages to one gateway's mailbox (`subjects.gateway`). The reply to each is `{ok: boolean}`. */
+/**
+ * Messages to the mailbox of one gateway (`subjects.gateway`). The reply to each is
+ * `{ok: boolean}`.
+ */
 export type GatewayMessage =
   /**
-   * Deliver a leased job to a worker session. `ok: false` when the session is not connected here;
-   * the lease is then released.
+   * Deliver a leased job to a worker session. The reply is `ok: false` when the session is not
+   * connected to this gateway; the lease is then released.
    */
   | {
       readonly type: 'assign'
@@ -24,7 +30,7 @@ export type GatewayMessage =
       readonly reason?: string
       readonly at: number
     }
-  /** Close the connection of a session that registered elsewhere. */
+  /** Close the connection of a session that has registered at another gateway. */
   | {
       readonly type: 'supersede'
       readonly project: string
@@ -32,29 +38,31 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** Drop the cached configuration of a project or of the organization before replying. */
+  /** Drop the cached configuration of a project or of the organization, and reply after that. */
   | { readonly type: 'forget'; readonly project: string }
 
-/** An offer of jobs to gateways (`subjects.offer`), in the order of assignment. */
+/** An offer of jobs to gateways or executors. The jobs are in the order of assignment. */
 export interface Offer {
   readonly project: string
   readonly queue: string
   readonly jobs: readonly JobHeader[]
-  /** The shard of these jobs; absent in offers of earlier releases. */
+  /** The shard of the jobs; absent in offers of earlier releases. */
   readonly source?: string
-  /** The jobs were just enqueued, and the answer is needed at once. */
+  /**
+   * The jobs are not committed: the offer is made within one process, and must be answered at once.
+   */
   readonly ahead?: true
 }
 
-/** The answer of a gateway or executor that accepts jobs of an offer. */
+/** The answer of a gateway or executor to an offer: the jobs that it accepts. */
 export interface Taking {
   readonly gateway: string
   readonly takes: readonly Take[]
   /**
-   * No job was accepted because no slot is free now. The gateway has unsubscribed, so another one
-   * can receive the offer at once.
+   * No job was accepted, because no slot is free. The gateway has unsubscribed, so another gateway
+   * can get the offer at once.
    */
   readonly busy?: true
-  /** The remaining jobs are work that the service itself does; no worker receives it. */
+  /** The service itself does the remaining jobs, so they must be offered to executors. */
   readonly served?: true
 }

@@ -1,7 +1,7 @@
 /**
- * The worker socket: frames in both directions, error and close codes, and timing; and the messages
- * that the engine and the gateways exchange about workers. Frames are JSON text, one object per
- * message.
+ * The worker socket, and the rows and events of workers: frames in both directions, errors, close
+ * codes, size limits and the registration. Frames are JSON text, with one object per message.
+ * `timing.ts` has the timing, and `messages.ts` the messages inside of the service.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
@@ -28,8 +28,8 @@ const Models = Type.Optional(
 const Slots = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
 
 /**
- * Frames that a worker sends, by `type`. Unknown members are accepted, because workers may be older
- * or newer than the server.
+ * The frames that a worker sends, by `type`. Unknown fields are accepted, because workers may be
+ * older or newer than the server.
  */
 export const up = {
   'worker.register': Type.Object({
@@ -106,7 +106,7 @@ export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof
 
 export type Register = Static<(typeof up)['worker.register']>
 
-/** Filters of a claim; an absent filter matches any value. */
+/** The filters of a claim. An absent filter matches any value. */
 export interface Filters {
   readonly queues?: readonly string[]
   readonly action_names?: readonly string[]
@@ -114,7 +114,7 @@ export interface Filters {
   readonly environment_id?: string
 }
 
-/** A leased job as a worker receives it; a closed object. */
+/** A leased job as a worker receives it. The schema is closed. */
 export const ClaimedJob = Type.Object(
   {
     id: Type.String(),
@@ -169,7 +169,7 @@ const frameErrors = [
 
 export type FrameError = (typeof frameErrors)[number]
 
-/** Frames that the server sends, by `type`. */
+/** The frames that the server sends, by `type`. */
 export const down = {
   'worker.registered': Type.Object({
     type: Type.Literal('worker.registered'),
@@ -220,8 +220,8 @@ export const down = {
 export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
 /**
- * Close codes. Clients derive only a reconnect delay from them, so 1000 is used only for a drained
- * worker, and 1001 never.
+ * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore 1000 is
+ * used only for a drained worker, and 1001 is never used.
  */
 export const closeCodes = {
   drained: 1000,
@@ -238,17 +238,17 @@ export const closeCodes = {
 } as const
 
 /**
- * Sub-protocols for clients that cannot set headers: the server selects the first; the second
- * contains the key in base64url.
+ * Subprotocols for clients that cannot set headers. The server selects the first one. The second is
+ * the prefix of one that contains the key in base64url.
  */
 export const socketProtocol = 'service.worker.v1'
 
 export const socketBearerPrefix = 'service.bearer.'
 
 /**
- * Size limits in bytes: `frame`, an inbound frame; `result`, the result of a job; `output`, the
- * output of a run (as JSON, which clients must be able to read as one line of a stream); `outputs`,
- * all step outputs that a run stores; `spec`, the spec of an assigned job; `outbound`, an outbound
+ * Size limits in bytes. `frame`: an inbound frame. `result`: the result of a job. `output`: the
+ * output of a run as JSON, which clients must be able to read as one line of a stream. `outputs`:
+ * all step outputs that a run stores. `spec`: the spec of an assigned job. `outbound`: an outbound
  * frame.
  */
 export const sizes = {
@@ -260,7 +260,7 @@ export const sizes = {
   outbound: 900 * 1024,
 } as const
 
-/** A worker as the list of workers shows it. */
+/** A worker in the list of workers. */
 export const Worker = Type.Object({
   worker_instance_id: Type.String(),
   name: Type.Optional(Type.String()),
@@ -309,10 +309,10 @@ export const workers = {
   }),
 } as const
 
-/** The registry's record of a worker instance. Times are in Unix milliseconds. */
+/** The registration of a worker instance. Times are Unix milliseconds. */
 export interface Registration {
   readonly instance: string
-  /** Id of the worker session; its token is stored only as a hash (SHA-256, hex). */
+  /** The id of the worker session. Its token is stored only as a hash (SHA-256, hex). */
   readonly session: string
   readonly token_hash: string
   readonly generation: number
@@ -329,9 +329,12 @@ export interface Registration {
   readonly connected_at: number
 }
 
-/** An event of a worker instance's registry entry. */
+/** Events of the actor of a worker instance. */
 export type WorkerEvent =
-  /** The worker registered, or changed the work that it accepts. */
+  /**
+   * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
+   * gateway of the connection that it replaces.
+   */
   | (Event & {
       readonly type: 'worker.registered'
       readonly registration: Registration

@@ -1,6 +1,11 @@
-/** Timing of workers: heartbeats, leases and claims, and the constraints between them. */
+/** The timing of workers: heartbeats, leases and claims, and the constraints between them. */
 
-/** Timing in seconds. The constraints between the values are checked at start. */
+/**
+ * Timing in seconds. `cadence`: between two heartbeats. `lease`: duration of a lease. `poll`:
+ * maximum duration of a claim. `stale`: without a heartbeat until a worker counts as stale.
+ * `takeover`: without a heartbeat until another process may register under the same instance.
+ * `register`: from the connection to its registration. The constraints are checked at start.
+ */
 export interface WorkerTiming {
   readonly cadence: number
   readonly lease: number
@@ -20,8 +25,8 @@ export const defaultTiming: WorkerTiming = {
 }
 
 /**
- * The faults of a timing. It must satisfy: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale
- * > 2 × cadence, takeover ≤ stale.
+ * Returns the faults of a timing. The constraints are: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤
+ * cadence, stale > 2 × cadence, takeover ≤ stale.
  */
 export function checkTiming(t: WorkerTiming): string[] {
   const faults: string[] = []

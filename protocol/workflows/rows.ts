@@ -1,4 +1,7 @@
-/** Workflow definitions and their immutable versions. */
+/**
+ * The rows, schemas and events of workflow definitions and their immutable versions. `spec.ts` and
+ * `steps.ts` have the authoring form.
+ */
 import { type Static, Type } from 'typebox'
 import { bodyKey, Closed, Handle, pageOf, paging, runPageOf, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -154,5 +157,7 @@ export type WorkflowEvent =
       readonly changes: Changes
     })
   | (Event & { readonly type: 'workflow.deleted'; readonly id: string; readonly name: string })
-/** Changes for the audit log: attribute → from, to. Secrets and specs never appear. */
+/**
+ * The changes of a record for the audit log, by attribute. Secrets and specs are never included.
+ */
 export type Changes = Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>

@@ -1,6 +1,6 @@
 /**
- * Warnings about parts of a saved definition that can have no effect: the definition is stored
- * unchanged, and its author is warned.
+ * Warnings about parts of a saved definition that can have no effect. The definition is stored
+ * unchanged.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -25,8 +25,8 @@ interface Definition {
 }
 
 /**
- * Warnings about the triggers and waits of a loop or a workflow, including waits in branches and
- * items.
+ * Returns the warnings about the triggers and waits of a loop or a workflow, including waits in
+ * branches and items.
  */
 function warningsOf({ triggers, steps, spec }: Definition): SavedWarning[] {
   return [
@@ -38,7 +38,7 @@ function warningsOf({ triggers, steps, spec }: Definition): SavedWarning[] {
   ]
 }
 
-/** The additions of saved definitions. */
+/** The additions of saved workflows and loops. */
 export const savedAdditions = additions({ warnings: { value: warningsOf } })
 
 function waits(steps: unknown, field: string): SavedWarning[] {

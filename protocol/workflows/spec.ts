@@ -1,7 +1,7 @@
 /**
- * The authoring form of a workflow: the steps and their settings. The schema defines the shape;
- * `checkSpec` checks what a schema cannot (unique ids, compiled expressions, durations) and gives
- * each fault its exact path.
+ * The authoring form of a workflow: the steps and their settings. The schema defines the shape.
+ * `checkSpec` checks the rules that a schema cannot express, such as unique ids, valid expressions
+ * and durations.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Duration, JsonObject } from '../common.ts'
@@ -18,8 +18,9 @@ const Declared = Type.Record(Type.String(), DeclaredInput)
 const count = Type.Optional(Type.Integer({ minimum: 0 }))
 const money = Type.Optional(Type.Number({ minimum: 0 }))
 /**
- * Limits of a run; absent or 0: no limit, except for `max_steps`. Money is counted when usages are
- * recorded. Limits on daily budgets and consecutive failures belong to loops.
+ * The limits of a run. Absent or 0 means no limit, except for `max_steps`. Expenses count when
+ * their usage is recorded. The limits on daily budgets and on consecutive failures apply only to
+ * loops.
  */
 export const Limits = Closed({
   wall_clock_timeout: Type.Optional(Duration),
@@ -81,8 +82,8 @@ export const Spec = Closed({
 export type Spec = Static<typeof Spec>
 
 /**
- * The workflows that steps of a spec refer to, each once, as the steps write them: id, handle, or
- * action name. The call is cheap when there are none.
+ * Returns the workflows to which steps of a spec refer, each once, as the steps name them: by id,
+ * handle or action name.
  */
 export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
   ...new Set(
@@ -95,7 +96,9 @@ export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
     ),
   ),
 ]
-/** The actions that the steps and the cleanup of a spec refer to, each once. */
+/**
+ * Returns the names of the actions to which the steps and the cleanup of a spec refer, each once.
+ */
 export const actionsNamed = ({
   steps,
   cleanup = [],

@@ -1,8 +1,8 @@
 /**
- * The steps of the authoring form: one schema for each kind. `rules/workflow-check/kinds.ts` checks
- * what a schema cannot express about a kind.
+ * Schemas of the steps in the authoring form, one for each kind. `rules/workflow-check/kinds.ts`
+ * checks the rules for a kind that a schema cannot express.
  *
- * A step that contains steps contains only plain ones; deeper nesting needs a separate workflow,
+ * The steps inside of a step contain no further steps. Deeper nesting requires a separate workflow,
  * which a `loop` step runs.
  */
 import { type Static, type TSchema, Type } from 'typebox'
@@ -62,7 +62,7 @@ const action = {
   parameters: Type.Optional(JsonObject),
 }
 export const ActionStep = kindOf('action', Closed(action))
-/** An action of a cleanup. Members that the service does not use are retained. */
+/** An action of a cleanup. Unknown fields are retained. */
 export const CleanupStep = Type.Object(
   {
     ...step,
@@ -153,9 +153,9 @@ export const LoopStep = kindOf(
 
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 /**
- * The session of an agent step's turns. The session is found by `name`, below the loop (`loop`, the
- * meaning of `auto`) or the agent. An existing session keeps its settings; these apply only to a
- * new one.
+ * The session of the turns of an agent step. The session is found by `name`, among the sessions of
+ * the loop (`loop`, also for `auto`) or of the agent (`agent`). The other settings apply only to a
+ * session that is created.
  */
 export const SessionPolicy = Closed({
   scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),

@@ -7,8 +7,8 @@
  *   `== != < <= > >=`, `&& || !` or `and or not`, `in`, `contains startsWith endsWith matches` (as
  *   `a contains b`, `a.contains(b)` or `contains(a, b)`), `len lower upper` (as `len(a)` or
  *   `a.len()`).
- * - An unknown member is null, at any depth; an order comparison with null is false; null counts as
- *   false.
+ * - An unknown field is null, at any depth. An order comparison with null is false. As a condition,
+ *   null is false.
  * - A step whose id contains a `-` is read by index, `steps["my-step"].output`, because
  *   `steps.my-step` is a subtraction.
  */
@@ -29,8 +29,8 @@ export { ExpressionError } from './values.ts'
 export type Roots = Readonly<Record<string, unknown>>
 
 /**
- * Returns the expression of a string that may be wrapped in one interpolation, and its offset in
- * the text.
+ * Removes the `${{ }}` around an expression, if the text is exactly one interpolation. Returns the
+ * expression and its offset in the text.
  */
 function unwrap(text: string): { readonly expression: string; readonly offset: number } {
   const offset = text.startsWith('${{') ? 3 : /^\s*\$\{\{/.exec(text)?.[0].length
@@ -41,7 +41,7 @@ function unwrap(text: string): { readonly expression: string; readonly offset: n
 }
 
 /**
- * Compiles an expression and returns the steps that it reads, or an error if it does not compile or
+ * Compiles an expression and returns the steps that it reads, or a fault if it does not compile or
  * reads an unknown root.
  */
 export function analyse(
@@ -69,7 +69,7 @@ export function analyse(
 /**
  * Checks an expression when it is authored.
  * @param roots the root names that it may read.
- * @returns on failure a message for the author and, when known, the offset in the expression.
+ * @returns on failure, a message for the author and, if known, the offset of the error in `source`.
  */
 export function compile(
   source: string,
@@ -81,8 +81,8 @@ export function compile(
 
 const shown = (source: string) => (source.length > 120 ? `${source.slice(0, 120)}…` : source).trim()
 /**
- * Runs a bare expression in a scope and charges its budget.
- * @throws ExpressionError only.
+ * Runs an expression without `${{ }}` in a scope, and charges the work to the budget of the scope.
+ * @throws ExpressionError if it does not compile, cannot be evaluated or exceeds the budget.
  */
 export const run = (source: string, scope: Scope): unknown =>
   runProgram(programOf(source), source, scope)
@@ -100,8 +100,8 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
 export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
 
 /**
- * Evaluates an expression, bare or wrapped in `${{ }}`. Returns a JSON value, null for unknown
- * members. The value may be part of the roots; callers must not modify it.
+ * Evaluates an expression, with or without `${{ }}`. Returns a JSON value; unknown fields are null.
+ * The value may be part of the roots, so callers must not modify it.
  * @throws ExpressionError if it does not compile, if an operator does not support a type, or if it
  *   exceeds its bounds.
  */
@@ -109,8 +109,8 @@ export const evaluate = (source: string, roots: Roots): unknown =>
   weigh(run(unwrap(source).expression, scopeOf(roots)), { left: MAX_SIZE })
 
 /**
- * Evaluates a condition; null is false.
- * @throws ExpressionError also if the value is neither a boolean nor null.
+ * Evaluates a condition. Null is false.
+ * @throws ExpressionError as `evaluate` does, and if the value is neither a boolean nor null.
  */
 export const predicate = (source: string, roots: Roots): boolean =>
   truthOf(evaluate(source, roots), source)
@@ -124,12 +124,12 @@ function truthOf(value: unknown, source: string): boolean {
 
 /** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** If present, the condition is false for documents whose value at `path` differs from `value`. */
+  /** If present, the condition is false for documents that have another value at `path`. */
   readonly guard?: Guard | undefined
   /**
    * Evaluates the condition like `predicate`.
    * @param work the maximum work of the evaluation.
-   * @throws ExpressionError
+   * @throws ExpressionError as `predicate` does.
    */
   test(roots: Roots, work: number): boolean
 }

@@ -1,7 +1,7 @@
 /**
  * Guards of conditions. A condition that begins with `a.b == "x"`, joined to the rest by `&&`, is
- * false for every document with another value there. A caller with many conditions can skip those
- * without evaluating them.
+ * false for every document with another value at `a.b`. A caller with many conditions can skip the
+ * conditions whose guards do not match, without evaluating them.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 
@@ -12,8 +12,8 @@ export interface Guard {
 }
 
 /**
- * Returns the guard of a syntax tree; undefined if it does not begin with a comparison of a member
- * with a literal.
+ * Returns the guard of a syntax tree, or undefined if the condition does not begin with a
+ * comparison of a path with a literal.
  */
 export function guardOf(node: ASTNode): Guard | undefined {
   if (node.op === '&&') return guardOf(node.args[0])

@@ -1,6 +1,6 @@
 /**
- * The operators and functions of expressions. The error of each lists the types that it does not
- * support.
+ * The operators and functions of expressions. Each throws an ExpressionError for types that it does
+ * not support.
  */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, type Pattern } from '../regex/pattern.ts'
@@ -9,7 +9,10 @@ import { type Budget, bounded, equal, fail, isObject, spend, textOf, typeName } 
 const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
 
-/** `+` of two numbers, of two lists, or of a string and any value. */
+/**
+ * `+` of two numbers (sum), of two lists (concatenation), or of a string and any value
+ * (concatenation of texts).
+ */
 export function add(a: unknown, b: unknown, budget: Budget): unknown {
   if (typeof a === 'number' && typeof b === 'number') return finite(a + b, '+')
   if (typeof a === 'string' || typeof b === 'string')
@@ -37,7 +40,7 @@ export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unkno
 export const negate = (value: unknown): number =>
   typeof value === 'number' ? 0 - value : fail(`cannot negate ${typeName(value)}`)
 
-/** The truth value of a condition; null is false. */
+/** Returns the truth value of a condition; null is false. */
 export const truth = (value: unknown): boolean =>
   typeof value === 'boolean'
     ? value
@@ -46,8 +49,8 @@ export const truth = (value: unknown): boolean =>
       : fail(`expected true or false, got ${typeName(value)}`)
 
 /**
- * `a in b`: element of a list, member name of an object, or part of a string. Null contains
- * nothing.
+ * `a in b`: whether a is an element of a list, a property name of an object, or part of a string.
+ * Null contains nothing.
  */
 export function isIn(item: unknown, container: unknown, budget: Budget): boolean {
   if ((container ?? null) === null) return false
@@ -58,7 +61,7 @@ export function isIn(item: unknown, container: unknown, budget: Budget): boolean
     : fail(`cannot look inside ${typeName(container)}`)
 }
 
-/** `a contains b`: part of a string, or element of a list. */
+/** `a contains b`: whether b is part of a string, or an element of a list. */
 function contains(whole: unknown, part: unknown, budget: Budget): boolean {
   if (Array.isArray(whole)) return isIn(part, whole, budget)
   return texts('contains', whole, part, budget, (a, b) => a.includes(b))
@@ -106,8 +109,8 @@ function cased(
 }
 
 /**
- * Returns the number of characters (code points) of a string, elements of a list or members of an
- * object; 0 for null.
+ * Returns the number of characters (code points) of a string, elements of a list, or properties of
+ * an object; 0 for null.
  */
 function length(value: unknown, budget: Budget): number {
   if (Array.isArray(value)) return value.length

@@ -1,13 +1,13 @@
 /**
- * Compiles the text of an expression to a program. Word operators are rewritten, the CEL library
- * parses the text, and its syntax tree becomes nested functions. The library provides the grammar
- * only. Values follow `values.ts`, because expressions use JSON numbers and null for unknown
- * members, where CEL has 64-bit integers and errors.
+ * Compilation of the text of an expression to a program. Word operators are rewritten, the CEL
+ * library parses the text, and its syntax tree becomes nested functions. The library provides only
+ * the grammar. Values follow `values.ts`: expressions have JSON numbers and null for unknown
+ * fields, where CEL has 64-bit integers and errors.
  *
  * Invariants:
- * P1. There are no loops, macros or definitions, so a program's work is bounded by its size and its
- *     budget.
- * P2. A program is a pure function of its source. Programs are cached, at most REMEMBERED of them.
+ * P1. There are no loops, macros or definitions, so the work of a program is bounded by its size
+ *     and its budget.
+ * P2. A program is a pure function of its source. At most REMEMBERED programs are cached.
  */
 import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js'
 import { compilePattern } from '../regex/pattern.ts'

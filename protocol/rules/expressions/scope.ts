@@ -1,12 +1,14 @@
-/** The scope of an expression: the root names it may read, and the earlier steps. */
+/**
+ * The scope of an expression: the root names and the earlier steps that the expression may read.
+ */
 import type { Step } from '../../workflows/steps.ts'
 import type { StepRule } from './template.ts'
 
 /** Root names available to every expression of a workflow; `event` is an alias of `input`. */
 export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
-/** Root names available to the condition of an awaited event. */
+/** Root names available to the condition of a wait for an event. */
 export const EVENT_ROOTS = ['event', 'meta'] as const
-/** Root names available to the mapping of an awaited event. */
+/** Root names available to the payload mapping of a wait for an event. */
 export const MAPPING_ROOTS = ['event', 'meta', 'run'] as const
 /**
  * Root names available to the template of a run's name, which is rendered when the run is created.

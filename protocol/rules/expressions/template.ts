@@ -1,5 +1,5 @@
 /**
- * Templates: JSON documents whose strings contain `${{ expression }}`. Member names are never
+ * Templates: JSON documents whose strings contain `${{ expression }}`. Property names are never
  * interpolated, and the output of an interpolation is never interpreted as a template again.
  */
 import type { FieldError } from '../../errors.ts'
@@ -9,7 +9,7 @@ import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { type Budget, equal, fail, MAX_DEPTH, MAX_SIZE, member, textOf, weigh } from './values.ts'
 
-/** A part of a string: literal text, or an expression with its offset. */
+/** A part of a string: literal text, or an expression with its offset in the string. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
 const OPEN = '${{'
 
@@ -47,7 +47,7 @@ const UNCLOSED = 'an interpolation that begins with ${{ is not closed by }}'
 interface Rendering {
   readonly scope: Scope
   readonly native: boolean
-  /** Remaining size that the document may gain. */
+  /** Remaining size by which the document may grow. */
   readonly sizeBudget: Budget
 }
 function renderLeaf(text: string, { scope, native, sizeBudget }: Rendering): unknown {
@@ -74,29 +74,31 @@ function render(value: unknown, rendering: Rendering, depth = 0): unknown {
 }
 
 /**
- * Renders a document for an action. Each interpolation becomes text (null: empty; lists and
- * objects: compact JSON); leaves that are not strings keep their type.
- * @throws ExpressionError
+ * Renders a document for an action. Each interpolation becomes text: null becomes empty text, and
+ * lists and objects become compact JSON. Values that are not strings are unchanged.
+ * @throws ExpressionError if an interpolation cannot be evaluated or the result is too large.
  */
 export const renderText = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: false, sizeBudget: { left: MAX_SIZE } })
 
 /**
- * Renders an output or inputs like `renderText`, except that a leaf which is exactly one
- * interpolation keeps the type of its value.
- * @throws ExpressionError
+ * Renders an output or inputs like `renderText`, except that a string which is exactly one
+ * interpolation becomes the value of the expression with its type.
+ * @throws ExpressionError if an interpolation cannot be evaluated or the result is too large.
  */
 export const renderNative = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: true, sizeBudget: { left: MAX_SIZE } })
 
 /**
- * Validates a literal step reference of an expression. Returns why it is rejected, or undefined.
+ * Checks a reference to a step by a literal name. Returns why the reference is rejected, or
+ * undefined.
  */
 export type StepRule = (step: Reference) => string | undefined
 
 /**
- * Checks one expression at a path.
- * @param offset of the expression in the text that is shown to the author.
+ * Returns the faults of an expression.
+ * @param path path of the expression in the request.
+ * @param offset offset of the expression in the text that the author sees.
  */
 export function checkExpression(
   source: string,
@@ -125,9 +127,10 @@ export function checkExpression(
 }
 
 /**
- * Checks every interpolation of a document when it is authored.
+ * Returns the faults of every interpolation of a document.
  * @param roots the root names that its expressions may read.
- * @param path of the document in the request; each error contains the exact path of the leaf.
+ * @param path path of the document in the request. Each fault contains the exact path of the
+ *   string.
  */
 export function checkTemplate(
   value: unknown,
@@ -156,17 +159,18 @@ export function checkTemplate(
 
 const lookUp = (document: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>(member, document)
-/** Returns the value of an event at a path of a `match`; null if there is none. */
+/** Returns the value in an event at a path of a `match`; null if there is none. */
 export function valueAt(document: unknown, path: string): unknown {
   const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
   if (prefix) return lookUp(member(document, prefix), path.slice(prefix.length + 1))
   return lookUp(member(document, 'event'), path) ?? lookUp(member(document, 'meta'), path)
 }
 /**
- * Whether an event satisfies the `match` of a wait. Each key is a dotted path below `event.` or
- * `meta.`. A path without such a prefix is looked up in the event and, if there is no value, in
- * meta. The value must deeply equal the expected value; an expected list also accepts any of its
- * elements. A missing value is null. Values that are too large to compare do not match.
+ * Whether an event satisfies the `match` of a wait. Each key is a dotted path that begins with
+ * `event.` or `meta.`. Another path is looked up in the payload and, if there is no value, in
+ * `meta`. The value must deeply equal the expected value. If the expected value is a list, the
+ * value may also equal one of its elements. A missing value is null. Values that are too large to
+ * compare do not match.
  */
 export function matches(match: object, document: unknown): boolean {
   const scope = scopeOf({})

@@ -1,9 +1,9 @@
 /**
- * Finds the boundaries of the tokens of an expression. The CEL parser defines the grammar. This
- * scanner exists because two things must be known before parsing: where an interpolation ends, and
- * which words are operators. Neither search may look inside a string literal.
+ * Scanner for the tokens of an expression. The CEL parser defines the grammar. This scanner exists
+ * because two facts are required before parsing: where an interpolation ends, and which words are
+ * operators. Both require that string literals are skipped.
  *
- * Invariant: scanning never fails and always advances; text that is not a token has the kind
+ * Invariant: scanning never fails and always advances. Text that is not a token has the kind
  * `other`, and the parser rejects it.
  */
 export interface Token {

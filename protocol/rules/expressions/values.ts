@@ -3,14 +3,14 @@
  * `1 / 2` is 0.5); null represents every unknown value.
  *
  * Invariants:
- * V1. Only own members exist: `constructor` and `__proto__` are unknown names like any other.
+ * V1. Only own properties exist: `constructor` and `__proto__` are unknown names like any other.
  * V2. Every operation whose cost grows with its operands charges that cost to the budget, so the
  *     work of an evaluation is bounded.
  */
 
 /**
- * Why an expression returned no value; the message is for the author. Callers report it as
- * `expression_error`.
+ * The error of an expression that cannot be evaluated. The message is for the author. Callers
+ * report it as `expression_error`.
  */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
@@ -20,7 +20,7 @@ export const fail = (message: string): never => {
   throw new ExpressionError(message)
 }
 
-/** Remaining work of one evaluation; a unit takes on the order of ten nanoseconds. */
+/** Remaining work of one evaluation. A unit takes about ten nanoseconds. */
 export interface Budget {
   left: number
 }
@@ -46,7 +46,7 @@ export function spend(
   if (budget.left < 0) fail(exhausted)
 }
 
-/** The name of a value's type in messages. */
+/** Returns the name of the type of a value for messages. */
 export function typeName(
   value: unknown,
 ): 'null' | 'boolean' | 'number' | 'text' | 'list' | 'object' {
@@ -67,8 +67,8 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Returns a member of an object by name, or of a list by index (also a numeric string, as in dotted
- * paths); null if there is none.
+ * Returns the property of an object with this name, or the element of a list with this index; null
+ * if there is none. An index may also be a numeric string, as in dotted paths.
  */
 export function member(value: unknown, key: unknown): unknown {
   if (typeof value !== 'object' || value === null) return null
@@ -82,7 +82,10 @@ export function member(value: unknown, key: unknown): unknown {
     : null
 }
 
-/** Deep equality of JSON values; values of different types are not equal. */
+/**
+ * Whether two JSON values are deeply equal. Values of different types are not equal.
+ * @throws ExpressionError when the budget is exhausted or the values are nested too deeply.
+ */
 export function equal(a: unknown, b: unknown, budget: Budget, depth = 0): boolean {
   spend(budget, 1)
   if (a === b) return true
@@ -114,8 +117,9 @@ export function equal(a: unknown, b: unknown, budget: Budget, depth = 0): boolea
 }
 
 /**
- * Compares two numbers or two strings (by UTF-16 unit): -1, 0 or 1; undefined if one is null,
- * because every comparison with null is false.
+ * Compares two numbers, or two strings by UTF-16 units. Returns -1, 0 or 1. Returns undefined if
+ * one of the values is null, because every order comparison with null is false.
+ * @throws ExpressionError for other types.
  */
 export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
   if ((a ?? null) === null || (b ?? null) === null) return undefined
@@ -128,7 +132,7 @@ export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
 }
 
 /**
- * Returns the text of a value for embedding in other text: null is empty, lists and objects are
+ * Converts a value to text for embedding in other text: null is empty, and lists and objects are
  * compact JSON.
  */
 export function textOf(value: unknown, budget: Budget): string {
@@ -146,9 +150,10 @@ export function textOf(value: unknown, budget: Budget): string {
 }
 
 /**
- * Charges the size of a result: one unit for each value and each character of its strings. Shared
- * parts count each time they occur, as they do in the serialised result.
- * @returns the value.
+ * Charges the size of a result: one unit for each value and for each character of its strings. A
+ * part that occurs several times is charged each time, as in the serialized result.
+ * @returns the value, with null for undefined.
+ * @throws ExpressionError when the result is too large or nested too deeply.
  */
 export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
   spend(sizeBudget, typeof value === 'string' ? 1 + value.length : 1, 'the result is too large')
@@ -161,7 +166,10 @@ export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
   return value
 }
 
-/** Returns a string unchanged if it is within the size limit. */
+/**
+ * Returns a string unchanged.
+ * @throws ExpressionError if the string is longer than MAX_TEXT.
+ */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
   return text.length > MAX_TEXT

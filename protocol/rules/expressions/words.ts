@@ -4,9 +4,9 @@
  * such operators, so the tokens are rewritten before parsing: an infix word is replaced by `in` and
  * thus has its precedence.
  *
- * `not` binds weaker than comparisons: `not a == b` is `not (a == b)`. A word after a dot is a
- * member name. `loop` is a name here but a reserved word in CEL, so it is replaced by another name
- * for the parser.
+ * `not` has a lower precedence than comparisons: `not a == b` means `not (a == b)`. A word after a
+ * dot is a field name. `loop` is an ordinary name in expressions but a reserved word in CEL, so
+ * another name replaces it for the parser.
  */
 import { nextToken, type Token } from './tokens.ts'
 
@@ -26,7 +26,7 @@ export interface Rewritten {
 
 /** The name that replaces `loop` for the parser. */
 export const LOOP = '__loop'
-/** Words that are infix operators; CEL itself has only `in`. */
+/** Words that are infix operators. CEL itself has only `in`. */
 const INFIX: ReadonlySet<string> = new Set(['in', 'contains', 'startsWith', 'endsWith', 'matches'])
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{'])
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}'])
@@ -41,7 +41,7 @@ function tokensOf(source: string): Token[] {
 }
 
 /**
- * Rewrites a source to CEL. Never fails: invalid input stays invalid, and the parser reports it.
+ * Rewrites a source to CEL. Never fails: invalid input stays invalid, and the parser rejects it.
  */
 export function rewriteWords(source: string): Rewritten {
   const tokens = tokensOf(source)

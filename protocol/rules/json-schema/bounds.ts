@@ -2,7 +2,7 @@
 import { type Budget, isObject, spend } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'
 
-/** The size of a value, by unit; undefined for values of another type. */
+/** Returns the size of a value, by unit; undefined for values of another type. */
 const sizes = {
   items: (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined),
   members: (value: unknown, budget: Budget): number | undefined => {
@@ -37,7 +37,7 @@ function compared(words: string, holds: (value: number, given: number) => boolea
     holds(value, given) ||
     fail(`must be ${words} ${given}`, { actual: value })
 }
-/** Whether a schema has a boolean `exclusiveMinimum` or `exclusiveMaximum`, as in OpenAPI 3.0. */
+/** Whether `exclusiveMinimum` or `exclusiveMaximum` is `true`, which is the form of OpenAPI 3.0. */
 const isExclusive = ({ schema }: Check, name: string): boolean => schema[name] === true
 
 const above = compared('more than', (value, given) => value > given)
@@ -88,8 +88,8 @@ function decimal(value: number): { digits: bigint; exponent: number } {
 }
 
 /**
- * Serialises a value as JSON with sorted members, so that equal values have equal strings; all work
- * is charged to the budget.
+ * Serializes a value as JSON with sorted property names, so that equal values have equal texts. All
+ * work is charged to the budget.
  */
 function canonical(value: unknown, budget: Budget, depth: number): string {
   if (depth > MAX_NESTING) spend(budget, Number.POSITIVE_INFINITY)
@@ -108,5 +108,5 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
   spend(budget, 4 * names.length)
   return `{${parts(names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], budget, depth + 1)}`))}}`
 }
-/** Maximum nesting of compared items. */
+/** Maximum nesting of items that `uniqueItems` compares. */
 const MAX_NESTING = 64

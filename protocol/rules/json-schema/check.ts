@@ -1,13 +1,13 @@
 /**
- * The context of one validation, as the keywords of JSON Schema see it. Types and shared messages
- * only; `validate.ts` implements it.
+ * The interface between the validator and the keywords of JSON Schema. This file has only types and
+ * shared messages; `validate.ts` implements the validator.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Budget } from '../expressions/values.ts'
 
 /**
- * Members and items that a schema has evaluated, for `unevaluatedProperties` and
- * `unevaluatedItems`.
+ * Property names and indices of a value that a schema has evaluated, for `unevaluatedProperties`
+ * and `unevaluatedItems`.
  */
 export type Evaluated = Set<string | number>
 /** The validation of one value against one schema. */
@@ -17,20 +17,23 @@ export interface Check {
   readonly budget: Budget
   readonly evaluated: Evaluated
   /**
-   * Reports an error of the value, or of a member of it.
+   * Reports an error of the value, or of its property or item `key`.
    * @returns false, so that a keyword can return the call.
    */
   fail(message: string, more?: Omit<FieldError, 'field' | 'message'>, key?: string | number): false
   /**
-   * Checks the same value against another schema.
+   * Whether the value also fits another schema.
    * @param quiet suppresses the errors.
    */
   same(schema: unknown, quiet?: boolean): boolean
-  /** Checks a member or an item of the value. */
+  /**
+   * Whether a property or an item of the value fits a schema.
+   * @param quiet suppresses the errors.
+   */
   inner(schema: unknown, key: string | number, value: unknown, quiet?: boolean): boolean
   /**
-   * Counts the schemas that the value fits. If it fits none, the errors of the closest schema are
-   * reported, else `message`.
+   * Returns how many of the schemas the value fits. If it fits none, the errors of the closest
+   * schema are reported, or `message` if no schema is close.
    */
   fitting(schemas: readonly unknown[], message: string): number
   /** Resolves a reference to its schema. */
@@ -39,8 +42,8 @@ export interface Check {
   matches(pattern: string, text: string): boolean
 }
 
-/** Checks the value against one keyword. `given` is the keyword's value in the schema. */
+/** Whether the value satisfies one keyword. `given` is the value of the keyword in the schema. */
 export type Keyword = (check: Check, given: unknown) => boolean
 
-/** The message for a missing member. */
+/** The message for a missing property. */
 export const REQUIRED = 'is required'

@@ -1,13 +1,15 @@
 /**
- * The enforced formats of JSON Schema. All other formats are annotations, as the standard allows;
- * `regex` is one of them, because a user's text is never compiled by the engine. Invariant: each
- * test is linear in the length of the text. Each format is checked by a pattern of the automaton,
- * or by a built-in pattern without backtracking.
+ * The formats of JSON Schema that are enforced. All other formats are only annotations, as the
+ * standard allows. `regex` is one of them, because patterns of users are never compiled by the
+ * JavaScript engine.
+ *
+ * Invariant: each test takes linear time in the length of the text. A format is checked by a
+ * pattern of the automaton, or by a built-in pattern without backtracking.
  */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 
-/** Returns a test by pattern, for strings up to a maximum length. */
+/** Returns a test by a pattern, which only strings up to a maximum length pass. */
 function shape(source: string, longest: number): (text: string) => boolean {
   const pattern = compilePattern(source, ECMASCRIPT)
   return (text) => text.length <= longest && test(pattern, text, { left: Number.POSITIVE_INFINITY })
@@ -30,7 +32,7 @@ function isTime(text: string): boolean {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(hours) > 23 || Number(minutes) > 59)
     return false
   if (Number(second) < 60) return true
-  // A leap second is the last second of a day in UTC.
+  // A leap second occurs only as the last second of a day in UTC.
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1)
   const utc = (Number(hour) * 60 + Number(minute) - offset + 1440) % 1440
   return Number(second) === 60 && utc === 1439
@@ -81,8 +83,8 @@ function isEmail(text: string): boolean {
 
 const isPlain = shape('^([!#$&-;=?-Z_a-z~\\[\\]]|%[0-9a-fA-F]{2})*$', MAX_URI)
 /**
- * Checks characters and percent-encoding by RFC 3986; brackets are allowed only around the host,
- * and at most one `#`.
+ * Checks characters and percent-encoding as defined in RFC 3986. Brackets are allowed only around
+ * the host, and at most one `#` is allowed.
  */
 function isUriReference(text: string): boolean {
   const [before = '', ...fragments] = text.split('#', 3)
@@ -97,7 +99,7 @@ function isUriReference(text: string): boolean {
 const isUri = (text: string): boolean =>
   /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) && isUriReference(text)
 
-/** Tests by format name. */
+/** The tests of the enforced formats, by format name. */
 export const formats: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['date', isDate],
   ['time', isTime],

@@ -1,7 +1,7 @@
 /**
- * The keywords of JSON Schema: one function each. A keyword function reports errors and returns
- * whether the value fits. A keyword that does not apply to the type of the value, or is malformed,
- * is satisfied. Work that depends on the size of the schema or of the value is charged to the
+ * The keywords of JSON Schema, one function each. A keyword function reports errors and returns
+ * whether the value fits. It returns true when the keyword does not apply to the type of the value,
+ * or is malformed. Work that depends on the size of the schema or of the value is charged to the
  * budget where it occurs.
  */
 
@@ -155,7 +155,7 @@ const objects: Keywords = {
   },
 }
 
-/** Checks all items from an index onward against one schema. */
+/** Whether all items from an index onward fit one schema. */
 function eachItem({ value, evaluated, inner }: Check, given: unknown, from: number): boolean {
   if (!Array.isArray(value)) return true
   let fits = true
@@ -165,7 +165,7 @@ function eachItem({ value, evaluated, inner }: Check, given: unknown, from: numb
   }
   return fits
 }
-/** Checks the first items, each against the schema at the same index. */
+/** Whether the first items each fit the schema at the same index. */
 function eachInTurn({ value, evaluated, inner }: Check, given: readonly unknown[]): boolean {
   if (!Array.isArray(value)) return true
   let fits = true

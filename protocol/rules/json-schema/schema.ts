@@ -1,7 +1,7 @@
 /**
- * Checks JSON Schemas when a definition is saved, so that every stored schema can be applied: it is
- * well-formed and within bounds, refers only to itself and never in a cycle, and its patterns run
- * in linear time.
+ * Checks of JSON Schemas when a definition is saved, so that every stored schema can be applied. A
+ * valid schema is well-formed and within bounds, refers only to itself and never in a cycle, and
+ * its patterns run in linear time.
  */
 import type { FieldError } from '../../errors.ts'
 import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
@@ -112,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** For keywords without subschemas: a test, and the message of an error. */
+/** The test of each form without subschemas, and the message of its fault. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],
@@ -138,7 +138,7 @@ const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, 
     ],
   }
 
-/** Rules that differ between the fields in which schemas are supplied. */
+/** Rules that depend on the field that contains the schema. */
 export interface SchemaRules {
   /** Keywords that the field does not accept. */
   readonly refused?: ReadonlySet<string>
@@ -239,8 +239,8 @@ class Reading {
 }
 
 /**
- * Returns the validation errors of a schema, at most 20.
- * @param path of the schema in the request, such as `input_schema`.
+ * Returns the faults of a schema, at most 20.
+ * @param path path of the schema in the request, such as `input_schema`.
  */
 export function schemaFaults(schema: unknown, path: string, rules: SchemaRules = {}): FieldError[] {
   if (isDeeper(schema, 2 * MAX_NESTING))
@@ -256,7 +256,10 @@ export function schemaFaults(schema: unknown, path: string, rules: SchemaRules =
     : [{ field: path, message: `refers to itself in a circle, through ${circle}` }]
 }
 
-/** Whether a document is nested deeper than a number of levels, found without recursion. */
+/**
+ * Whether a document is nested deeper than a number of levels. It works without recursion, because
+ * deep documents would overflow the stack.
+ */
 function isDeeper(document: unknown, levels: number): boolean {
   let level: unknown[] = [document]
   for (let depth = 0; level.length > 0; depth++) {
@@ -280,8 +283,8 @@ function besides(document: unknown, schema: Readonly<Record<string, unknown>>): 
   return all.filter(isObject)
 }
 /**
- * Returns a reference on a cycle of schemas that apply to the same value; applying such a schema
- * would never end.
+ * Returns a reference in a cycle of schemas that apply to the same value, or undefined if there is
+ * no cycle. Applying schemas of a cycle would never end.
  */
 function circleIn(document: unknown): string | undefined {
   const state = new Map<object, 'open' | 'done'>()

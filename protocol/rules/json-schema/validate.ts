@@ -1,15 +1,16 @@
 /**
- * Checks JSON values against JSON Schemas that users supply: outputs and arguments of tools, input
- * and output of actions. The schema is interpreted, never compiled to code, so it may run inside a
- * shard. The language is draft 2020-12, with the forms of draft 7 (`items` as a list,
+ * Checks of JSON values against JSON Schemas that users supply: outputs and arguments of tools, and
+ * inputs and outputs of actions. The schema is interpreted, never compiled to code, so it may run
+ * inside a shard. The language is draft 2020-12, with the forms of draft 7 (`items` as a list,
  * `additionalItems`, `dependencies`, `definitions`) and of OpenAPI 3.0 (`nullable`,
  * `exclusiveMinimum: true`). `$dynamicRef` and `$recursiveRef` are resolved like `$ref`.
  *
  * Invariants:
- * J1. Every step is charged to a budget and nesting is counted, so the work of a check is bounded
- *     for any schema and value, and no check ends with an exception of the JavaScript engine.
- * J2. Patterns run on the automaton in linear time; formats never backtrack.
- * J3. A schema that was stored before a rule existed is still applied; a part that cannot be
+ * J1. Every step is charged to a budget and nesting is limited, so the work of a check is bounded
+ *     for any schema and value. No check ends with an exception of the JavaScript engine, such as a
+ *     stack overflow.
+ * J2. Patterns run on the automaton in linear time, and formats never backtrack.
+ * J3. A schema that was stored before a rule existed is still applied. A part that cannot be
  *     applied is reported with its path.
  */
 import type { FieldError } from '../../errors.ts'
@@ -27,7 +28,7 @@ import { type Check, type Evaluated, REQUIRED } from './check.ts'
 import { keywords, lastKeywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 
-/** Maximum steps of one check. A step takes on the order of ten nanoseconds. */
+/** Maximum steps of one check. A step takes about ten nanoseconds. */
 const MAX_STEPS = 2_000_000
 /** Maximum depth of one check, over nested schemas, references and values together. */
 const MAX_DEPTH = 400
@@ -42,17 +43,20 @@ export interface SchemaFault {
   readonly place: string
   readonly message: string
 }
-/** The outcome of a check: the errors of the value (none: it fits), or the error of the schema. */
+/**
+ * The outcome of a check: the faults of the value (none if it fits), or the fault of a schema that
+ * cannot be applied.
+ */
 export type Checked =
   | { readonly faults: readonly FieldError[] }
   | { readonly unusable: SchemaFault }
 
-/** A position in the value, linked to its parent; the path text is only built for errors. */
+/** A position in the value, linked to its parent. The text of a path is built only for errors. */
 interface Place {
   readonly above: Place | undefined
   readonly key: string | number
 }
-/** Thrown to the entry point when a schema cannot be applied. */
+/** Signals to `checkValue` that a schema cannot be applied. */
 class CannotApply extends Error {
   readonly schema: object
   readonly keyword: string
@@ -76,8 +80,9 @@ class Checking {
   }
 
   /**
-   * Whether a value fits.
-   * @param faults receives the reasons if it does not; undefined: the caller needs no reasons.
+   * Whether a value fits a schema.
+   * @param faults receives the reasons if it does not fit; undefined when the caller needs no
+   *   reasons.
    */
   check(
     schema: unknown,
@@ -140,8 +145,8 @@ class Checking {
   }
 
   /**
-   * Applies the keywords of a schema. The type is checked first, because other keywords do not
-   * apply to a value of another type.
+   * Whether the value fits all keywords of a schema. The type is checked first, because the other
+   * keywords do not apply to a value of another type.
    */
   #apply(check: Check, thorough: boolean): boolean {
     const { schema } = check
@@ -217,8 +222,8 @@ class Checking {
 const TOO_DEEP = `needs more than ${MAX_DEPTH} nested checks`
 
 /**
- * Whether a schema explains a mismatch better than the best one so far: it has an error inside the
- * value, and fewer errors.
+ * Whether the errors of a schema explain a mismatch better than the best errors so far: at least
+ * one is inside the value and not a missing property, and there are fewer errors.
  */
 function isCloser(
   found: readonly FieldError[],
@@ -230,7 +235,8 @@ function isCloser(
 }
 /**
  * Checks a value against a schema.
- * @param path of the value in the request, such as `input`; the fields of errors begin with it.
+ * @param path path of the value in the request, such as `input`. The fields of faults begin with
+ *   it.
  * @param steps maximum number of steps of the check.
  */
 export function checkValue(
@@ -259,8 +265,8 @@ export function checkValue(
 }
 
 /**
- * Returns the path of an object in a document, found without recursion; undefined if it is not part
- * of the document.
+ * Returns the path of an object in a document, or undefined if it is not part of the document. It
+ * works without recursion, because deep documents would overflow the stack.
  */
 function placeOf(document: unknown, wanted: object): string | undefined {
   const todo: [value: unknown, path: string][] = [[document, '']]
@@ -275,9 +281,9 @@ function placeOf(document: unknown, wanted: object): string | undefined {
 }
 
 /**
- * Returns the validation errors of a value, for callers that handle all errors alike: a schema that
- * cannot be applied counts as one error of the value.
- * @param name of the schema in messages, such as `the input_schema of crm.sync`.
+ * Returns the faults of a value, for callers that treat all faults alike. A schema that cannot be
+ * applied counts as one fault of the value.
+ * @param name name of the schema in messages, such as `the input_schema of crm.sync`.
  */
 export function valueFaults(
   schema: unknown,
@@ -290,6 +296,6 @@ export function valueFaults(
     ? checked.faults
     : [{ field: path, message: unusableMessage(checked.unusable, name) }]
 }
-/** The message for a schema that cannot be applied. */
+/** Returns the message for a schema that cannot be applied. */
 export const unusableMessage = ({ place, message }: SchemaFault, name: string): string =>
   `cannot be checked: ${name} cannot be applied at ${place}: ${message}`

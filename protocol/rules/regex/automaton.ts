@@ -1,6 +1,6 @@
 /**
- * Runs the program of a pattern over a string in one pass over all states at once, and charges
- * every visited state to the budget.
+ * The execution of the program of a pattern over a string. One pass over the string follows all
+ * states at once, and every visited state is charged to the budget.
  */
 
 import { type Budget, spend } from '../expressions/values.ts'
@@ -44,7 +44,10 @@ const consumes = (instruction: Instruction, code: number, ignoreCase: boolean): 
       has(char.toUpperCase().codePointAt(0) ?? code)) !== negated
   )
 }
-/** Steps charged for one instruction: a Unicode property costs more than a comparison of ranges. */
+/**
+ * Returns the steps charged for one instruction. A Unicode property costs more than a comparison of
+ * ranges.
+ */
 const costOf = (instruction: Instruction): number =>
   instruction.op === 'one' ? 1 + 4 * instruction.properties.length : 1
 
@@ -58,8 +61,8 @@ export function test({ program, ignoreCase }: Pattern, text: string, budget: Bud
   let round = 0
   let visits = 0
   /**
-   * Adds a state and all states reachable without consuming a character; true if one of them
-   * accepts.
+   * Adds a state and all states that can be reached from it without consuming a character. Returns
+   * whether one of them accepts.
    */
   const enter = (
     states: number[],

@@ -1,22 +1,22 @@
 /**
- * Regular expressions that users supply, in time linear in the text: a pattern becomes a small
- * program that is simulated in all states at once (Ken Thompson, 1968;
+ * Compilation of regular expressions that users supply. A pattern becomes a small program, which is
+ * simulated in all states at once, in linear time in the text (Ken Thompson, 1968;
  * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
  * shard. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes,
  * `\d \w \s \b`, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and a leading `(?i)`. A pattern
  * matches anywhere in the text unless it is anchored. Where RE2 and ECMAScript differ, the dialect
- * decides: `matches` follows RE2, JSON Schema follows ECMAScript.
+ * decides: `matches` follows RE2, and JSON Schema follows ECMAScript.
  *
- * Invariant: a program has at most MAX_PROGRAM instructions, however its counted repetitions are
+ * Invariant: a program has at most MAX_PROGRAM instructions, even if counted repetitions are
  * nested.
  */
 import { fail } from '../expressions/values.ts'
 
-/** Ranges of code points, as pairs from-to. */
+/** Ranges of code points: first and last code point of each range in turn. */
 type Ranges = readonly number[]
 /**
- * A Unicode property. `test` is a built-in pattern around a validated name and expects a string of
- * one code point.
+ * A Unicode property. `test` is a built-in pattern with a validated name, for a string of one code
+ * point.
  */
 interface Property {
   readonly test: RegExp
@@ -81,7 +81,7 @@ const complement = (ranges: Ranges): number[] => {
   return [...result, from, 0x10ffff]
 }
 
-/** The only code point of a set; undefined if there are several or none. */
+/** Returns the only code point of a set, or undefined if there are several or none. */
 const singleOf = ({ ranges, properties }: CodePoints): number | undefined =>
   ranges.length === 2 && ranges[0] === ranges[1] && properties.length === 0 ? ranges[0] : undefined
 
@@ -130,7 +130,7 @@ function propertyOf(name: string, negated: boolean): Property | undefined {
 type Fork = Instruction & { op: 'fork' }
 const fork = (out: Output): Fork =>
   push<Fork>(out, { op: 'fork', next: out.program.length + 1, other: out.program.length + 1 })
-/** A fork whose branches are the same. The returned function sets its target once that is known. */
+/** Appends a fork with equal branches. The returned function sets their target when it is known. */
 const jump = (out: Output) => {
   const choice = fork(out)
   return (target: number) => void (choice.next = choice.other = target)

@@ -1,4 +1,7 @@
-/** The actions that a workflow refers to, and where. Only the gateway can resolve the names. */
+/**
+ * The actions that a workflow refers to, with the paths of the references. Only the gateway can
+ * check whether the actions exist.
+ */
 import type { Spec, Step } from '../../workflows/spec.ts'
 import { below } from './path.ts'
 import { placesIn } from './places.ts'
@@ -14,7 +17,7 @@ const named = (steps: readonly Step[], path: string): NamedAction[] =>
   )
 /**
  * Returns the actions that steps and cleanup refer to, with their exact paths.
- * @param path of the document that contains them.
+ * @param path path of the object that contains `steps` and `cleanup`.
  */
 export const actionPlaces = (
   { steps = [], cleanup = [] }: Partial<Pick<Spec, 'steps' | 'cleanup'>>,

@@ -1,6 +1,6 @@
 /**
- * Checks of agent steps and judged checks that a JSON Schema cannot express, and the agents that a
- * workflow refers to. Only the gateway can check whether these exist.
+ * Checks of agent steps and of checks by agents that a JSON Schema cannot express, and the agents
+ * that a workflow refers to. Only the gateway can check whether these agents exist.
  */
 import type { Static } from 'typebox'
 import { compactionFaults, routeFaults } from '../../agents/schema.ts'
@@ -20,7 +20,8 @@ type Assertion = Extract<Step, { kind: 'check' }>['config']['checks'][number]
 const SESSION_ROOTS = ['agent', 'loop', 'source', 'step'] as const
 
 /**
- * Returns the validation errors of a session policy.
+ * Returns the faults of a session policy.
+ * @param path path of the policy in the request.
  * @param scope the root names and steps that its templates may read.
  */
 export const checkSessionPolicy = (
@@ -34,7 +35,7 @@ export const checkSessionPolicy = (
   ...compactionFaults(compaction_policy, below(path, 'compaction_policy')),
 ]
 
-/** Returns the validation errors of an agent step's config. */
+/** Returns the faults of the config of an agent step. */
 export const checkAgentConfig = (
   { instructions, output_schema, session, model_route }: AgentConfig,
   path: string,
@@ -49,7 +50,7 @@ export const checkAgentConfig = (
   ...routeFaults(model_route, undefined, below(path, 'model_route')),
 ]
 
-/** Returns the validation errors of an assertion that an agent judges. */
+/** Returns the faults of an assertion that an agent judges. */
 export const checkJudge = (
   { prompt }: Assertion,
   path: string,
@@ -60,16 +61,17 @@ export const checkJudge = (
     : checkTemplate(prompt, roots, below(path, 'prompt'), rule)
 
 /**
- * A field of a workflow that refers to an agent; without a name it refers to the agent of the loop.
+ * A field of a workflow that refers to an agent. Without a name, it refers to the agent of the
+ * loop.
  */
 interface NamedAgent {
   readonly field: string
   readonly name: string | undefined
 }
 /**
- * Returns the agents that steps refer to, with their exact paths; judges of checks are included
- * only if they are named.
- * @param path of the steps.
+ * Returns the agents that steps refer to, with their exact paths. Agents that judge a check are
+ * included only if they are named.
+ * @param path path of the steps.
  */
 export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] =>
   placesIn(steps, path, ({ kind, config }, at): NamedAgent[] => {
@@ -82,7 +84,7 @@ export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] 
         )
       : []
   })
-/** Returns an error for each step without an agent, for workflows that have no default agent. */
+/** Returns a fault for each step without an agent, for workflows that have no default agent. */
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>
   agentsNamed(steps, path)
     .filter(({ name }) => name === undefined)

@@ -1,4 +1,4 @@
-/** Bounds of authored documents: their size, and the range of durations and times. */
+/** Limits of authored documents: their size, and the range of durations and times. */
 import { parseDuration, parseTimestamp } from '../../common.ts'
 import type { FieldError } from '../../errors.ts'
 import { interpolationsIn } from '../expressions/template.ts'
@@ -9,13 +9,14 @@ const MAX_DURATION_MS = 10 * 366 * 86_400_000
 const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
 /**
- * Every interpolation is compiled before the request is answered, which blocks all other requests.
+ * Maximum number of interpolations. All of them are compiled before the request is answered, which
+ * blocks all other requests of the process.
  */
 const MAX_INTERPOLATIONS = 4000
 
 /**
- * Counts the values of a document and stops soon after the limit; excessive nesting counts as too
- * many values.
+ * Counts the values of a document, and stops soon after the limit is exceeded. A document that is
+ * nested too deeply counts as too many values.
  */
 function valuesIn(value: unknown, depth: number, before: number): number {
   let values = before + 1
@@ -30,8 +31,8 @@ function valuesIn(value: unknown, depth: number, before: number): number {
 }
 
 /**
- * Returns where a document exceeds the limits of nesting or number of values, found without
- * recursion.
+ * Returns where a document exceeds the maximum nesting or number of values. It works without
+ * recursion, because deep documents would overflow the stack.
  */
 function placesOf(document: unknown, path: string): FieldError[] {
   const todo: [value: unknown, path: string, depth: number][] = [[document, path, 0]]
@@ -54,8 +55,8 @@ function placesOf(document: unknown, path: string): FieldError[] {
 }
 
 /**
- * Returns the validation errors of a document that exceeds the limits. A fast count comes first,
- * because paths are only needed for errors.
+ * Returns the faults of a document that exceeds the limits. A fast count comes first, because paths
+ * are needed only for faults.
  */
 export function checkSize(document: unknown, path: string): FieldError[] {
   const faults = valuesIn(document, 0, 0) > MAX_VALUES ? placesOf(document, path) : []

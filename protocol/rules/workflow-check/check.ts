@@ -1,7 +1,7 @@
 /**
- * Checks of a workflow that a JSON Schema cannot express: ids are unique, expressions compile
- * against their scope, steps read only earlier steps, durations and times are in range. Every error
- * contains the exact path.
+ * Checks of a workflow that a JSON Schema cannot express: ids are unique, expressions compile in
+ * their scope, steps read only earlier steps, and durations and times are in range. Every fault
+ * contains the exact path. `kinds.ts` checks the config of each kind of step.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Spec } from '../../workflows/spec.ts'
@@ -19,7 +19,8 @@ const MAX_FAULTS = 50
 const RESERVED = 'prepare_repository'
 
 /**
- * Checks a list of steps at a path.
+ * Returns the faults of a list of steps.
+ * @param path path of the list in the request.
  * @param outer the scope of the step that contains the list.
  */
 function checkSteps(
@@ -75,7 +76,7 @@ function checkSteps(
   })
 }
 
-/** Checks the lists of steps inside a step. */
+/** Returns the faults of the lists of steps inside a step. */
 function checkNested(step: Step, path: string, scope: Scope): FieldError[] {
   if (step.kind === 'for_each')
     return checkList(step.config, path, [...scope.roots, ...ITEM_ROOTS], scope)
@@ -125,10 +126,10 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
 
 /**
  * Checks a workflow that satisfies the schema.
- * @param path of the spec in the request, such as `spec`.
- * @param input name of the field with the declared inputs in the request.
+ * @param path path of the spec in the request, such as `spec`.
+ * @param input name of the field that declares the inputs.
  * @param agent default agent of steps that name none.
- * @returns all errors, at most 50; none means that the spec can run.
+ * @returns the faults, at most 50; none means that the spec can run.
  */
 export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
   const size = checkSize(spec, path)

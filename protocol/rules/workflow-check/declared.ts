@@ -1,4 +1,7 @@
-/** Declared inputs and configuration of a workflow: their default values and types. */
+/**
+ * The declared inputs and configuration of a workflow: checks of their types and defaults, and the
+ * application of defaults.
+ */
 import type { FieldError } from '../../errors.ts'
 import { isObject, typeName } from '../expressions/values.ts'
 import { below } from './path.ts'
@@ -20,8 +23,8 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   array: Array.isArray,
 }
 /**
- * Returns why a value does not fit a declared type. Six types are checked; any other type name is
- * accepted without a check.
+ * Returns the fault of a value that does not fit a declared type. Only six types are checked; a
+ * value of any other declared type is accepted.
  */
 function mismatch(type: string | undefined, value: unknown, field: string): FieldError[] {
   const fits = type !== undefined && Object.hasOwn(types, type) ? types[type] : undefined
@@ -38,9 +41,9 @@ function mismatch(type: string | undefined, value: unknown, field: string): Fiel
 }
 
 /**
- * Adds defaults to the values of a start and checks them. Undeclared names pass through. Null
- * counts as missing if the value is required, and is otherwise accepted.
- * @param path of the values in the request, such as `input`.
+ * Checks the values with which a run is started, and adds defaults. Undeclared names are accepted.
+ * Null counts as missing if the value is required, and is otherwise accepted.
+ * @param path path of the values in the request, such as `input`.
  */
 export function applyDefaults(
   declared: Declarations | undefined,
@@ -63,7 +66,7 @@ export function applyDefaults(
   return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
 }
 
-/** Checks declarations when they are authored: a default must have the declared type. */
+/** Returns the faults of declarations: a default must have the declared type. */
 export const checkDeclared = (declared: Declarations | undefined, path: string): FieldError[] =>
   Object.entries(declared ?? {}).flatMap(([name, rule]) =>
     (rule.default ?? null) === null

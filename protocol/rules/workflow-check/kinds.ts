@@ -1,6 +1,6 @@
 /**
- * Checks of each kind of step that a JSON Schema cannot express: one function per kind, every error
- * with its exact path.
+ * Checks of the config of each kind of step that a JSON Schema cannot express, one function per
+ * kind. Every fault has the exact path.
  */
 
 import { parseDuration } from '../../common.ts'
@@ -51,7 +51,10 @@ const waits: Check<'wait_for_event'> = (
   ),
 ]
 
-/** Checks the question of an interaction step as far as it is known before the run. */
+/**
+ * Checks the question of an interaction step, except for parts that templates determine when the
+ * step runs.
+ */
 const asks: Check<'interaction'> = (config, path, scope) => {
   const {
     protocol,
@@ -216,8 +219,8 @@ const arms: { readonly [K in Step['kind']]: Check<K> } = {
 }
 
 /**
- * Checks the config of a step.
- * @param path of the config.
+ * Returns the faults of the config of a step.
+ * @param path path of the config.
  */
 export const checkConfig = (step: Step, path: string, scope: Scope): FieldError[] =>
   (arms[step.kind] as Check<Step['kind']>)(step.config as never, path, scope)

@@ -1,4 +1,7 @@
-/** Returns the path of a member or an element in the notation of errors: `spec.steps[0].config`. */
+/**
+ * Returns the path of a property or an element in the notation of faults, such as
+ * `spec.steps[0].config`.
+ */
 export const below = (path: string, key: string | number): string =>
   typeof key === 'number'
     ? `${path}[${key}]`

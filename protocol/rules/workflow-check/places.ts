@@ -1,10 +1,10 @@
-/** Walks the steps of a workflow together with their exact paths. */
+/** Traversal of the steps of a workflow with their exact paths. */
 import type { Step } from '../../workflows/steps.ts'
 import { below } from './path.ts'
 
 /**
  * Collects the results of `find` over all steps, including nested ones.
- * @param path of the list.
+ * @param path path of the list of steps.
  * @param find called for each step that contains no steps; `at` is the path of its config.
  */
 export const placesIn = <T>(

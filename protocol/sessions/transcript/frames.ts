@@ -1,6 +1,6 @@
 /**
- * Frames of the two streams of a session, by event name: the transcript stream (version 2) and the
- * numbered stream (version 1).
+ * Schemas of the frames of the two streams of a session, by event name: the transcript stream
+ * (version 2) and the older numbered stream (version 1).
  */
 import { type TProperties, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../../common.ts'
@@ -19,7 +19,7 @@ const turn = { session_id: Type.String(), turn_id: Type.String() }
 const end = (reasons: string[]) =>
   named('stream.end', { session_id: Type.String(), reason: Type.Enum(reasons) })
 
-/** Frames of `GET …/transcript/stream`. Each row replaces the row with the same id. */
+/** The frames of `GET …/transcript/stream`. A row replaces the row with the same id. */
 export const transcriptFrames = {
   'message.upsert': named('message.upsert', TranscriptMessage.properties),
   'message.block': named('message.block', { ...place, block: Block }),
@@ -70,8 +70,8 @@ const said = (event_type: string) =>
 const nullable = { text: Type.Union([Type.String(), Type.Null()]) }
 
 /**
- * Frames of `GET …/stream`. Frames of stored messages use the message's sequence as event id; all
- * others have no id.
+ * The frames of `GET …/stream`. The frame of a stored message has the sequence of the message as
+ * its event id. All other frames have no id.
  */
 export const numberedFrames = {
   'user.message': said('user.message'),

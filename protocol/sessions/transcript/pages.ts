@@ -1,8 +1,8 @@
 /**
  * Pages of a transcript as views return them. Each item has the revision of its last change and
- * appears in its current form, so the changes after a revision form a range. A reader that has all
- * pages up to one without `more` has everything up to that page's `revision`; a reader that stops
- * earlier continues after `through`.
+ * appears in its current form, so a page contains the changes of a range of revisions. A reader
+ * that has read all pages up to one without `more` has everything up to the `revision` of that
+ * page. A reader that stops earlier continues after `through`.
  */
 import type { Interaction } from '../../interactions/schema.ts'
 import type { Pass } from '../events.ts'
@@ -11,18 +11,18 @@ import type { TranscriptMessage, TurnUpsert } from '../schema.ts'
 export interface TranscriptQuestion {
   readonly session_id: string
   /**
-   * Selects changes after this revision, or after the message with this number; without both: the
-   * newest part.
+   * Selects the changes after this revision, or after the message with this sequence. Without both,
+   * the newest part of the transcript is selected.
    */
   readonly after?: number
   readonly after_sequence?: number
   /**
-   * Excludes changes after this revision; absent: up to now. Open questions and streaming rows are
-   * always the current ones.
+   * Excludes changes after this revision; absent: no exclusion. Open interactions and streaming
+   * rows are always returned in their current form.
    */
   readonly until?: number
   /**
-   * Maximum number of items on a page. A page is also bounded by bytes, but has at least one item.
+   * Maximum number of items on a page. A page is also limited in bytes, but has at least one item.
    */
   readonly limit: number
 }
@@ -31,33 +31,36 @@ export interface Changed<T> {
   readonly revision: number
   readonly record: T
 }
-/** Fields of a compaction that the older stream adds to the row of its summary. */
+/** The fields of a compaction that the numbered stream adds to the row of its summary. */
 export type Summing = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
-  /** The requested revision, after which this page begins; −1 for the newest part. */
+  /** The requested revision, after which the page begins; −1 for the newest part. */
   readonly after: number
-  /** The page contains everything that changed in (after, through]. */
+  /**
+   * The page contains all changes with revisions greater than `after`, up to and including
+   * `through`.
+   */
   readonly through: number
-  /** The revision at which this page and its successors end. */
+  /** The revision at which the last of these pages ends. */
   readonly cut: number
   readonly more: boolean
   /**
-   * `revision`: the session's revision at the time of the query; `last`: the journal cursor of its
-   * last entry.
+   * `revision`: revision of the session at the time of the query. `last`: cursor of the last entry
+   * of the session.
    */
   readonly revision: number
   readonly last: number
-  /** Ordered by revision, which for final rows is also the order of their sequences. */
+  /** In order of revision, which for final rows is also the order of their sequences. */
   readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
   readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */
   readonly active: readonly Changed<TurnUpsert>[]
-  /** Only without `more`: every streaming row, and every open question. */
+  /** All streaming rows, and all open interactions. Both are empty while `more` is true. */
   readonly live: readonly Changed<TranscriptMessage>[]
   readonly pending: readonly Interaction[]
 }
-/** Uncommitted rows of a turn, as views return them. */
+/** The streaming rows of a turn, as views return them. */
 export interface LiveRowsOfTurn {
   readonly rows: readonly Changed<TranscriptMessage>[]
 }

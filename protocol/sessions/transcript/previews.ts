@@ -1,22 +1,24 @@
 /**
- * Previews: the output of a model before it is committed, sent to followers of the session.
+ * Previews: the output of a model before it is committed, which followers of the session receive.
  * Previews are broadcast, never stored, and have no cursor. One process publishes a generation: the
- * gateway that holds the worker's socket, or the executor. It numbers the chunks, so that a
- * follower detects a gap, and returns the whole output so far on request.
+ * gateway of the worker, or the executor. It numbers the chunks, so that a follower detects a gap.
+ * On request, it returns the whole output so far.
  *
  * Invariants:
  * P1. A preview belongs to a streaming row without stored content. `base` is the revision at which
- *     the publisher read the row. A later `message.upsert` restarts the row and makes the preview
- *     obsolete.
- * P2. If a row has two publishers, the one with the larger `base`, then the larger `born`, takes
- *     precedence.
- * P3. Chunks are numbered 1, 2, 3… within (base, born). The content after n chunks is their fold
+ *     the publisher read the row. A later `message.upsert` of the row makes the preview obsolete.
+ * P2. If a row has two publishers, the one with the larger `base` takes precedence, and with equal
+ *     `base` the one with the larger `born`.
+ * P3. The chunks of a publisher are numbered 1, 2, 3…. The content after n chunks is their fold
  *     with `appendDelta`.
  */
 import type { JsonObject } from '../../common.ts'
 import type { Block } from '../turns/blocks.ts'
 
-/** The row of a preview, and its publisher (`base`, `born`). Times are Unix milliseconds. */
+/**
+ * The row of a preview, and its publisher. `born`: time at which the publisher began with the row,
+ * in Unix milliseconds.
+ */
 export interface PreviewOf {
   readonly session_id: string
   readonly turn_id: string
@@ -24,38 +26,38 @@ export interface PreviewOf {
   readonly base: number
   readonly born: number
 }
-/** One chunk. */
+/** One chunk of output. `n` is its number, and `at` its time in Unix milliseconds. */
 export interface Preview extends PreviewOf {
   readonly n: number
   /**
-   * The worker's delta, unchanged: `{text}`, `{type: 'thinking', thinking}`, or a shape that only
+   * The delta as the worker sent it: `{text}`, `{type: 'thinking', thinking}`, or a shape that only
    * some clients understand.
    */
   readonly delta: JsonObject
   readonly job_id: string
-  /** The run whose step requested the generation. */
+  /** Id of the run whose step requested the generation. */
   readonly run_id?: string
   readonly at: number
   readonly worker_id?: string
   readonly model?: string
-  /** The worker's own chunk number. */
+  /** The number of the chunk that the worker assigned. */
   readonly sequence?: number
 }
-/** The whole output so far. */
+/** The whole output so far, after `n` chunks. */
 export interface Previewed extends PreviewOf {
   readonly n: number
   readonly content: readonly Block[]
 }
 
 /**
- * Compares two publishers of a row by precedence: positive if `a` takes precedence, zero if they
- * are the same, else negative.
+ * Compares two publishers of a row by precedence. Returns a positive number if `a` takes
+ * precedence, zero if they are the same, and otherwise a negative number.
  */
 export const rank = (a: PreviewOf, b: PreviewOf): number => a.base - b.base || a.born - b.born
 
 /**
- * The effect of a chunk on a message's content: it extends the last block if that is of the same
- * type, else it opens a new block.
+ * The content of a message after a chunk. The chunk extends the last block if that has the same
+ * type, and otherwise opens a new block.
  */
 export interface Appended {
   readonly content: readonly Block[]
@@ -63,7 +65,10 @@ export interface Appended {
   readonly opened: boolean
   readonly added: { readonly text: string } | { readonly thinking: string }
 }
-/** Appends a chunk; returns undefined if it adds nothing that a transcript shows. */
+/**
+ * Appends a chunk to the content of a message. Returns undefined if the chunk adds nothing that a
+ * transcript shows.
+ */
 export function appendDelta(
   content: readonly Block[],
   { text, thinking }: JsonObject,
@@ -106,7 +111,7 @@ export function appendDelta(
   }
 }
 
-/** Reply to the read `generation`: the row that a job writes, as of a revision. */
+/** The reply to the owner query `generation`: the row that a job writes, at a revision. */
 export interface Generating {
   readonly turn_id: string
   readonly message_id: string

@@ -1,6 +1,6 @@
 /**
- * Following a session: the transcript as pages and as a stream, the older numbered stream, and the
- * uncommitted output of a turn.
+ * The rows for following a session: the transcript as pages and as a stream, the older numbered
+ * stream, and the uncommitted output of a turn.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, paging, Timestamp } from '../../common.ts'
@@ -12,8 +12,8 @@ const S = '/projects/:project/sessions/:session_id'
 const read = { tag: 'sessions', permission: 'project.view', errors: ['not_found'] } as const
 
 /**
- * A frame of the transcript stream: the payload that `event_type` identifies, flattened. Clients
- * must ignore unknown types.
+ * A frame of the transcript stream: `event_type` and the fields of its payload. Clients must ignore
+ * unknown types.
  */
 const TranscriptFrame = Type.Object(
   { event_type: Type.String(), session_id: Type.Optional(Type.String()) },

@@ -1,6 +1,6 @@
 /**
- * Content blocks, of which messages consist. There are seven types. Each is open: members that a
- * provider adds are stored and sent to the provider again.
+ * Content blocks, of which messages consist. There are seven types. All are open: fields that a
+ * provider adds are stored, and sent to the provider again.
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject } from '../../common.ts'
@@ -83,7 +83,7 @@ export type ToolUseBlock = Static<typeof ToolUse>
 export type ToolResultBlock = Static<typeof ToolResult>
 export type ReminderBlock = Static<typeof Reminder>
 export type ResolvedAction = Static<typeof ResolvedAction>
-/** Every block type that may be stored. */
+/** The types of blocks that may be stored. */
 export const blockTypes = [
   'text',
   'thinking',
@@ -94,9 +94,9 @@ export const blockTypes = [
   'reminder',
 ] as const
 
-/** Returns the tool uses in a message's content, in order. */
+/** Returns the tool uses in the content of a message, in order. */
 export const toolUses = (content: readonly Block[]): readonly ToolUseBlock[] =>
   content.filter((block) => block.type === 'tool_use')
-/** Returns the concatenated text of a message's content. */
+/** Returns the concatenated text of the content of a message. */
 export const textOf = (content: readonly Block[]): string =>
   content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')

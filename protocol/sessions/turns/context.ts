@@ -1,6 +1,8 @@
-/** Application context: named facts about the surrounding application that the model is shown. */
+/**
+ * Application context: named facts about the surrounding application that are shown to the model.
+ */
 
-/** The value of one named fact. */
+/** One named fact. */
 export interface AppContext {
   readonly name: string
   readonly content: string

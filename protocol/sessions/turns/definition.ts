@@ -1,6 +1,6 @@
 /**
- * The configuration of a turn, resolved at admission: agent, model, tools and budget. It does not
- * change while the turn lives, even if the agent's configuration does.
+ * The configuration of a turn, which is resolved at its admission: agent, model, tools and budget.
+ * It does not change during the turn, even if the configuration of the agent changes.
  */
 import type { EffectiveDefinition, EffectiveSkill } from '../../agents/definition.ts'
 import type { InlineConfig } from '../../agents/inline.ts'
@@ -8,18 +8,19 @@ import type { Price } from '../../agents/models.ts'
 import type { JsonObject } from '../../common.ts'
 import type { Refusal } from '../../errors.ts'
 
-/** The holders of a role, who may approve calls of a destructive action. */
+/** Principals that may approve calls of a destructive action: the holders of a role. */
 export interface Approver {
-  /** `role:<name or id>`: a target of the interaction. */
+  /** The target of the interaction, of the form `role:<name or id>`. */
   readonly target: string
   /**
-   * The only principal that had the role when the turn was admitted; absent: there were several.
+   * Id of the only principal that held the role when the turn was admitted; absent when there were
+   * several.
    */
   readonly sole?: string
 }
 /**
- * A tool that a turn may use. Grants and permissions were checked when the tool was resolved; the
- * session only offers and dispatches it.
+ * A tool that a turn may use. Assignments and permissions were checked when the definition was
+ * resolved. The session only offers the tool and dispatches its calls.
  */
 export interface GrantedTool {
   /** Dotted name of the action. */
@@ -32,17 +33,18 @@ export interface GrantedTool {
     readonly destructive?: boolean
     readonly read_only?: boolean
   }
-  /** The executor of the action: a worker of the project, or the service itself. */
+  /** Who executes the action: a worker (`worker`), or the service (`http`, `builtin`). */
   readonly kind: 'worker' | 'http' | 'builtin'
   readonly queue?: string
   readonly environment_id?: string
   /**
-   * For a destructive action. Absent in turns that older releases admitted: the turn's requester
-   * approves, or administrators and owners if the requester is an agent or the service.
+   * Only for a destructive action. When absent, in turns that earlier releases admitted, the
+   * requester of the turn approves. If the requester is an agent or the service, administrators and
+   * owners approve.
    */
   readonly approvers?: readonly Approver[]
 }
-/** A definition in which all layers of configuration are resolved. */
+/** A definition in which all sources of configuration are resolved. */
 export interface TurnDefinition
   extends Pick<
     EffectiveDefinition,
@@ -50,40 +52,40 @@ export interface TurnDefinition
   > {
   readonly agent_id: string
   readonly agent_name: string
-  /** Organization and project, for the executor of the turn's jobs. */
+  /** Ids of the organization and the project, for the executor of the jobs of the turn. */
   readonly scope: { readonly org_id: string; readonly project_id: string }
   readonly tools: readonly GrantedTool[]
   readonly skills: readonly EffectiveSkill[]
-  /** Text about the agent's memory that the model receives after the instructions. */
+  /** Text from the memory of the agent, which the model receives after the instructions. */
   readonly memory?: string
-  /** Why that text could not be produced; the turn fails with this message. */
+  /** Why this text could not be produced. The turn fails with this message. */
   readonly memory_fault?: string
   readonly max_tokens?: number
   /**
-   * Limits that differ from the defaults: generations of the turn, and equal tool calls (0:
+   * Limits other than the defaults: generations of the turn, and equal tool calls (0 means
    * unlimited).
    */
   readonly max_generations?: number
   readonly max_repeats?: number
   /**
-   * The project requires that another principal than the requester approves destructive actions.
+   * The project requires that a principal other than the requester approves destructive actions.
    */
   readonly separate_approver?: true
-  /** The price of tokens; absent: unknown. */
+  /** The price of tokens; absent when it is unknown. */
   readonly price?: Price
 }
 /**
- * Added by the gateway to a turn: the resolved definition, and the inline config to store (absent
- * keeps it, null clears it).
+ * The data that the gateway adds to a request for a turn: the resolved definition, and the inline
+ * config to store. An absent config leaves the stored one unchanged, and null removes it.
  */
 export interface Defined {
   readonly definition: TurnDefinition
   readonly config?: InlineConfig | null
 }
 /**
- * Added instead of a definition when none could be resolved but the request has a key or may join a
- * turn. A known turn or nudge is still returned, and a running turn still receives the input; no
- * new turn starts.
+ * The data that the gateway adds when no definition could be resolved, but the request has an
+ * idempotency key or may join a turn. The session then still returns a turn or nudge that it has
+ * under the key, and a running turn still receives the input. No new turn starts.
  */
 export interface Unfit {
   readonly unfit: Refusal

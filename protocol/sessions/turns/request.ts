@@ -1,6 +1,6 @@
 /**
- * Requests to a model: the rows of a session in the format of messages APIs, and the validation of
- * the model's answer.
+ * Requests to a model: the conversion of rows of a session to the format of messages APIs, and the
+ * validation of the answer of the model. Providers are called elsewhere, by executors and workers.
  */
 import type { JsonObject } from '../../common.ts'
 import type { TranscriptMessage, Usage } from '../schema.ts'
@@ -13,15 +13,18 @@ export interface ModelMessage {
   readonly content: readonly JsonObject[]
 }
 /**
- * The spec of a generation job. The member named after the brand identifies the organization and
- * project.
+ * The content of a generation job. In addition, a field with the name of the brand contains the ids
+ * of the organization and the project.
  */
 export interface GenerationSpec {
   readonly route: JsonObject
   readonly request: JsonObject
 }
 
-/** Converts a block to the form that a model is shown, without fields that are only for clients. */
+/**
+ * Converts a block to its form in a request to a model, without the fields that are only for
+ * clients.
+ */
 function toModel(block: Block): JsonObject {
   const { original, ...open } = block as Block & { original?: JsonObject }
   if (original) return original
@@ -46,8 +49,9 @@ function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage 
 }
 
 /**
- * Converts rows to messages: a summary first, then by number. Neighbouring rows of one role become
- * one message. The first message always has the role `user`, as models require.
+ * Converts rows, which are given in the order of the conversation, to messages. Adjacent rows of
+ * the same role become one message. The first message always has the role `user`, as models
+ * require.
  */
 export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
   const messages: ModelMessage[] = []
@@ -72,13 +76,13 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
     : messages
 }
 /**
- * Returns why a conversation is invalid, or undefined. The next message must contain the result of
- * every tool use, and the last message must have the role `user`. Rows are joined as in
+ * Returns why a conversation is invalid, or undefined. The message after a tool use must contain
+ * its result, and the last message must have the role `user`. Adjacent rows are joined as in
  * `messagesOf`.
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined
-  /** Tool uses of the newest assistant message that have no result yet. */
+  /** Ids of the tool uses of the newest assistant message that have no result. */
   const left = new Set<string>()
   for (const { role: by, content } of rows) {
     if (content.length === 0) continue
@@ -95,7 +99,10 @@ export function conversationFault(rows: readonly TranscriptMessage[]): string | 
   return last === 'user' ? undefined : 'nothing was said to the agent'
 }
 
-/** The spec of a generation. */
+/**
+ * Returns the content of a generation job.
+ * @param brand name of the field with organization and project.
+ */
 export function generationSpec(
   definition: TurnDefinition,
   brand: string,
@@ -120,7 +127,7 @@ export function generationSpec(
   } as GenerationSpec
 }
 
-/** A model's answer, as far as a session uses it. */
+/** The parts of the answer of a model that a session uses. */
 export interface Answer {
   readonly content: readonly Block[]
   readonly model: string
@@ -138,8 +145,8 @@ const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
   document: ({ source }) => isObject(source),
 }
 /**
- * Wraps a block of an unknown provider type in an empty block, so that it can be sent to the
- * provider again unchanged.
+ * Wraps a block of a type that only the provider understands in an empty block, so that it can be
+ * sent to the provider again unchanged.
  */
 const foreign = (original: JsonObject): Block =>
   Object.assign(
@@ -152,8 +159,8 @@ const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
 /**
- * Required and optional counts of a usage. Some models return null for counts that they do not
- * measure.
+ * The required and the optional counts of a usage. Some models return null for counts that they do
+ * not measure.
  */
 const needed = ['input_tokens', 'output_tokens'] as const
 const optional = [
@@ -172,8 +179,8 @@ function usageFault(usage: unknown): string | undefined {
 }
 
 /**
- * Reads the result of a generation: `{llm_response}` with an assistant message. Returns the reason
- * as a string if the result is invalid.
+ * Reads the result of a generation, `{llm_response}` with an assistant message. If the result is
+ * invalid, returns the reason as a string.
  */
 export function readAnswer(result: JsonObject | undefined): Answer | string {
   const message = result?.['llm_response']
@@ -222,7 +229,7 @@ function usageOf(usage: JsonObject): Usage {
 }
 const nonzero = (counts: Readonly<Record<string, number>>): Usage =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
-/** Adds two usages. */
+/** Returns the sum of two usages. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (name: keyof Usage): number => (a[name] ?? 0) + (b[name] ?? 0)
   return {
@@ -236,5 +243,8 @@ export function addUsage(a: Usage, b: Usage): Usage {
     }),
   }
 }
-/** Estimated tokens of rows whose usage no model has reported: a quarter of their characters. */
+/**
+ * Estimates the tokens of rows for which no model has reported usage: a quarter of their
+ * characters.
+ */
 export const tokensOf = (characters: number): number => Math.ceil(characters / 4)

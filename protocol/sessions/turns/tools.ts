@@ -1,23 +1,24 @@
 /**
- * How granted tools are presented to a model, and how the model's tool calls are interpreted.
- * `flat`: one tool per action; `meta`: one router tool per group (the first part of the actions'
- * names) with the input `{command, args}`. Names have at most 64 letters, digits, `_` and `-`, as
- * models require; a duplicate gets a number.
+ * The presentation of granted tools to a model, and the interpretation of its tool calls. With
+ * `flat`, the model has one tool per action. With `meta`, it has one tool per group, the first part
+ * of the names of actions, with the input `{command, args}`; an action without a group is a tool of
+ * its own. Names of tools have at most 64 letters, digits, `_` and `-`, as models require. A number
+ * is appended to a duplicate name.
  */
 import type { EffectiveSkill } from '../../agents/definition.ts'
 import { textSelects } from '../../agents/selectors.ts'
 import type { JsonObject } from '../../common.ts'
 import type { GrantedTool, TurnDefinition } from './definition.ts'
 
-/** A tool as a model is shown it. */
+/** A tool as it is shown to a model. */
 export interface ShownTool {
   readonly name: string
   readonly description?: string
   readonly input_schema: JsonObject
 }
-/** The service's own tools. */
+/** The tools of the service itself. */
 export type Reserved = 'submit_output' | 'ask' | 'skill'
-/** The interpretation of a tool call. */
+/** What a tool call of the model means. `help` and `fault` are answered with the text. */
 export type ToolOperation =
   | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: JsonObject }
   | { readonly kind: 'reserved'; readonly which: Reserved }
@@ -25,8 +26,8 @@ export type ToolOperation =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * Names of the service's own tools.
- * @param brand in lower case.
+ * Returns the names of the tools of the service itself.
+ * @param brand lower-case brand.
  */
 const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({
   submit_output: `${brand}_submit_output`,
@@ -40,7 +41,8 @@ const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, nam
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
 
 /**
- * A name that the model knows, with the single action or the group of actions that it stands for.
+ * The name of a tool, with the single action (`one`) or the group of actions (`group`) to which it
+ * refers.
  */
 interface Entry {
   readonly name: string
@@ -99,7 +101,8 @@ const shown = ({ name, one, group = [] }: Entry): ShownTool =>
 
 /**
  * Returns the tools of a turn.
- * @param output schema of the turn's output, if there is one.
+ * @param brand lower-case brand.
+ * @param output output schema of the turn, if it has one.
  */
 export function presented(
   definition: TurnDefinition,
@@ -141,7 +144,7 @@ export function presented(
 }
 const describe = ({ name, description }: EffectiveSkill): string =>
   `- ${name}${description ? `: ${description}` : ''}`
-/** Arguments of the tool that asks people. */
+/** Schema of the arguments of the tool that opens an interaction. */
 export const askSchema: JsonObject = {
   type: 'object',
   required: ['title'],
@@ -175,7 +178,11 @@ export const askSchema: JsonObject = {
   },
 }
 
-/** Interprets a tool call of the model. */
+/**
+ * Interprets a tool call of the model.
+ * @param brand lower-case brand.
+ * @param output output schema of the turn, if it has one.
+ */
 export function operationOf(
   definition: TurnDefinition,
   brand: string,
@@ -224,7 +231,7 @@ function help(group: readonly GrantedTool[], command: unknown): string {
   )
 }
 
-/** Whether a skill's list of allowed tools includes an action. */
+/** Whether the allowed tools of a skill include an action. */
 export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean =>
   allowed.some((text) =>
     textSelects(text, {
