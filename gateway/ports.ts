@@ -53,8 +53,8 @@ export interface World {
   unlock(text: string, context: string): Uint8Array | undefined
   /**
    * Generates an id. The same `from` gives the same id, for idempotency keys and worker instances.
-   * Without `from`, the id is random. `slot` determines the shard (0 to 1023) and is otherwise
-   * chosen by the function.
+   * Without `from`, the id contains the time and random bits. `slot` is the slot of the id (0 to
+   * 1023), which determines its shard; without it, the slot is random or derived from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Id of the organization. Empty while the organization is not known yet. */
