@@ -1,4 +1,7 @@
-/** Lists and records that are answered from the cached directories, and their pages. */
+/**
+ * Helpers for queries that a gateway answers itself: types of their handlers, access to the cached
+ * directories, and pages. The queries themselves are in `queries/` and `commands/`.
+ */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/access/directory.ts'
 import type { Api, RowName } from '../protocol/api.ts'
@@ -10,27 +13,30 @@ import { openCursor, sealCursor } from './http/cursor.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
 
-/** An admitted, authorized and validated query. */
+/** An admitted and validated query. */
 export interface LocalContext {
   readonly world: World
   readonly directory: Directory
   readonly caller: Caller
-  /** Id of the project of the path; absent on organization rows. */
+  /** Id of the call's project. Absent on organization rows. */
   readonly project?: string
   /** Path slots and query in one object. */
   readonly input: Readonly<Record<string, unknown>>
 }
-/** A query that is answered from the cached directories. */
+/** The handler of a query that the gateway answers itself, instead of a view. */
 export type LocalQuery = (context: LocalContext) => MaybePromise<unknown | Refusal>
 
-/** Wraps a query that has the input and reply types of its row. */
+/** Gives a query handler the input and reply types of its row. */
 export const answer =
   <N extends RowName>(
     run: (context: LocalContext, input: Input<Api[N]>) => MaybePromise<Reply<Api[N]> | Refusal>,
   ): LocalQuery =>
   (context) =>
     run(context, context.input as Input<Api[N]>)
-/** Answers from the directory of the organization, or of the project in the path. */
+/**
+ * Calls `use` with the cached directory of the organization. Returns its result, or the refusal of
+ * the load.
+ */
 export const organizationOf = <T>(
   { directory }: LocalContext,
   use: (known: OrganizationDirectory) => T,
@@ -41,7 +47,7 @@ export const projectOf = <T>(
   use: (known: ProjectDirectory) => T,
 ): MaybePromise<T | Refusal> =>
   andThen(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
-/** A record, or `not_found`. */
+/** Returns the record, or `not_found` when it is undefined. */
 export const found = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
 
 interface Dated {
@@ -57,8 +63,9 @@ interface Page<T> {
 export const DEFAULT_LIMIT = 20
 
 /**
- * The page after the cursor, of items that are already in the list's order.
- * @param positionOf returns an item's sort key.
+ * The page after the cursor of the query, from all items in the list's order.
+ * @param route name of the row to which the cursors are sealed.
+ * @param positionOf returns the position of an item, which must be JSON.
  * @param follows whether an item comes after a position.
  */
 export function pageOf<T, P>(
@@ -82,13 +89,15 @@ export function pageOf<T, P>(
     ...(more && { next_cursor: sealCursor(world, binding, positionOf(last)) }),
   }
 }
-/** Whether a record comes after a position in a list that is ordered newest first. */
+/**
+ * Whether a record comes after a position in a list that is sorted by creation time, newest first.
+ */
 export const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean =>
   a.created_at < created_at || (a.created_at === created_at && a.id < id)
-/** Records ordered by creation, newest first. */
+/** The records sorted by creation time and id, newest first. */
 export const newestFirst = <T extends Dated>(records: readonly T[]): T[] =>
   [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
-/** A page of records, newest first. */
+/** The requested page of records that are sorted by creation time, newest first. */
 export const newestPage = <T extends Dated>(
   context: LocalContext,
   route: RowName,

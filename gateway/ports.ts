@@ -1,4 +1,7 @@
-/** The I/O that the HTTP edge of a gateway needs. `nodes/` implements it, tests provide a fake. */
+/**
+ * The ports of a gateway: the I/O that it needs, and its settings. `nodes/` implements the ports,
+ * and tests provide a fake.
+ */
 import type { Models } from '../protocol/agents/models.ts'
 import type { Command, FollowedKind, Kind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
@@ -11,18 +14,19 @@ import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
-/** Answer of a command: the actor's reply, or its refusal. */
+/** The outcome of a command: the actor's reply, or a refusal. */
 export type Outcome<R = unknown> = { readonly reply: R } | Refusal
 
+/** The environment of a gateway: clock, randomness, secrets, actors, views, messages and files. */
 export interface World {
   /** Id of this gateway, which also addresses its mailbox. */
   readonly node: string
   readonly settings: GatewaySettings
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   now(): number
-  /** Runs a function later; the returned function cancels it. */
+  /** Runs a function after `ms` milliseconds. The returned function cancels it. */
   later(ms: number, run: () => void): () => void
-  /** Random bytes, for generated texts and ids. */
+  /** Cryptographically random bytes, for secrets and ids. */
   random(bytes: number): Uint8Array
   /** SHA-256 as hex. */
   hash(text: string): string
@@ -31,41 +35,44 @@ export interface World {
    */
   seal(text: string): Uint8Array
   /**
-   * Why a URL cannot be a destination, as the end of a sentence; undefined when no reason is known
-   * now. Absent when destinations cannot be checked.
+   * The reason why a URL is not an allowed destination, as the end of a sentence. Undefined when no
+   * reason is found. The method is absent when destinations cannot be checked.
    */
   unreachable?(url: string): Promise<string | undefined>
-  /** Files. Absent when files cannot be stored. */
+  /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files
   /**
-   * Encrypts bytes under the installation's key (AES-256-GCM), for values that must be stored
-   * unreadable. Decryption needs the same `context`.
+   * Encrypts bytes with the installation's key (AES-256-GCM), for values that must not be stored in
+   * clear. Decryption needs the same `context`.
    */
   lock(bytes: Uint8Array, context: string): string
   /**
-   * The decrypted bytes, or undefined when the text was not encrypted by this installation for this
+   * Decrypts a text of `lock`. Undefined when this installation did not encrypt it for this
    * context.
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**
-   * A new id. The same `from` gives the same id (idempotency keys, worker instances). `slot` is the
-   * hash slot of the id, random by default.
+   * Generates an id. The same `from` gives the same id, for idempotency keys and worker instances.
+   * Without `from`, the id contains the time and random bits. `slot` is the slot of the id (0 to
+   * 1023), which determines its shard; without it, the slot is random or derived from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
-  /** Id of the organization, once known. */
+  /** Id of the organization. Empty while the organization is not known yet. */
   organization(): string
 
   /**
-   * Sends a command to the actor that decides it. Retried under the same command id (no owner, not
-   * the owner, unknown outcome) until `settings.deadline` has passed; then refused with
-   * `service_unavailable`.
+   * Sends a command to the actor that decides it. The command is sent again under the same command
+   * id when the shard has no owner, the receiver is not the owner, or the outcome is unknown. After
+   * `settings.deadline` it is refused with `service_unavailable`.
    */
   command<K extends Kind, N extends CommandName<K>>(
     command: NamedCommand<K, N>,
   ): Promise<Outcome<CommandReply<K, N>>>
-  /** The same for a row whose name and input come from a validated request. */
+  /** Like `command`, for a row whose name and input come from a validated request. */
   commandRow(command: Command): Promise<Outcome>
-  /** Reads an actor's committed state from its owner, with the same retries. */
+  /**
+   * Reads an actor's committed state from its shard's owner, with the same retries as `command`.
+   */
   ask<K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
     to: AddressOf<K>,
     name: N,
@@ -73,9 +80,9 @@ export interface World {
   ): Promise<OwnerQuery<K, N>['reply'] | Refusal>
   /**
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
-   * applied before it answers; by default, everything committed before the query. `within` bounds
-   * that wait in milliseconds; after it the view answers from what it has and marks the answer as
-   * `late`.
+   * applied before it answers. By default, the view applies everything that was committed before
+   * the query. `within` limits this wait in milliseconds. After it, the view answers from what it
+   * has applied, and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,
@@ -84,46 +91,52 @@ export interface World {
     fresh?: number,
     within?: number,
   ): Promise<ViewQueries[N]['reply'] | Refusal>
-  /** The same for a row whose name and input come from a validated request. */
+  /** Like `view`, for a row whose name and input come from a validated request. */
   viewRow(project: string, name: string, input: Readonly<Record<string, unknown>>): Promise<unknown>
-  /** Queries the views of all partitions; one answer for each. */
+  /** Queries the views of all partitions. Returns one answer for each partition. */
   everywhere<N extends ViewQueryName>(
     name: N,
     input: ViewQueries[N]['input'],
   ): Promise<readonly (ViewQueries[N]['reply'] | Refusal)[]>
   /**
-   * Calls `on` with the committed entries of one actor as they happen. Best effort: the follower
-   * must detect gaps.
+   * Calls `on` with the committed entries of one actor as they are announced, until the returned
+   * function is called. Delivery is not guaranteed, so the follower must detect gaps.
    */
   live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void
   /**
-   * Calls `on` with a cursor when something up to it is committed that the project's feed may
-   * report. Best effort.
+   * Calls `on` with a cursor when events of the project's feed may have been committed up to this
+   * cursor, until the returned function is called. Delivery is not guaranteed.
    */
   moved(project: string, on: (cursor: number) => void): () => void
-  /** Sends chunks of model output to the followers of a session or run. Best effort, not stored. */
+  /**
+   * Sends chunks of model output to the followers of a session or run. The chunks are not stored,
+   * and their delivery is not guaranteed.
+   */
   preview(project: string, followed: string, previews: readonly Preview[]): void
+  /** Calls `on` with these chunks, until the returned function is called. */
   onPreview(
     project: string,
     followed: string,
     on: (previews: readonly Preview[]) => void,
   ): () => void
   /**
-   * The preview of a message so far, from the node that publishes it; undefined when no node does.
+   * Requests the preview of a message so far from the node that publishes it. Undefined when no
+   * node answers.
    */
   previewed(project: string, message: string): Promise<Previewed | undefined>
+  /** Answers requests for the preview of a message, until the returned function is called. */
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /**
-   * Makes every live gateway drop its cached configuration of a project or the organization;
-   * resolves when all have done so.
+   * Makes every live gateway drop its cached configuration of a project or the organization.
+   * Resolves when all gateways have dropped it.
    */
   forget(project: string): Promise<void>
 
-  /** Sets the handler of messages to this gateway's mailbox. */
+  /** Sets the handler of the messages in this gateway's mailbox. */
   onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
   /**
-   * Listens to offers of work that match a filter; an undefined `queue` or `capability` matches
-   * any. Returns a function that stops listening.
+   * Calls `handler` with offers of jobs that match a filter, until the returned function is called.
+   * An undefined `queue` or `capability` matches any.
    */
   onOffer(
     project: string,
@@ -131,46 +144,46 @@ export interface World {
     capability: string | undefined,
     handler: (offer: Offer) => MaybePromise<Taking | undefined>,
   ): () => void
-  /** Announce that a worker of the project gained slots. */
+  /** Announces to the queues that a worker of the project has new free slots. */
   demand(project: string): void
   /**
    * Whether this gateway's own lease is fresh, so that its cached configuration can be trusted.
-   * While it is not, the edge answers 503.
+   * While it is not, requests are answered with 503.
    */
   fresh(): boolean
   /**
-   * The number of gateways that were seen to end so far. A gateway that ended in the middle of a
-   * change did not announce it. Absent when there are no other gateways.
+   * The number of gateways whose end this node has detected. A gateway that ended in the middle of
+   * a configuration change did not announce the change. Absent when there are no other gateways.
    */
   ended?(): number
-  /** The reasons why the gateway is not ready; empty when it is. */
+  /** The reasons why the gateway is not ready. Empty when it is ready. */
   unready(): Promise<readonly string[]>
-  /** Whether changes can be stored; absent when storage is not monitored. */
+  /** Whether changes can be stored. Absent when the storage is not monitored. */
   storage?(): StorageReport
-  /** Prometheus text. */
+  /** The metrics of the process in the Prometheus text format. */
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
 }
 /**
- * Why changes cannot be stored now (`stops`), and conditions that will soon prevent it
- * (`warnings`), as short texts.
+ * The state of the storage, as short texts: `stops` are the reasons why changes cannot be stored,
+ * and `warnings` are conditions that may soon prevent it.
  */
 export interface StorageReport {
   readonly stops: readonly string[]
   readonly warnings: readonly string[]
 }
 /**
- * A store of bytes under names that the service generates. Every method throws when the store is
+ * A store of bytes under names that the service generates. Every method rejects when the store is
  * unreachable.
  */
 export interface Files {
   put(name: string, bytes: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
-  /** Deleting an unknown name is not an error. */
+  /** Deletes a file. An unknown name is not an error. */
   delete(name: string): Promise<void>
 }
-/** Fields of a log line. `event` is its stable name, for alerts. */
+/** The fields of a log line. `event` is the stable name of the line, for alerts. */
 interface LogFields {
   readonly event: string
   readonly [field: string]: unknown
@@ -181,10 +194,10 @@ export interface Log {
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
 }
-/** Metrics that the edge reports. */
+/** The metrics that a gateway reports. */
 export interface Counters {
   request(operation: string, status: number, seconds: number): void
-  /** Adjusts the number of open streams, sockets or followers. */
+  /** Changes the number of open streams, worker sockets or followers. */
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void
@@ -194,51 +207,58 @@ export interface Counters {
     by?: number,
   ): void
 }
-/** The name, or names, of the array in a run list. */
+/** The name or names of the array of runs in a list of runs. */
 export type RunListNames = 'both' | 'items' | 'data'
+/** The settings of a gateway. */
 export interface GatewaySettings {
-  /** `both` when absent. */
+  /** Names of the array in a list of runs; `both` when absent. */
   readonly run_list?: RunListNames
-  /** Brand in header names, such as `Service`; lower-cased for permissions. */
+  /** Brand in header names, such as `Service`. Permissions contain it in lower case. */
   readonly brand: string
-  /** Prefix of API keys without underscore: `bat`. */
+  /** Prefix of API keys without the underscore, such as `bat`. */
   readonly key_prefix: string
   readonly shards: number
-  /** Milliseconds that a request may take before it is answered 503. */
+  /** Time in milliseconds after which a request is answered with 503. */
   readonly deadline: number
-  /** Requests per window; 0 switches a limit off. */
+  /** Maximum requests per window of a caller and of the organization; 0 disables a limit. */
   readonly rate: {
     readonly key: number
     readonly organization: number
     readonly window_seconds: number
   }
   readonly timing: WorkerTiming
-  /** Milliseconds between comment frames on a quiet stream. */
+  /** Time in milliseconds between comment frames on an idle stream. */
   readonly keepalive: number
   /**
-   * Milliseconds after which a session's stream ends so that its client reconnects (`age`), and for
-   * which an idle session is still followed (`idle`).
+   * `age` is the time in milliseconds after which a session's stream ends, so that its client
+   * reconnects. `idle` is the time in milliseconds for which a session without clients is still
+   * followed.
    */
   readonly sessions: { readonly age: number; readonly idle: number }
-  /** Origins allowed to call from a browser; `*` for any. */
+  /** Browser origins that may call the API; `*` allows any origin. */
   readonly cors: readonly string[]
   /**
-   * `status_only`: the API port does not serve `/metrics`. `token`: the bearer token that a reader
-   * must send. Absent: the API port serves it without a token.
+   * Access to `/metrics` on the API port. With `status_only`, the port does not serve it. `token`
+   * is the bearer token that a client must send. When absent, it is served without a token.
    */
   readonly metrics?: { readonly status_only: boolean; readonly token?: string }
-  /** Principal id of anonymous worker sockets from loopback; absent: such sockets are refused. */
+  /**
+   * Principal id of worker sockets from loopback without a credential. When absent, they are
+   * refused.
+   */
   readonly anonymous_worker?: string
-  /** Public base URL of the gateways, without a trailing slash; absent: links are paths. */
+  /**
+   * Public base URL of the gateways, without a trailing slash. When absent, links are paths only.
+   */
   readonly public_url?: string
   readonly version: string
-  /** Models that the service itself calls. */
+  /** The models that the service itself calls. */
   readonly models: Models
-  /** Domain of the agents' e-mail addresses; absent: agents have no address. */
+  /** Domain of the agents' e-mail addresses. When absent, agents have no address. */
   readonly inbox_domain?: string
   /**
-   * Whether the installation receives e-mail for these addresses, so that `email.received` events
-   * occur.
+   * Whether the installation receives e-mail for these addresses, so that there are
+   * `email.received` events.
    */
   readonly inbound_mail?: boolean
 }

@@ -1,6 +1,8 @@
 /**
- * Lookups and generated values that API rows need before their command is decided, one function per
- * row. Rows without such a function send their input unchanged.
+ * Preparations: the lookups and generated values that command rows need before their command is
+ * sent, one function for each row. Rows without such a function send their input unchanged. The
+ * preparations of a resource are in `commands/`, `sessions/` and `auth/`; this file has the table
+ * and the small ones. Sending the command is the task of `command.ts`.
  */
 
 import type { Definition } from '../protocol/access/directory.ts'
@@ -36,26 +38,28 @@ import { signLinks } from './pages/answer/links.ts'
 import { sessionPreparations } from './sessions/prepare.ts'
 
 /**
- * The result of a preparation: additions to the command's input (`input`) and to the caller's reply
- * (`reply`), and how the command is answered.
+ * The result of a preparation. `input` is added to the command's input, and `reply` to the answer.
+ * The other fields determine which actor receives the command and how the call is answered.
  */
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
-  /** Id of the actor that decides, when the row does not determine it. */
+  /** Id of the actor that decides, if the row does not determine it. */
   readonly id?: string
-  /** The actor is new: no other request knows its id. */
+  /** The actor is new, because its id was generated for this request. */
   readonly born?: true
-  /** Computes the answer that replaces the actor's reply. */
+  /** Computes the answer from the actor's reply, and replaces it. */
   readonly answer?: (reply: unknown) => Promise<unknown>
-  /**
-   * Runs after the command was decided, whatever the outcome, and before the request is answered.
-   */
+  /** Runs after the command was decided or refused, and before the call is answered. */
   readonly after?: () => Promise<void>
-  /** The answer when the actor need not be asked at all. */
+  /** The answer of a call that needs no command. No command is sent then. */
   readonly done?: unknown
 }
 const NOTHING: Prepared = {}
+/**
+ * The preparation of a row. `identity` determines the generated values, so that repeats get the
+ * same.
+ */
 export type Prepare = (
   edge: Edge,
   call: Call,
@@ -74,8 +78,9 @@ const definitionFor = async (
   return isRefusal(found) ? found : { input: { ...found } }
 }
 /**
- * The latest version of the workflow named by id or handle, with the workflows that it starts.
- * @param field the request field that contains the name.
+ * The latest version of the workflow with an id or handle, and the workflows that its steps name.
+ * Refused with `not_found` when there is no such workflow.
+ * @param field name of the request field that contains the id or handle, for the refusal.
  */
 export async function workflowNamed(
   { directory }: Pick<Edge, 'directory'>,
@@ -100,8 +105,8 @@ export async function workflowNamed(
 }
 
 /**
- * Prepares a start by an inline spec: checks the agents and actions that the spec names, and loads
- * the workflows that it names.
+ * Prepares the start of a run with an inline spec: checks the agents and actions that the spec
+ * names, and loads the workflows that it names.
  */
 const inline: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
@@ -123,7 +128,8 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /**
- * Accepts a definition only when the agents that it names exist and its steps may call its actions.
+ * Refuses a definition that names an agent that does not exist, or an action that its steps or the
+ * caller may not call.
  */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup } = (body['spec'] ?? {}) as Partial<Spec>
@@ -138,8 +144,9 @@ const agentsThere: Prepare = async (edge, { project, body, caller }) => {
 }
 
 /**
- * A start under an idempotency key that already has a run returns that run, even if the workflow
- * has since been deleted. The run is looked up only when the preparation refuses.
+ * Wraps a preparation so that a repeat under an idempotency key returns the run that it has
+ * started, even if the workflow has since been deleted. The run is looked up only when the
+ * preparation refuses.
  */
 const orRepeat =
   (prepared: Prepare): Prepare =>
@@ -165,8 +172,8 @@ async function runUnder(
 }
 
 /**
- * Reserves a handle at the organization for a workflow with a fresh id, also when the request is a
- * repeat: an unused reservation expires automatically.
+ * Reserves a handle at the organization for a workflow with a new id. A repeat of the request
+ * reserves again; a reservation that is not used expires.
  */
 async function reserveHandle(
   { world }: Edge,
@@ -193,7 +200,9 @@ async function reserveHandle(
   return isRefusal(outcome) ? outcome : { input: { reserved } }
 }
 
-/** The caller's permissions, for commands that grant permissions. */
+/**
+ * The caller's permissions, for commands that grant permissions: the actor refuses to grant others.
+ */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
 
@@ -211,7 +220,9 @@ const makeKey = (
   }
 }
 
-/** Prepares an interaction: only existing people may be asked. */
+/**
+ * Prepares an interaction: checks the people that it asks and its run, and seals its callback URL.
+ */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}
   const refused = await checkPeople(edge, project.id, body as CreateInteraction)
@@ -219,7 +230,10 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
 }
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))
-/** Prepares an answer or a review: it may count because of a role that the caller holds now. */
+/**
+ * Prepares an answer or a review: adds the roles that the caller holds, because a role may be the
+ * target of the interaction, and checks the scope role of the caller's key.
+ */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
   return isRefusal(input)
@@ -267,6 +281,6 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...webhookPreparations,
 }
 
-/** Runs the preparation of the call's row, if there is one. */
+/** Runs the preparation of the call's operation. Without one, returns an empty preparation. */
 export const prepare: Prepare = (edge, call, identity, origin) =>
   getOwn(preparations, operationOf(call))?.(edge, call, identity, origin) ?? NOTHING

@@ -1,6 +1,7 @@
 /**
- * API rows that read: answered from this gateway's directories, or by the view of the project's
- * partition.
+ * API rows that read. They are answered from this gateway's directories, by a handler that
+ * assembles the answer, or by the view of the project's partition. Rows that change state are in
+ * `command.ts`.
  */
 
 import { parseTimestamp } from '../protocol/common.ts'
@@ -29,18 +30,18 @@ import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
 
 /**
- * A list as views return it. `position` is the position of the last item, present when more items
- * follow.
+ * A list as views return it. `position` is the position of the last item. It is present only when
+ * more items follow.
  */
 interface Listed {
   readonly items: readonly unknown[]
   readonly position?: unknown
-  /** Further members of the answer, next to the page. */
+  /** Further fields of the answer, next to the fields of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
-/** Rows whose pages the gateway requests in its own way, for example from all partitions. */
+/** Lists whose query needs more than one call of `viewRow`, for example of all partitions. */
 const pages: {
   readonly [N in ViewRowName]?: (
     edge: Edge,
@@ -62,7 +63,7 @@ const pages: {
     return { ...found, items: await withLeases(edge.world, project, found.items) }
   },
 }
-/** Rows whose answers the gateway assembles. */
+/** Records that the gateway assembles from several sources. */
 const records: {
   readonly [N in ViewRowName]?: (edge: Edge, call: Call) => Promise<unknown>
 } = {
@@ -79,8 +80,7 @@ export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal>
       : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
   )
 /**
- * Truncates an unpaged list to the number of items that the caller requested. Pages already have
- * the right length.
+ * Truncates a list without pages to the `limit` of the query. Pages already have the right length.
  */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
   const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }
@@ -104,7 +104,7 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
     })
   const record = getOwn(records, name)
   if (record) return record(edge, call)
-  // The schemas of the row have validated the question.
+  // The input was validated with the schemas of the row.
   const list = getOwn(pages, name) as
     | ((edge: Edge, call: Call, question: Question) => Promise<unknown>)
     | undefined
@@ -116,8 +116,8 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
 }
 
 /**
- * Runs a query with its cursor opened, and seals the position of the answer. Lists without pages,
- * and records, pass unchanged.
+ * Runs a query with the position of its cursor, and adds the sealed cursor of the next page to the
+ * answer. Lists without pages, and records, are returned unchanged.
  */
 function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =
@@ -149,8 +149,8 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
 }
 
 /**
- * The names of the array in a run list: the operator's choice, but `items` alone for filters that
- * only clients of that name send.
+ * The names of the array in a list of runs: the configured names, but only `items` for a query with
+ * a filter that only clients that read `items` send.
  */
 const listNames = ({ world }: Edge, { query }: Call): RunListNames =>
   query['loop_id'] !== undefined || query['source_event_id'] !== undefined
@@ -162,8 +162,8 @@ const namesOfList = (names: RunListNames, items: unknown): Record<string, unknow
 })
 
 /**
- * Interactions that the caller may read; with `inbox`, those addressed to the caller by id or
- * through a role.
+ * Lists the interactions that the caller may read. With `inbox`, lists only the interactions that
+ * are addressed to the caller by id or through a role.
  */
 async function listInteractions(
   edge: Edge,
@@ -183,8 +183,8 @@ async function listInteractions(
 }
 
 /**
- * The audit log of all partitions, newest first. A project in the path, or a project key, limits it
- * to that project.
+ * Lists the audit log of all partitions, newest first. A project in the path, or a key of a
+ * project, limits the list to that project.
  */
 async function audit(
   { world }: Edge,

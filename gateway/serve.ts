@@ -1,10 +1,10 @@
 /**
  * One request from its arrival to its answer: its id, the common headers, the wire form of a
- * refusal, its metrics and its log entry. `Served` is a class, so that no function is created per
- * request.
+ * refusal, its metrics and its log line. What a request means is decided by the handler of its
+ * route.
  *
  * Invariant: every request is counted once, with the status of its answer, or with 499 when its
- * client disconnected before.
+ * client disconnected before the answer.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
@@ -17,10 +17,11 @@ import type { World } from './ports.ts'
 
 type Given = Answer | Refusal | undefined
 /**
- * Answers a request; `undefined`: a stream was opened, or the client no longer waits for an answer.
+ * Handles a request and returns its answer. Returns `undefined` when a stream was opened, or when
+ * the client has disconnected.
  */
 export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
-/** A route: the name of its requests in metrics, and their handler. */
+/** A route: the name of its requests in logs and metrics, and their handler. */
 export interface Route extends RouteFacts {
   readonly operation: string
   readonly handler: Handler
@@ -28,26 +29,29 @@ export interface Route extends RouteFacts {
 /** State shared by all requests of a gateway. */
 export interface Service {
   readonly world: World
-  /** Requests that `stop` waits for. Open streams are not included. */
+  /** The requests that `stop` waits for. Open streams are not included. */
   readonly inFlight: Set<object>
   /** Returns a new request id. */
   readonly newId: () => string
-  /** Called when no request is in flight any more. */
+  /** Called whenever the last request in flight has ended. */
   idle: () => void
   /**
-   * The gateway is draining: it reports that it is not ready, and closes each connection after its
-   * answer.
+   * Whether the gateway is draining. It then reports that it is not ready, and closes each
+   * connection after its answer.
    */
   leaving: boolean
-  /** `stop` was called: MCP requests are refused as well. */
+  /** Whether `stop` was called. MCP requests are then refused as well. */
   stopping: boolean
 }
 
-/** The status in logs and metrics of a request whose client disconnected before the answer. */
+/** The status, in logs and metrics, of a request whose client disconnected before the answer. */
 const ABORTED = 499
 const ID = /^[\w.:-]{1,128}$/
 
-/** The wire form of a refusal. A temporary refusal gets a `Retry-After` header. */
+/**
+ * The wire form of a refusal. A status of 503, and one of 429 with a known delay, gets a
+ * `Retry-After` header in seconds.
+ */
 export function answerOf(refusal: Refusal): Answer {
   const { status } = errors[refusal.refused]
   const { retry_after_seconds, retry_after: after = retry_after_seconds } = refusal.details ?? {}
@@ -63,14 +67,14 @@ export function answerOf(refusal: Refusal): Answer {
   }
 }
 
-/** Generates ids for requests that bring none; they are unique and carry no information. */
+/** Creates a generator of ids for requests without an `X-Request-ID`. The ids are unique. */
 export function requestIds(world: World): () => string {
   const first = hexOf(world.random(8))
   let count = 0
   return () => `req_${first}${(0x10000000 + count++).toString(16)}`
 }
 
-/** Serves a request. */
+/** Serves a request of a route: receives it, calls the handler, and sends the answer. */
 export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
   const served = new Served(service, route, res, req)
   if (served.incoming.ambiguous) served.giveUp()
@@ -83,6 +87,9 @@ const AMBIGUOUS = refuse(
   'The request has two Content-Length headers that differ.',
 )
 
+/**
+ * A request that is being served. It is a class, so that no closures are created for each request.
+ */
 class Served {
   readonly incoming: Incoming
   readonly #service: Service
@@ -110,7 +117,7 @@ class Served {
     service.inFlight.add(this)
   }
 
-  /** Called when the request has been received completely. */
+  /** Called when the request has been received. The body of an upload is read later. */
   ready(): void {
     try {
       const given = this.#route.handler(this.incoming, this.#exchange)
@@ -126,9 +133,9 @@ class Served {
   }
 
   /**
-   * Refuses a request whose end is ambiguous, and closes its connection. The answer waits for the
-   * next turn of the event loop, because uWS continues reading after an answer; while there is
-   * none, uWS closes the connection at the first byte of another request.
+   * Refuses a request whose end is ambiguous, and closes its connection. The answer is sent in the
+   * next turn of the event loop. If it were sent at once, uWS would continue to read from the
+   * connection; without an answer, uWS closes the connection at the first byte of another request.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))
@@ -155,7 +162,7 @@ class Served {
     else this.#done()
   }
 
-  /** Called when the exchange has ended: answered, ended or aborted. */
+  /** Called when the exchange was answered, ended or aborted. */
   #over(): void {
     this.#settle(ABORTED)
     this.#done()

@@ -1,6 +1,6 @@
 /**
- * The HTTP edge of a gateway: a route for every API row, answers to unsupported methods and
- * preflights, the status and documentation pages, and an orderly stop.
+ * The HTTP server of a gateway: a route for every API row, the routes without an API credential,
+ * answers to unsupported methods and preflights, and an orderly stop. Handlers are in other files.
  */
 import uWS, {
   type HttpRequest,
@@ -54,32 +54,35 @@ import { openFollowers } from './streams/followers.ts'
 import { runStream, wantsPage } from './streams/stream.ts'
 import { mountWorkerSocket } from './workers/mount.ts'
 
+/** The options of a gateway. */
 export interface GatewayOptions {
   /**
-   * Milliseconds that requests in flight have to finish when the gateway stops; 10 s by default.
+   * Maximum time in milliseconds for which a stopping gateway waits for the requests in flight; 10
+   * s by default.
    */
   readonly grace?: number
   /**
-   * Modules of the chat page by address, the entry module first. Without modules there is no chat
-   * page.
+   * The modules of the chat page by address, with the entry module first. Without modules there is
+   * no chat page.
    */
   readonly modules?: ReadonlyMap<string, string>
 }
+/** The HTTP server of a gateway. */
 export interface Gateway {
   /**
-   * Starts accepting connections. Returns the port, which the system chooses for port 0. Rejects
-   * when the address cannot be used.
+   * Starts accepting connections. Resolves to the port, which the system chooses for port 0.
+   * Rejects when the address cannot be used.
    */
   listen(host: string, port: number): Promise<number>
   /**
    * Reports this gateway as not ready, so that load balancers stop using it. Requests are still
-   * served. New streams and worker sockets are answered 503 with `Retry-After`, because they would
-   * soon be ended.
+   * served. New streams and worker sockets are refused with 503 and `Retry-After`, because they
+   * would soon be ended.
    */
   leave(): void
   /**
-   * Stops accepting connections, lets requests in flight finish, ends streams and worker sockets,
-   * and closes.
+   * Stops accepting connections, waits for the requests in flight, ends streams and worker sockets,
+   * and closes all connections. A second call resolves at once.
    */
   stop(): Promise<void>
 }
@@ -93,7 +96,7 @@ const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'de
   HEAD: 'head',
 }
 
-/** Builds the HTTP edge of one gateway; it accepts no connections before `listen`. */
+/** Creates the HTTP server of a gateway. It accepts no connections before `listen`. */
 export function createGateway(
   world: World,
   directory: Directory,
@@ -138,8 +141,8 @@ export function createGateway(
     const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
-      // A new stream would soon be ended. A command is refused before it is sent, so another
-      // gateway can accept it.
+      // A new stream would soon be ended. A command is refused before it is sent, so that the
+      // client can repeat it at another gateway.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
@@ -335,7 +338,7 @@ export function createGateway(
       mcp.stop()
       await socket.stop()
       touches.close()
-      // Data written last is sent at the end of this turn of the event loop.
+      // uWS sends corked data at the end of this turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))
       app.close()
     },
@@ -354,8 +357,8 @@ declare module 'uWebSockets.js' {
   }
 }
 /**
- * `LIBUS_LISTEN_EXCLUSIVE_PORT`: without it, two processes can share a port, and each receives some
- * of its connections.
+ * The option `LIBUS_LISTEN_EXCLUSIVE_PORT`. Without it, two processes can listen on the same port,
+ * and each receives some of the connections.
  */
 const EXCLUSIVE_PORT = 1
 
@@ -368,8 +371,8 @@ function listen(app: TemplatedApp, host: string, port: number): Promise<us_liste
 }
 
 /**
- * Answers a known path with an unsupported method: a preflight, or a refusal that lists the
- * supported methods.
+ * Creates the handler of unsupported methods on a known path. It answers preflights, and refuses
+ * other methods with a list of the supported ones.
  */
 const otherMethod =
   (world: World, allowed: readonly string[]): Handler =>

@@ -1,12 +1,13 @@
 /**
- * A call of a tool: the operation of the tool handles it, as in a request without the protocol, and
- * its result is the answer.
+ * Handles `tools/call`: converts the call of a tool to a call of the tool's API row, and the
+ * outcome to an MCP answer. Streams of calls are in `follow.ts`, the format of results is in
+ * `result.ts`.
  *
  * Invariants:
- * C1. The operation's own permission, checks and limits apply; a call can do nothing that the
- *     operation would refuse.
- * C2. The request id does not identify repeats, because clients reuse ids. A call with an
- *     idempotency key runs once: a repeat waits for the same run.
+ * C1. The permission, checks and limits of the tool's row apply, so a call can do nothing that the
+ *     row would refuse.
+ * C2. A repeat is not recognized by its request id, because clients reuse ids. Only a call with an
+ *     idempotency key is deduplicated: a repeat waits for the run that the first call started.
  */
 
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
@@ -32,10 +33,12 @@ import { followCall, type Waiting } from './follow.ts'
 import { good, refusedCall, resultOf, shownRun, unfinished } from './result.ts'
 import { denied, type Offered, offeredAs, offeredIn } from './tools.ts'
 
-/** The maximum milliseconds that a client without a stream waits for its answer. */
+/** Maximum wait for the result of a call without a stream, in milliseconds. */
 const CALL_TIMEOUT_MS = 120_000
 
-/** Translates a call into the request of an operation. */
+/**
+ * Converts an MCP call to a call of the row with this name. Undefined when there is no such row.
+ */
 const relayed = (
   call: Call,
   row: string,
@@ -56,7 +59,12 @@ const relayed = (
   )
 }
 
-/** Calls a tool. Returns the answer, or undefined when the answer is a stream. */
+/**
+ * Handles the call of a tool.
+ * @param id id of the JSON-RPC request.
+ * @param params parameters of the JSON-RPC request, not validated.
+ * @returns the answer; a refusal for the HTTP request; or undefined when the answer is a stream.
+ */
 export async function callTool(
   edge: Edge,
   call: Call,
@@ -116,7 +124,10 @@ export async function callTool(
   )
 }
 
-/** Resumes waiting for a call whose stream broke. */
+/**
+ * Resumes the stream of a call whose connection was lost. Refused when the caller may no longer
+ * call the tool.
+ */
 export async function resumeCall(
   edge: Edge,
   call: Call,
@@ -143,7 +154,10 @@ const takesStream = ({ incoming }: Call): boolean =>
     .split(',')
     .some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
 
-/** Starts the run of a call; a repeat with the same key finds the existing run. */
+/**
+ * Starts the run of a call, and returns the run's id. A repeat under the same idempotency key
+ * returns the id of the existing run.
+ */
 async function begin(
   edge: Edge,
   row: Call,

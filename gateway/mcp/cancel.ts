@@ -1,7 +1,8 @@
 /**
- * Cancellation of calls. A request id identifies a call only within the client's session. Therefore
- * the external id of a run is a hash of both: any gateway that receives the cancellation finds the
- * run by it, and gateways store nothing.
+ * Cancellation of calls. A request id identifies a call only within the client's MCP session. The
+ * run of a call therefore has a hash of the session and the request id as its external id. A
+ * gateway that receives a cancellation finds the run by this external id, so gateways store nothing
+ * about calls.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RpcId } from '../../protocol/mcp/messages.ts'
@@ -10,12 +11,15 @@ import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { runCommand } from '../command.ts'
 import { sleep } from '../timing.ts'
 
-/** Milliseconds before each lookup of a run, which another gateway may be starting at that time. */
+/**
+ * Delays in milliseconds before each lookup of a run. Another gateway may still be starting the
+ * run, so a lookup that finds nothing is repeated.
+ */
 const LOOKS = [0, 250, 1000]
 
 /**
- * The external id of the run of a call; undefined when the client has no session, and so cannot
- * cancel calls.
+ * The external id of the run of a call. Undefined when the client has no session; such a client
+ * cannot cancel calls.
  */
 export function labelOf(
   { world }: Edge,
@@ -29,8 +33,8 @@ export function labelOf(
 }
 
 /**
- * Cancels the run of a call, if the caller may cancel runs. A call whose run has ended or does not
- * exist is ignored.
+ * Cancels the run of a call. A cancellation is ignored when the caller may not cancel runs, or when
+ * no run is found. Returns a refusal of the lookup or of the cancellation.
  */
 export async function cancelCall(
   edge: Edge,

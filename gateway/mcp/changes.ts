@@ -1,7 +1,7 @@
 /**
- * The stream of a client that only listens. It notifies the client when the tools that it may call
- * have changed. A frame's id identifies the tools that the client knows, so a client that
- * reconnects learns of changes it missed.
+ * The stream that notifies a client when the tools that it may call have changed. The id of a frame
+ * contains a hash of the client's tools, so a client that reconnects is also notified of a change
+ * that it has missed. Streams of calls are in `follow.ts`.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { notice } from '../../protocol/mcp/messages.ts'
@@ -32,7 +32,7 @@ async function digestOf(
         .slice(0, 32)
 }
 
-/** The hash of the known tools that a frame's id contains; undefined for any other id. */
+/** The hash of tools that the id of a frame of this stream contains. Undefined for any other id. */
 export function knownTools(edge: Edge, call: Call, frame_id: string): string | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'tools'), frame_id)
   return isRefusal(opened) ? undefined : String(opened.position)
@@ -40,8 +40,8 @@ export function knownTools(edge: Edge, call: Call, frame_id: string): string | u
 
 /**
  * Opens the stream.
- * @param before the hash of the tools that the client knows, if it was connected before.
- * @param open the streams that end when the gateway stops.
+ * @param before the hash of the tools in the last frame that the client received, if any.
+ * @param open the open streams of the gateway; the stream adds itself until it is closed.
  */
 export async function listen(
   edge: Edge,

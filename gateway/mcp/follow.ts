@@ -1,13 +1,14 @@
 /**
- * A call that waits for its run, as a stream: progress during the run, and the result at its end.
+ * The stream of a call: progress notifications during the run, and the result at its end.
  *
  * Invariants:
- * M1. The gateway stores nothing about a call. Everything needed to resume is sealed into the ids
- *     of its frames, so a client whose stream broke can send the last id to any gateway and get the
- *     rest.
- * M2. A stream ends with the result or an error, or without either when the gateway stops or the
- *     caller loses access. A client that disconnects ends its stream, but never the run.
- * M3. The progress number grows with every event of the run, also across streams.
+ * M1. The gateway stores nothing about a call. Everything that is needed to resume a stream is
+ *     sealed into the ids of its frames. A client that has lost its connection can send the last id
+ *     to any gateway, and receives the rest.
+ * M2. A stream ends with the result or an error. It ends without either when the gateway stops, the
+ *     caller loses access, or the result cannot be read at the moment. A client that disconnects
+ *     ends its stream, but never the run.
+ * M3. The progress number counts the events of the run, and continues after a reconnection.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp/messages.ts'
@@ -20,47 +21,52 @@ import { timelineSource } from '../streams/timeline.ts'
 import { progressSpelling, reader } from './progress.ts'
 import { type Promised, resultOf } from './result.ts'
 
-/** A call in progress: its request id, its run, and the progress that its client has seen. */
+/**
+ * A call in progress, as sealed into frame ids: its request id, its run, and the progress so far.
+ */
 export interface Waiting {
-  /** The tool's name in the catalog, and its operation. */
+  /** The tool's name in the catalog, and the name of its row. */
   readonly name: string
   readonly row: string
   readonly run_id: string
   readonly id: RpcId
   readonly token?: RpcId
-  /** The number of events seen, and the cursor of the last one. */
+  /** The number of events of the run so far, and the cursor of the last one. */
   readonly seen: number
   readonly at: number
 }
 
-/** The minimum milliseconds between two progress notifications. */
+/** Minimum time between two progress notifications, in milliseconds. */
 const PAUSE = 200
 
-/** A frame with a message of the protocol. */
+/** A frame with a JSON-RPC message. */
 export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
-/** A frame without a message, which only sets the id from which the client can resume. */
+/** A frame without a message. It only gives the client an id from which it can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Whether the client supports frames without data. */
 export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
-/** The binding of frame ids: to the caller and the project. */
+/** The binding to which frame ids are sealed: the caller, the project and the kind of stream. */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
   project: scopeId(edge, call),
   route: `mcp.${what}`,
   filters: { principal: call.caller.principal.id },
 })
 
-/** The call that a frame's id contains; undefined unless it is a call of this caller. */
+/**
+ * The call in progress that a frame id contains. Undefined when the id was not issued for a call of
+ * this caller.
+ */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'call'), frame_id)
   return isRefusal(opened) ? undefined : (opened.position as Waiting)
 }
 
 /**
- * Follows the run of a call.
- * @param call of the tool's operation, for its permission.
- * @param first whether the client has received nothing yet.
+ * Opens the stream of a call.
+ * @param call the call of the tool's row, whose permission is checked while the stream is open.
+ * @param first whether this is the first stream of the call.
  */
 export async function followCall(
   edge: Edge,
@@ -113,8 +119,8 @@ export async function followCall(
 }
 
 /**
- * Sends the events of a run to its client as progress notifications. If events come faster than
- * `PAUSE`, only the latest one is sent after the pause.
+ * Creates the sender of progress notifications, which are throttled: of the events within `PAUSE`
+ * after a notification, only the latest is sent.
  */
 function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {
   const { world } = edge

@@ -1,10 +1,10 @@
 /**
- * The Model Context Protocol at the edge, over its streamable HTTP transport. This file dispatches
- * the messages to their handlers.
+ * The Model Context Protocol over its streamable HTTP transport. This file dispatches messages to
+ * their handlers, and handles `initialize`, `ping` and `tools/list` itself.
  *
- * A session is a name that the client receives and repeats. No gateway stores it, and every message
- * can go to another gateway. A client without a session cannot cancel calls, but lacks nothing
- * else.
+ * An MCP session is only an id that the client receives and repeats. No gateway stores it, so every
+ * message can go to another gateway. A client without a session cannot cancel calls; everything
+ * else works without a session.
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import {
@@ -29,22 +29,22 @@ import { knownTools, listen } from './changes.ts'
 import { waitingOf } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
-/** Tools on one page of the list. */
+/** Number of tools on one page of the list. */
 const PAGE = 100
 type Given = Answer | Refusal | undefined
 type Replied = McpAnswer | Refusal | undefined
 
 interface Mcp {
-  /** Answers a message, or opens the requested stream. */
+  /** Answers a message, or opens a stream and returns undefined. */
   run(call: Call, exchange: Exchange): Promise<Given>
   /**
-   * Ends the streams of clients that only listen; the streams of calls end with the followers of
-   * their runs.
+   * Ends the streams of `changes.ts`. The streams of calls end when the followers of their runs
+   * stop.
    */
   stop(): void
 }
 
-/** Returns the MCP handler of a gateway. */
+/** Creates the MCP handler of a gateway. */
 export function openMcp(edge: Edge): Mcp {
   const open = new Set<Sink>()
   return {
@@ -60,8 +60,8 @@ export function openMcp(edge: Edge): Mcp {
 }
 
 /**
- * Refuses browser pages of foreign origins, which could otherwise reach this service by DNS
- * rebinding, and unsupported protocol versions.
+ * Refuses requests with an unsupported protocol version, and requests of browser pages whose origin
+ * is not allowed. Such a page could otherwise reach this service by DNS rebinding.
  */
 function admit(
   {
@@ -95,8 +95,8 @@ function admit(
 }
 
 /**
- * Opens a stream: it resumes the one that the client names, or otherwise notifies the client of
- * changes.
+ * Opens a stream. With `Last-Event-ID`, it resumes the stream that issued the id. Otherwise, it is
+ * a stream of changes of the tools.
  */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')
@@ -113,7 +113,7 @@ async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>)
     : listen(edge, call, exchange, known, open)
 }
 
-/** Handles a message: requests are answered, all other messages are accepted. */
+/** Handles a message. Requests are answered; notifications and responses are accepted with 202. */
 async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {
   const { id, method, params = {} } = call.body as McpMessage
   if (method === undefined || id === undefined) {
@@ -182,7 +182,7 @@ async function replyTo(
   }
 }
 
-/** The tools that the caller may call, by name, one page at a time. */
+/** Answers `tools/list` with a page of the tools that the caller may call, sorted by name. */
 async function listTools(
   edge: Edge,
   call: Call,

@@ -1,17 +1,17 @@
 /**
- * The timeline of a run as progress: one line per event, and the message for those events that
- * clients are shown.
+ * The format in which a call follows the timeline of its run: one line per event. The line has a
+ * message if clients are shown the event. Frames for clients are created in `follow.ts`.
  */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Sink } from '../http/respond.ts'
 
-/** The content of a line: the cursor of an event, and its message if it has one. */
+/** The content of a line: the cursor `c` of an event, and its message `m` if it has one. */
 interface Line {
   readonly c: number
   readonly m?: string
 }
 
-/** Events with a message. All other events only count as progress. */
+/** The types of events with a message. All other events only count as progress. */
 const told: ReadonlySet<string> = new Set([
   'run.started',
   'run.resumed',
@@ -30,7 +30,7 @@ const told: ReadonlySet<string> = new Set([
 const messageOf = ({ event_type, step_key }: RunEventRecord): string =>
   `${event_type.replace('.', ' ')}${step_key === undefined ? '' : `: ${step_key}`}`
 
-/** The format of the timeline for calls. */
+/** The format of the timeline for calls of tools. */
 export const progressSpelling = {
   name: 'mcp',
   spell(record: RunEventRecord): string {
@@ -42,19 +42,20 @@ export const progressSpelling = {
   },
 }
 
-/** The handlers of what is read. */
+/** The callbacks of the reader. */
 interface Reading {
   event(cursor: number, message: string | undefined): void
   /**
-   * The gateway stops; the frame contains the milliseconds after which the client should reconnect.
+   * Called when the gateway stops. The frame has the time in milliseconds after which the client
+   * should reconnect.
    */
   farewell(frame: string): void
-  /** Nothing follows: the run has ended, or the gateway stops. */
+  /** Called at the end: the run has ended, the gateway stops, or the sink was ended. */
   over(): void
 }
 /**
- * A reader of that format, in the form of a follower's client. It is never slow, because it writes
- * nothing itself.
+ * Creates a sink that parses the lines of the format and calls the callbacks. It is never full,
+ * because it buffers nothing.
  */
 export function reader({ event, farewell, over }: Reading): Sink {
   const closers: (() => void)[] = []

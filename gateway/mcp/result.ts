@@ -1,6 +1,6 @@
 /**
- * The result of a call in the form of the protocol: text for the model, data for programs, and the
- * id of the run.
+ * The result of a call in the format of MCP: text for the model, data for programs, and the id of
+ * the run.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -25,8 +25,9 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
 })
 
 /**
- * Returns a refusal as a failed result if the model can react to it; any other refusal is returned
- * unchanged and answers the request itself.
+ * Converts a refusal to a failed result, so that the model can react to it. Refusals for missing
+ * permissions, and those with a status of 500 or more, are returned unchanged; they are the answer
+ * of the HTTP request.
  */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
   if (
@@ -49,14 +50,15 @@ export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusa
 
 type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | 'error_message'>
 /**
- * The result of a call that is no longer waited for. It counts as failed, because it lacks the
- * output that the tool promises.
+ * The result of a call whose wait has timed out. It is a failed result, because it does not have
+ * the output that the tool's schema describes.
+ * @param look name of the tool that reads the state of a run.
  */
 export const unfinished = (run_id: string, look: string, brand: string): McpResult =>
   failed(`The run ${run_id} continues. Check it later with ${look}.`, {
     [`${brand}/run_id`]: run_id,
   })
-/** The state of a run, for the tool that reads it. */
+/** The state of a run, as the output of the tool that reads runs. */
 export const shownRun = ({
   id,
   status,
@@ -71,15 +73,17 @@ export const shownRun = ({
   ...(error_message !== undefined && { error_message }),
 })
 
-/** The properties of a tool that determine its results: its operation and its output schema. */
+/**
+ * The properties of a tool that determine its results: the name of its row, and its output schema.
+ */
 export interface Promised {
   readonly row: string
   readonly outputSchema?: McpTool['outputSchema'] | undefined
 }
 /**
- * The result of the run of a call, if the caller still has access; undefined while the run is in
- * progress.
- * @param call of the tool's operation.
+ * The result of the run of a call. Undefined while the run is in progress. Refused when the caller
+ * has lost its access.
+ * @param call the call of the tool's row.
  */
 export const resultOf = async (
   edge: Edge,
@@ -105,15 +109,15 @@ async function readResult(
       `The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'no reason given'}`,
       { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) },
     )
-  // An output may have a member named `refused`, so it must not be tested for being a refusal.
+  // An output may have a field named `refused`, so `isRefusal` must not be called with the output.
   const call =
     row === 'action.invoke'
       ? await world.ask({ project, kind: 'run', id: run_id }, 'invoked', {})
       : { output: run.result }
   if (!call || isRefusal(call)) return call ?? refuse('not_found')
   const { output = {} } = call
-  // Clients reject data that does not match the tool's schema, so a mismatch is reported as a
-  // failure.
+  // Clients reject data that does not match the tool's output schema, so a mismatch is a failed
+  // result.
   const faults = outputSchema ? valueFaults(outputSchema, output, 'output', 'its schema') : []
   return faults.length > 0
     ? failed(

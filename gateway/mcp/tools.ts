@@ -1,7 +1,7 @@
 /**
- * The tools of a caller: every catalog entry that it may call. Each tool maps to the operation that
- * would do the work without the protocol, with the permission of that operation. This file only
- * describes tools and calls; it executes none.
+ * The tools of a project: every catalog entry that a client can call. Each tool maps to an API row,
+ * and needs the permission of that row. This file only describes tools; they are called in
+ * `call.ts`.
  */
 import { builtinOf } from '../../protocol/actions/builtin.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -17,30 +17,33 @@ import { entriesOf } from '../queries/action-catalog.ts'
 
 type Asking = Pick<World, 'view' | 'organization' | 'settings' | 'hash'>
 
-/** A tool, and the operation that a call of it executes. */
+/** A tool, and the row that a call of the tool executes. */
 export interface Offered {
   readonly tool: McpTool
-  /** Its name in the catalog. */
+  /** The tool's name in the catalog, which may differ from the name that clients see. */
   readonly name: string
-  /** Its operation. */
+  /** Name of the row that a call executes. */
   readonly row: RowName
   /**
-   * Whether a call lasts until the run that it starts has ended; other calls are answered at once.
+   * Whether a call waits for the end of the run that it starts. Other calls are answered at once.
    */
   readonly lasts: boolean
-  /** Returns the path slots and the body of the operation's request. */
+  /** Returns the path slots and the body of the row's call. */
   ask(input: JsonObject): Pick<Call, 'slots' | 'body'>
 }
 
-/** Seconds for one attempt of an action: the maximum that the operation allows. */
+/**
+ * Timeout of one attempt of an action in seconds: the maximum that the row `action.invoke` allows.
+ */
 const ACTION_TIMEOUT_S = 120
-/** Names that every client passes on to its model: at most 64 letters, digits, `_` and `-`. */
+/** Names that every MCP client accepts: at most 64 letters, digits, `_` and `-`. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
 /**
- * Names as clients see them. A safe name is unchanged. Any other name has its unsafe characters
- * replaced, and gets the suffix of a hash if it is too long or would equal another one.
+ * Maps the names of the catalog to the names that clients see. A safe name is unchanged. In any
+ * other name, unsafe characters are replaced. If it is too long or would equal another name, the
+ * end is replaced by a hash.
  */
 export function shownNames(
   names: readonly string[],
@@ -58,9 +61,7 @@ export function shownNames(
   )
 }
 
-/**
- * The operation that an entry's calls execute; undefined for an entry that only agents can call.
- */
+/** The row that calls of an entry execute. Undefined for an entry that only agents can call. */
 function operationOf(
   { name, endpoint_kind }: CatalogEntry,
   brand: string,
@@ -97,16 +98,16 @@ function operationOf(
 }
 
 /**
- * Returns a schema of type `object`. A schema of another type is replaced by one without rules,
- * because arguments are always an object.
+ * Converts a schema to a schema of type `object`, because arguments and structured results are
+ * always objects. A schema of another type is replaced by a schema without rules.
  */
 const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
   schema && (schema['type'] === undefined || schema['type'] === 'object')
     ? { ...schema, type: 'object' }
     : { type: 'object' }
 /**
- * Describes an entry as a tool. A builtin is idempotent only within one job and each call is a new
- * one, so it has no `idempotentHint`.
+ * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call of a
+ * tool is a new job, so the tool has no `idempotentHint`.
  */
 function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
   const {
@@ -133,11 +134,17 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
     _meta: { [`${brand}/name`]: entry.name },
   }
 }
-/** Whether an entry can be called: it is ready, or it needs a worker, which may connect later. */
+/**
+ * Whether an entry is offered as a tool: it is ready, or it needs a worker, which may connect
+ * later.
+ */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
   readiness === 'ready' || endpoint_kind === 'worker'
 
-/** All tools of a project, by name, for any caller. */
+/**
+ * All tools of a project, sorted by their catalog names. The permissions of callers are not
+ * checked.
+ */
 export async function offeredIn(
   world: Asking,
   project: string,
@@ -162,7 +169,7 @@ export async function offeredIn(
       : []
   })
 }
-/** The refusal for a caller that may not call a tool; undefined when it may. */
+/** The refusal of a caller that may not call a tool. Undefined when it may. */
 export const denied = (
   { settings }: Pick<World, 'settings'>,
   caller: Caller,

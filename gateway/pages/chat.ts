@@ -1,7 +1,7 @@
 /**
- * The chat page as it is served: an empty document, its style, and the modules of its program
- * (client/chat). The document is the same for every visitor; the program authenticates its own
- * requests, like any client.
+ * Serves the chat page: an empty document, its style, and the modules of its program. The program
+ * itself is in `client/chat`. The document is the same for all users; the program authenticates its
+ * own requests, like any client.
  */
 import { createHash } from 'node:crypto'
 import { productName } from '../../protocol/naming.ts'
@@ -9,7 +9,7 @@ import type { Answer } from '../http/respond.ts'
 import type { GatewaySettings } from '../ports.ts'
 import { escaped } from './answer/page.ts'
 
-/** The entry module. */
+/** Path of the program's entry module. */
 export const CHAT = 'client/chat/main.ts'
 
 const style = `:root{color-scheme:light dark;--line:#767676;--soft:#f1f3f5;--note:#4d5358;--accent:#0b57d0;
@@ -106,9 +106,9 @@ ${others.map((address) => `<link rel="modulepreload" href="${address}">`).join('
 `
 
 /**
- * Handlers by path.
- * @param modules the page's modules by address, the entry module first. Without modules there is no
- * page.
+ * Creates the handlers of the chat page and its modules, by path.
+ * @param modules the page's modules by address, with the entry module first. Without modules there
+ * are no handlers.
  */
 export function openChat(
   { brand }: GatewaySettings,
@@ -116,7 +116,7 @@ export function openChat(
 ): Readonly<Record<string, () => Promise<Answer>>> {
   if (modules.size === 0) return {}
   const text = page(escaped(productName(brand)), [...modules.keys()])
-  // Never cached, because an upgraded gateway serves other modules at the same addresses.
+  // Not cached, because an upgraded gateway serves other modules at the same addresses.
   const headers = { ...common, 'Cache-Control': 'no-store' }
   const shown = async (): Promise<Answer> => ({
     status: 200,

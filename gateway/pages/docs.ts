@@ -1,6 +1,7 @@
 /**
- * The API reference: the OpenAPI and AsyncAPI documents and a page that shows them, without
- * requests to other sites.
+ * Serves the API reference: the OpenAPI and AsyncAPI documents, and a page that shows the first and
+ * links to the second. The page loads nothing from other sites. The documents are generated in
+ * `protocol/openapi/`.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -37,14 +38,17 @@ const policy =
   "img-src 'self' data:; connect-src 'self'; font-src 'none'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The examples are read when the document is first requested, not when a node starts. */
+/**
+ * Generates the OpenAPI document. Reads the examples from disk, so it is called only when the
+ * document is first requested.
+ */
 async function documentOf(settings: GatewaySettings): Promise<string> {
   const file = new URL('../../protocol/openapi/examples.json', import.meta.url)
   const examples = JSON.parse(await readFile(file, 'utf8')) as Examples
   return JSON.stringify(openapi({ ...settings, examples }))
 }
 
-/** Handlers by path. */
+/** Creates the handlers of the documents, the page and its files, by path. */
 export function openDocs(
   settings: GatewaySettings,
 ): Readonly<Record<string, () => Promise<Answer>>> {

@@ -1,6 +1,7 @@
 /**
- * Answering by link, without signing in: the link is the credential, for one answer of one person
- * to one question. The interaction decides about the answer as about any other.
+ * Handlers of answer links. A link is a credential for one answer of one person to one interaction,
+ * so the person need not sign in. The interaction's actor decides about the answer, like about any
+ * other. The HTML is in `page.ts`, the format of links in `token.ts`.
  */
 import { activePrincipal, principalOf } from '../../../protocol/access/directory.ts'
 import type { Credential, Principal } from '../../../protocol/entry.ts'
@@ -16,7 +17,7 @@ import type { Handler } from '../../serve.ts'
 import { form, notice, questionOf } from './page.ts'
 import { type LinkClaim, readToken } from './token.ts'
 
-/** Largest form in bytes. */
+/** Maximum size of a form in bytes. */
 export const FORM_LIMIT = 65_536
 const COMMENT = 16_384
 
@@ -61,7 +62,7 @@ export const takeForm =
       id: claim.interaction,
       name: 'interaction.respond',
       origin,
-      // A form that is sent twice counts as one answer.
+      // Sending the same form again repeats the command, so it counts as one answer.
       command_id: world.hash(`answer\n${incoming.slots[0] ?? ''}\n${text}`).slice(0, 40),
       input: { value, ...(comment && { comment }), roles: [], link: { round: claim.round } },
     })
@@ -138,8 +139,8 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
 }
 
 /**
- * The person for whom a link was made, if they are an active principal of the project; a deleted
- * project has no principals.
+ * The principal for whom a link was created. Undefined when it is no longer active, or when the
+ * project was deleted.
  */
 async function speakerOf(
   { directory }: Edge,
@@ -155,7 +156,7 @@ async function speakerOf(
   return party && principalOf(party)
 }
 
-/** The page that explains why the link is no longer valid; undefined while it is valid. */
+/** The page that explains why a link is no longer valid. Undefined while it is valid. */
 function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | undefined {
   if (
     record.responses.some(
@@ -180,13 +181,16 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
   }
 }
 
-/** A text as it was typed: forms send line breaks as CRLF (HTML, constructing the entry list). */
+/**
+ * A text with its original line breaks. Forms send them as CRLF (HTML Standard, "Constructing the
+ * entry list").
+ */
 const textOf = (field: string | null | undefined): string | undefined =>
   field?.replaceAll('\r\n', '\n')
 
 /**
- * The value in a form; undefined when it contains none. The interaction decides whether the value
- * is a valid answer.
+ * The value in a form. Undefined when the form has none. The interaction's actor decides whether
+ * the value is a valid answer.
  */
 function chosen(record: Interaction, fields: URLSearchParams): unknown {
   const given = fields.getAll('value')

@@ -1,4 +1,7 @@
-/** Answer links as the caller receives them: signed here, and never part of a command. */
+/**
+ * Preparation of the row that creates answer links. The gateway creates the links for the reply, so
+ * they are never part of a command or of the journal.
+ */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -8,8 +11,8 @@ import type { Prepared } from '../../prepare.ts'
 import { linkToken } from './token.ts'
 
 /**
- * Signs a link for each requested target, or for all targets that can still answer. The actor
- * decides whether each target may have a link.
+ * Creates a link for each requested target, or for all targets that can still answer. The
+ * interaction's actor decides whether each target may have a link.
  */
 export async function signLinks(
   { world }: Edge,

@@ -1,7 +1,8 @@
 /**
- * The page behind an answer link: one form without scripts; every control has a label and is
- * reachable by keyboard. All text that people wrote is escaped; links lead only to http and https
- * addresses.
+ * The HTML of the page of an answer link. The page has no scripts, every control has a label, and
+ * every control is reachable by keyboard. All text from interactions is escaped, and links lead
+ * only to http and https addresses. Requests are handled in `answer.ts`. The page of device sign-in
+ * uses the same layout.
  */
 import { createHash } from 'node:crypto'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
@@ -36,7 +37,11 @@ const headers = {
 export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-/** An HTML page. @param content HTML. */
+/**
+ * Creates an HTML page.
+ * @param title plain text, which is escaped here.
+ * @param content HTML, in which all text must already be escaped.
+ */
 export const pageOf = (status: number, title: string, content: string): Answer => ({
   status,
   headers,
@@ -64,10 +69,10 @@ export const notice = (status: number, title: string, text: string): Answer =>
   pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
 
 /**
- * The page with the form.
+ * The page with the form of an interaction. The status is 400 when `fault` is given, otherwise 200.
  * @param who name of the answering person.
- * @param fault why the last attempt was rejected.
- * @param given the fields of the last attempt.
+ * @param fault the reason why the last attempt was rejected.
+ * @param given the fields of the last attempt, which the form shows again.
  */
 export function form(
   interaction: Interaction,
@@ -107,12 +112,12 @@ export function form(
   )
 }
 
-/** A time for people, to the minute. */
+/** A time in a readable form, rounded down to the minute, such as `2031-02-03 04:05 UTC`. */
 export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`
 
 /**
- * The question that the page asks: an approval without a spec is a yes-or-no question, any other
- * interaction without one asks for text.
+ * The question of an interaction. Without a spec, an approval is a yes-or-no question, and any
+ * other interaction asks for text.
  */
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
   spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }

@@ -1,7 +1,8 @@
 /**
- * The token of an answer link: the interaction, the person, the round and the expiry, sealed with
- * the installation's secret for this purpose alone. Links are not stored: a link becomes invalid
- * with the answer that it gives, and with everything else that ends the round or the interaction.
+ * The token of an answer link: the interaction, the person, the review round and the expiry, with a
+ * seal of the installation for this purpose only. The content is authenticated but not encrypted.
+ * Links are not stored. A link becomes invalid when its person has answered, and when the round or
+ * the interaction ends. These checks are in `answer.ts`.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { World } from '../../ports.ts'
@@ -12,7 +13,7 @@ export interface LinkClaim {
   readonly interaction: string
   readonly target: string
   readonly round: number
-  /** Unix milliseconds; absent: valid for as long as the interaction is open. */
+  /** Expiry in Unix milliseconds. Absent when the link is valid while the interaction is open. */
   readonly expires?: number
 }
 type Sealer = Pick<World, 'seal'>
@@ -22,7 +23,7 @@ const MAX_TOKEN_LENGTH = 2048
 const sealOf = (world: Sealer, text: string): Uint8Array =>
   world.seal(`answer link\n${text}`).subarray(0, SEAL)
 
-/** The token of a link. */
+/** Creates the token of a link. */
 export function linkToken(
   world: Sealer,
   { project, interaction, target, round, expires }: LinkClaim,
@@ -31,12 +32,12 @@ export function linkToken(
   return Buffer.concat([sealOf(world, text), Buffer.from(text)]).toString('base64url')
 }
 
-/** The content of a link, or undefined when this installation did not issue it. */
+/** The content of a token. Undefined when this installation did not issue the token. */
 export function readToken(world: Sealer, token: string): LinkClaim | undefined {
   if (token.length > MAX_TOKEN_LENGTH) return undefined
   const bytes = Buffer.from(token, 'base64url')
   const text = bytes.subarray(SEAL).toString()
-  // Base64 decoding tolerates foreign characters and spare bits; this check accepts only the text
+  // Base64 decoding ignores invalid characters and unused bits. This check accepts only the text
   // that was issued.
   if (
     bytes.length <= SEAL ||
