@@ -74,8 +74,8 @@ export interface Config {
   /** Milliseconds between comments on a quiet event stream. */
   readonly keepalive: number
   /**
-   * Milliseconds after which the stream of a session asks its client to reconnect (`age`), and for
-   * which it stays open without active turns (`idle`).
+   * Milliseconds after which the stream of a session ends, so that its client reconnects (`age`),
+   * and for which the stream stays open without active turns (`idle`).
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]

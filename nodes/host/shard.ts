@@ -5,7 +5,8 @@
  *
  * Invariants:
  * S1. Nothing of a batch is answered, published or performed before its append is acknowledged. The
- *     only exception is an offer of jobs to listeners in this process, which may be lost.
+ *     only exception are offers of jobs to listeners in this process. These only reserve slots, and
+ *     the reservations expire.
  * S2. At most one append is in flight. Messages that arrive meanwhile wait in the mailbox for the
  *     next batch (group commit).
  * S3. An append succeeds only if no other owner has written since this owner's last append

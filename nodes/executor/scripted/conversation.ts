@@ -10,7 +10,9 @@ import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 export interface Result {
   /** The tool name that the model used. */
   readonly tool: string
-  /** The argument `command` of the call, which selects a tool of a router; absent otherwise. */
+  /**
+   * The argument `command` of the call, if it is a text. In a call of a router, it names a tool.
+   */
   readonly command?: string
   readonly text: string
   readonly error: boolean

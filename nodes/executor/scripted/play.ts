@@ -103,7 +103,7 @@ function fits(
   )
   return one && [...stars, ...(result === undefined ? [] : (starsIn(result, one.text) ?? []))]
 }
-/** Whether a result is from this tool, whichever spelling of its name the model received. */
+/** Whether a result is from this tool, in any spelling of its name that a model may receive. */
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||

@@ -34,9 +34,9 @@ const CHECKPOINT_INTERVAL_MS = 1000
  */
 const MAX_SNAPSHOT_AGE_MS = 3000
 /**
- * Milliseconds after its creation before which an actor is not stored, unless it has ended. Applies
- * to kinds whose actors can end. Most runs end sooner and are stored once instead of twice. A
- * takeover replays correspondingly more.
+ * Minimum age in milliseconds at which the first snapshot of an actor is stored, unless the actor
+ * has ended. Applies to kinds whose actors can end. Most runs end sooner and are stored once
+ * instead of twice. A takeover replays correspondingly more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
 /** Milliseconds until a snapshot that could not be taken is tried again. */
