@@ -1,10 +1,9 @@
 /**
  * Cluster membership: which nodes are alive. `assignment.ts` computes from it which node should own
  * which shard. Each node renews one registry record. Other nodes judge it by their own clock: a
- * node is dead when its
- * record has not changed for `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS
- * servers report no subscriber for its name (its process was killed). Time stamps of different
- * machines are never compared.
+ * node is dead when its record has not changed for `LEASE_DURATION_MS`, or for
+ * `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber for its name (its process
+ * was killed). Time stamps of different machines are never compared.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
@@ -32,8 +31,8 @@ import type { Claimed } from './node-id.ts'
 import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
- * Milliseconds after a renewal for which a node is fresh, and may consider itself alone.
- * Both are shorter than the limits that other nodes apply, because clocks differ in speed.
+ * Milliseconds after a renewal for which a node is fresh, and may consider itself alone. Both are
+ * shorter than the limits that other nodes apply, because clocks differ in speed.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
 
@@ -326,8 +325,8 @@ export class Membership {
     return started
   }
   /**
-   * Ends the membership if this node's record names another process. This process was then away
-   * for so long that it was considered dead.
+   * Ends the membership if this node's record names another process. This process was then away for
+   * so long that it was considered dead.
    * @throws StartFault naming the other process.
    */
   #yield(value: string | undefined): void {
