@@ -177,8 +177,7 @@ export class Shard implements ActorRequests {
    * checkpoint. Most snapshots are written before that, while the shard still answers.
    */
   async stop(): Promise<void> {
-    // Nothing has changed since the gate closed, and a flush would wait for storage that accepts no
-    // writes, so the shard is dropped.
+    // Nothing has changed since the gate closed, and a flush would wait for writable storage.
     if (this.#gate.closed()) return this.drop()
     if (this.#open) await this.checkpointer.flush()
     if (!this.#open) return
@@ -359,9 +358,7 @@ export class Shard implements ActorRequests {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /**
-   * Appends a batch and performs its effects. If that fails, returns the answer to its messages.
-   */
+  /** Appends a batch and performs its effects. On failure, returns the answer to its messages. */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
     const { position } = this.#context
