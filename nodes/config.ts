@@ -67,15 +67,15 @@ export interface Config {
   /** Milliseconds that a request may take before it is answered with 503. */
   readonly deadline: number
   /**
-   * Milliseconds for which a gateway that was told to end still serves requests while it reports
-   * that it is not ready.
+   * Milliseconds for which a gateway that has received SIGTERM still serves requests while it
+   * reports that it is not ready.
    */
   readonly drain: number
   /** Milliseconds between comments on a quiet event stream. */
   readonly keepalive: number
   /**
-   * Milliseconds after which the stream of a session asks its client to reconnect (`age`), and for
-   * which it stays open without active turns (`idle`).
+   * Milliseconds after which the stream of a session ends, so that its client reconnects (`age`),
+   * and for which the stream stays open without active turns (`idle`).
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]
@@ -175,7 +175,10 @@ const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =
 
 /** A complete configuration, or every fault with its remedy. */
 type Read = { readonly config: Config } | { readonly faults: readonly string[] }
-/** Reads the settings. @param argv flags, without program and subcommand. */
+/**
+ * Reads the settings.
+ * @param argv flags, without program and subcommand.
+ */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
   argv: readonly string[],
@@ -194,7 +197,7 @@ export function readConfig(
     } else values[name] = value
   }
   faults.push(...misspelt(env))
-  // Incomplete only if there are faults; it is not used then.
+  // Incomplete if there are faults. No configuration is returned then.
   const v = values as Values
   const timing: WorkerTiming = {
     lease: v.BATON_WORKER_LEASE,
@@ -298,7 +301,10 @@ export function readConfig(
   }
 }
 
-/** The settings of the SMTP listener; undefined: none. A string says which setting is missing. */
+/**
+ * Returns the settings of the SMTP listener; undefined when there is none. A string says which
+ * settings are missing.
+ */
 function mailOf(v: Values): Config['mail'] | string {
   const { BATON_SMTP_PORT: port, BATON_INBOX_DOMAIN: domain } = v
   const { BATON_SMTP_TLS_CERT: cert, BATON_SMTP_TLS_KEY: key } = v

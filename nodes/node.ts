@@ -54,21 +54,21 @@ import { createWorld } from './world.ts'
 /** A running node. */
 export interface RunningNode {
   readonly id: string
-  /** URL of its gateway, if it has that role. */
+  /** URL of the node's gateway; absent when the node does not have that role. */
   readonly url?: string
   /** Base URL of `/healthz`, `/readyz` and `/metrics` on the status port, if the node uses one. */
   readonly status?: string
-  /** Port on which it accepts email, if it does. */
+  /** Port on which the node accepts email; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
-  /** Names (`<partition>.<shard>`) of the shards it serves. */
+  /** Names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
   /**
    * Reports that the node is not ready while it still serves, so that load balancers send new
    * requests elsewhere.
    */
   leave(): void
-  /** Leaves in an orderly way: finishes pending answers and hands over its shards. */
+  /** Stops in an orderly way: finishes pending answers and releases the node's shards. */
   stop(): Promise<void>
 }
 
@@ -101,10 +101,10 @@ function systemRandom(): Random {
 
 /**
  * Starts a node.
- * @param access how it reaches the NATS servers.
+ * @param access how the node reaches the NATS servers.
  * @param fail called once when the running node has to be stopped: its release cannot read stored
  * data, or another process has taken its id.
- * @param embedded the NATS server that this process runs, if it does.
+ * @param embedded the NATS server that this process runs; absent when the servers run elsewhere.
  * @throws StartFault with a remedy when the node cannot start.
  */
 export async function startNode(
@@ -390,7 +390,8 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // Also stop what `begin` starts in the meantime; without the connection, it soon fails.
+    // `begin` may still start further parts, which are stopped as well. Without the connection, it
+    // soon fails.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error

@@ -156,8 +156,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      // Other ids contain a time here. A derived id contains a hash instead, because a repeat does
-      // not know when the first request came.
+      // Other ids contain a time here. A derived id contains a hash instead, because the time of
+      // the first request is unknown when the request is repeated.
       return makeId(
         prefix,
         bytes.readUIntBE(16, 6),
@@ -256,9 +256,10 @@ export function createWorld(parts: WorldParts): World {
   }
 
   /**
-   * Repeats the request until the node has forgotten the project, or is dead. A dead node answers
-   * no requests, and a disconnected node knows that it is disconnected. An executor caches the same
-   * data as a gateway, and shares its cache with a gateway in the same process.
+   * Repeats the request until the node has dropped the cached project, or is dead. A dead node
+   * answers no requests, and a disconnected node does not use its cache, because its lease is
+   * stale. An executor caches the same data as a gateway, and shares its cache with a gateway in
+   * the same process.
    */
   async function forgetAt(id: string, mailbox: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }

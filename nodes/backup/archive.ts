@@ -27,7 +27,7 @@ export interface ArchiveReader {
   read(name: string): AsyncIterable<Uint8Array>
 }
 
-/** Writes a content to a file from a byte offset on. */
+/** Writes content to a file from a byte offset on. */
 async function pour(
   file: FileHandle,
   at: number,
@@ -45,8 +45,8 @@ async function pour(
 }
 
 /**
- * Starts a backup. The path must be unused or, for a folder, an empty folder. A path that ends with
- * `.tar` becomes one file, any other a folder.
+ * Starts a backup. A path that ends with `.tar` becomes one file, any other path a folder. The path
+ * must be unused; a backup as a folder may replace an empty folder.
  * @throws StartFault when the path is in use.
  */
 export async function writeArchive(place: string): Promise<ArchiveWriter> {

@@ -6,8 +6,8 @@
  *     prefix of the original journal.
  * B2. Large values are copied after the journals, so the backup contains every value to which an
  *     envelope refers.
- * B3. The streams of derived data are left out: snapshots, leases, views. A restore deletes large
- *     snapshots, which share the object store with other values.
+ * B3. Derived data is left out: snapshots, leases, views. The object store is copied as a whole, so
+ *     a restore deletes the large snapshots in it.
  */
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../nats/blobs.ts'
@@ -39,7 +39,8 @@ const ATTEMPTS = 5
 
 /**
  * Takes a backup.
- * @throws StartFault with advice when there is nothing to back up, or a stream cannot be copied.
+ * @throws StartFault with advice when there is nothing to back up, a stream cannot be copied, or no
+ *   attempt gave consistent copies.
  */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)

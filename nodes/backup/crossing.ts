@@ -1,8 +1,9 @@
 /**
- * Detects inconsistent copies of journals, because the partitions are copied one after the other.
- * An actor remembers the last effect that it applied from each shard. The copy of the source shard
- * must contain this effect. Otherwise the restored shard would reuse the effect's position, and the
- * actor would reject the new effect as a repeat.
+ * Detects that the copies of several journals are inconsistent, which is possible because they are
+ * made one after the other. An actor remembers the last effect that it applied from each shard. The
+ * copy of the source shard must contain the entry that caused this effect. Otherwise the restored
+ * shard would assign the same position to another effect, and the actor would drop that effect as a
+ * repeat.
  */
 import { decode } from '../host/memory/codec.ts'
 import type { Blobs, Journal } from '../host/ports.ts'
@@ -14,7 +15,7 @@ interface Copy {
 }
 
 /**
- * Whether one copy may contain the consequence of an entry that another copy lacks.
+ * Whether one copy may contain the effect of an entry that another copy lacks.
  * @param copies for each partition, its last sequence before any copy began, and the last sequence
  * that its copy is certain to contain.
  */

@@ -107,8 +107,9 @@ export async function restoreBackup(
 }
 
 /**
- * Marks a restore as in progress; throws when another restore is in progress.
+ * Marks a restore as in progress.
  * @param began start time of this restore, the same for all attempts to set the mark.
+ * @throws StartFault when another restore is in progress.
  */
 async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
@@ -120,8 +121,9 @@ async function mark(registry: Registry, began: string): Promise<void> {
 }
 
 /**
- * Makes sure that the servers contain no data of Baton. With `again`, it deletes the leftovers of
- * an interrupted restore.
+ * Makes sure that the servers contain no data of Baton. With `again`, deletes the leftovers of an
+ * interrupted restore.
+ * @throws StartFault when the servers contain an installation, or leftovers and `again` is false.
  */
 async function empty(nats: Nats, again: boolean): Promise<void> {
   const found = await baseStreams(nats)
@@ -163,6 +165,7 @@ const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number
 /**
  * Compares a restored stream with the manifest. A snapshot may contain slightly more than the
  * manifest says, but never less.
+ * @throws StartFault when the stream lacks messages or begins elsewhere.
  */
 function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {
   if (

@@ -1,15 +1,15 @@
 /**
  * The headers of a tar file (IEEE Std 1003.1, pax/ustar), encoded and decoded by node-tar. Its
- * streams and those of tar-stream are not used: writers need the size of an entry before its
- * content, but the size of a copied stream is known only after it; readers pass through all
+ * streams and those of tar-stream are not used. Their writers need the size of an entry before its
+ * content, but the size of a copied stream is known only at its end. Their readers read all
  * contents to reach the last entry, which is the manifest.
  */
 import { Header } from 'tar/header'
 
-/** Bytes of a header. Contents are padded to a multiple of it. */
+/** Size of a header in bytes. Contents are padded to a multiple of this size. */
 export const BLOCK = 512
 
-/** What a header says about its entry. */
+/** An entry as its header describes it. */
 export interface TarEntry {
   readonly name: string
   /** Bytes of the content that follows the header. */
@@ -46,5 +46,5 @@ export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
   }
 }
 
-/** Bytes of a content with its padding. */
+/** Size of content with its padding, in bytes. */
 export const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK

@@ -18,9 +18,9 @@ const read = (file) => {
 }
 
 /**
- * Compares npm's record of node_modules with the lock: `all` packages are installed, `production`
- * (all but the development packages), or the record is `stale`. Optional packages depend on the
- * platform and are ignored.
+ * Compares npm's record of node_modules with the lock. Returns `all` when all packages are
+ * installed, `production` when only development packages are missing, and `stale` otherwise.
+ * Optional packages depend on the platform and are ignored.
  * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean,
  *   devOptional?: boolean, link?: boolean}>} locked
  * @param {Record<string, {version?: string}>} installed
@@ -41,6 +41,7 @@ export function compareLocks(locked, installed) {
  * @param {string} root folder of the project
  * @param {boolean} development
  * @param {(line: string) => void} progress
+ * @throws {Error} when node_modules is a link to other packages, or npm fails
  */
 export function ensureDependencies(root, development, progress) {
   const modules = join(root, 'node_modules')

@@ -11,7 +11,11 @@ import { ensureDependencies } from './dependencies.mjs'
 const docs = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'docs')
 const serving = process.argv.includes('--serve')
 
-/** Runs a program of the package. @param {string} program @param {readonly string[]} args */
+/**
+ * Runs a program of the package and returns its exit code.
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
 function run(program, args) {
   const child = spawn(process.execPath, [join(docs, 'node_modules', program), ...args], {
     stdio: 'inherit',

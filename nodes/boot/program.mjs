@@ -79,7 +79,10 @@ const whereItWas = {
     }),
 }
 
-/** @param {string} root @param {string} file */
+/**
+ * @param {string} root
+ * @param {string} file
+ */
 async function build(root, file) {
   const { build } = await import('esbuild')
   const { outputFiles } = await build({

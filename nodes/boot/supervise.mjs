@@ -1,20 +1,23 @@
 /**
- * Runs the program in a separate process. A server (`start`) is supervised: when it dies without
- * being told to end, it is restarted after a pause that doubles each time. After several deaths in
- * a row the supervisor gives up.
+ * Runs the program in a separate process. A server (`start`) is supervised: when it fails, it is
+ * restarted after a pause that doubles each time. A process has failed when it ends with a non-zero
+ * status although this process received no stop signal. After several failures in a row the
+ * supervisor gives up.
  *
  * Invariants:
- * V1. A server that dies before it was ever ready is not restarted: it has reported what is wrong.
- * V2. Signals, and the loss of the parent under npm, end the server in an orderly way; it is then
- *     not restarted.
- * V3. The NATS server of a server that died is ended as well, before anything else starts or ends.
+ * V1. A server whose first process fails before it is ready is not restarted: it has reported what
+ *     is wrong.
+ * V2. A stop signal ends the server in an orderly way, and so does the death of the npm that
+ *     started this process. The server is then not restarted.
+ * V3. When a server has failed, its NATS server receives SIGTERM before the server is restarted or
+ *     this process exits.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
 /**
- * Maximum number of restarts in a row, and the time without a death after which the count starts
- * again.
+ * Maximum number of restarts in a row, and the milliseconds that a process must have been ready for
+ * the count to start again.
  */
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
@@ -25,7 +28,10 @@ const PARENT_MS = 500
 /** @param {string} line */
 const say = (line) => void process.stderr.write(`${line}\n`)
 
-/** Ends a process whose owner has died. @param {number | undefined} pid */
+/**
+ * Ends the NATS server of a process that has failed.
+ * @param {number | undefined} pid
+ */
 function endServer(pid) {
   try {
     if (pid !== undefined) process.kill(pid, 'SIGTERM')
@@ -52,7 +58,10 @@ function npmAbove() {
   }
   return undefined
 }
-/** Whether a process exists. @param {number} pid */
+/**
+ * Whether a process exists.
+ * @param {number} pid
+ */
 function lives(pid) {
   try {
     process.kill(pid, 0)

@@ -1,8 +1,8 @@
 /**
  * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
- * its diagnosis, and counts the results. An assertion counts. A test that only contains others does
- * not count, unless it failed although nothing in it failed (it timed out, it threw, its process
- * died).
+ * its diagnosis, and counts the results. Each assertion counts. A test that contains assertions or
+ * other tests counts only if it failed although nothing in it failed (it timed out, it threw, its
+ * process died).
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
@@ -10,18 +10,24 @@
 const POINT = /^(not )?ok\b(?: \d+)?(?: - )?(.*?)(?: # (skip|todo|time=)(.*))?$/i
 
 /**
- * @param {(line: string) => void} show
+ * Creates a reader. `line` must be called with each line of the stream.
+ * @param {(line: string) => void} show receives each line of output
  * @returns {{ result: Result, line: (line: string) => void }}
  */
 export function createReader(show) {
   const result = { passed: 0, failed: 0, skipped: 0, files: 0 }
-  /** Names of the open tests, by depth. @type {string[]} */
+  /**
+   * Names of the open tests, by depth.
+   * @type {string[]}
+   */
   const names = []
-  /** Number of failed points by depth, below the point that is expected next. @type {number[]} */
+  /**
+   * Number of failed test points (`not ok`) by depth, since the last point of a lower depth.
+   * @type {number[]}
+   */
   const failures = []
   /**
-   * Depth of the last point or plan. If it is deeper than a point's own depth, the point contains
-   * others.
+   * Depth of the last point or plan. A point at a lower depth than this contains others.
    */
   let last = -1
   /**
@@ -31,7 +37,10 @@ export function createReader(show) {
   let block = 'none'
   let shown = false
 
-  /** @param {string} text @param {number} depth */
+  /**
+   * @param {string} text
+   * @param {number} depth
+   */
   const point = (text, depth) => {
     const [, not, name = '', directive = '', detail = ''] = POINT.exec(text) ?? []
     const contains = last > depth

@@ -64,12 +64,15 @@ const NOT_UNIT = {
   'test/views/properties.test.ts': 'its random histories take 3 s',
 }
 
-/** @param {string} file @param {string} place the file itself, or a folder above it */
+/**
+ * @param {string} file
+ * @param {string} place the file itself, or a folder above it
+ */
 const isBelow = (file, place) => file === place || file.startsWith(`${place}/`)
 
 /**
  * @param {string} file path of a test file, relative to the project
- * @returns {string | undefined} the reason why it is no unit test; undefined for a unit test
+ * @returns {string | undefined} the reason why it is not a unit test; undefined for a unit test
  */
 export const notUnit = (file) =>
   UNIT.some((place) => isBelow(file, place))
@@ -81,7 +84,7 @@ export const notUnit = (file) =>
  * @param {string} root folder of the project
  * @param {readonly string[]} names files and folders, relative to it
  * @returns {string[]}
- * @throws {Error} when a file is named that is no unit test
+ * @throws {Error} when a named file is not a unit test
  */
 export function unitTestsOf(root, names) {
   for (const name of names) {

@@ -34,13 +34,16 @@ const LONG = new RegExp(
     '^test.scenarios.[\\w-]+.nats-(authentication|permissions|permissions-cluster)\\.',
   ].join('|'),
 )
-/** Number of files that share a process. Unit tests share as few processes as there are jobs. */
+/**
+ * Maximum number of files that share a process. Unit tests use at most one process per job, so more
+ * of them may share a process.
+ */
 const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default for the seconds that a file may take, and the seconds that it then has to report what it
- * was doing.
+ * Default for the seconds that a file may take, and the seconds that its process then has to report
+ * what keeps it alive, before it is killed.
  */
 const LIMIT = 300
 const GRACE = 5
@@ -114,7 +117,10 @@ export async function runTests(root, args, loader) {
   }
   const server = unit ? NO_SERVER : prepareServices(root, loader)
   if (server === undefined) return 1
-  /** @param {string} name @param {number} otherwise */
+  /**
+   * @param {string} name
+   * @param {number} otherwise
+   */
   const option = (name, otherwise) => {
     const given = Number(
       args.findLast((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3) || Number.NaN,
@@ -160,7 +166,11 @@ export async function runTests(root, args, loader) {
       reader.line(line)
     return sound
   }
-  /** Runs the files of a process. @param {Process} process @returns {Promise<void>} */
+  /**
+   * Runs the files of a process.
+   * @param {Process} process
+   * @returns {Promise<void>}
+   */
   const run = async ({ name, files }) => {
     let began = performance.now()
     const child = spawn(
@@ -224,7 +234,10 @@ export async function runTests(root, args, loader) {
         began,
       )
   }
-  /** @param {readonly Process[]} processes @param {number} width */
+  /**
+   * @param {readonly Process[]} processes
+   * @param {number} width
+   */
   const all = async (processes, width) => {
     const left = [...processes]
     await Promise.all(

@@ -25,8 +25,8 @@ const MAX_SHOWN = 5
  * @param {(files: readonly string[]) => Promise<unknown>} run
  * @param {object} options
  * @param {() => void} options.changedDuringRun called at each change while `run` is under way
- * @param {(then: () => void) => () => void} options.later calls `then` after the quiet time; returns
- * a function that cancels the call
+ * @param {(then: () => void) => () => void} options.later calls `then` after the quiet time;
+ * returns a function that cancels the call
  * @returns {{ start: () => Promise<void>, changed: (file: string) => void }} `start` runs at once;
  * `changed` records a changed file
  * @public
@@ -68,13 +68,20 @@ export const describeChanges = (files) => {
   return `changed: ${files.slice(0, MAX_SHOWN).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** The folders of documents in docs/, without the packages of the site. @param {string} root */
+/**
+ * The folders of documents in docs/, without the packages of the site.
+ * @param {string} root
+ */
 const documentsIn = (root) =>
   readdirSync(join(root, 'docs'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !/^\.|^node_modules$/.test(entry.name))
     .map((entry) => join('docs', entry.name))
 
-/** @param {(line: string) => void} show @param {string} root @param {(file: string) => void} changed */
+/**
+ * @param {(line: string) => void} show
+ * @param {string} root
+ * @param {(file: string) => void} changed
+ */
 function watchSources(show, root, changed) {
   for (const folder of [...DEEP, ...FLAT, ...documentsIn(root)]) {
     const watcher = watch(join(root, folder), { recursive: DEEP.includes(folder) })
@@ -87,8 +94,9 @@ function watchSources(show, root, changed) {
 }
 
 /**
- * Runs the unit tests, or the named tests, now and after every change, until Ctrl-C. A folder
- * stands for the unit tests below it, unless it has none or a named file is no unit test.
+ * Runs the unit tests, or the named tests, now and after every change, until Ctrl-C. If every named
+ * file is a unit test and every named folder contains unit tests, only the unit tests run;
+ * otherwise all named tests run.
  * @param {string} root folder of the project
  * @param {readonly string[]} args of `npm test`: files, folders and options
  * @param {(line: string) => void} show

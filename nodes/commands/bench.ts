@@ -48,7 +48,10 @@ interface Options {
   readonly note?: string
   readonly profile?: string
 }
-/** Runs the named benchmark, or all of them. */
+/**
+ * Runs the named benchmark, or all of them, and ends the process.
+ * @throws StartFault when the name or an option is invalid, or there is no nats-server.
+ */
 export async function runBench(
   name: string | undefined,
   { times, quick = false, save, note, profile }: Options,

@@ -19,7 +19,10 @@ interface Turns {
     say: (line: string) => void
   }): Promise<{ violations: readonly unknown[] }>
 }
-/** Maximum number of concurrent sessions, turns per session, and turns per injected fault. */
+/**
+ * Maximum number of concurrent sessions, turns per session below that maximum, and turns per
+ * injected fault.
+ */
 const SESSIONS = 32
 const TURNS_OF_ONE = 4
 const TURNS_PER_STRIKE = 15

@@ -15,11 +15,13 @@ interface Report {
   readonly time: number
 }
 
-/** Number of seeds handed to a process at a time, and number of seeds between progress lines. */
+/**
+ * Number of seeds that a process receives at a time, and number of seeds between progress lines.
+ */
 const PART = 50
 const TELL = 1000
 
-/** Runs the seeds from a number on; the exit code says whether all passed. */
+/** Runs the seeds from a number on; the exit code is 0 when all passed. */
 export async function runSimulations({
   seeds,
   from,

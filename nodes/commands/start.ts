@@ -115,8 +115,7 @@ const diskFull =
 
 /**
  * Niceness of a process that has only the role `views`. Other nodes on the same machine take
- * precedence: a fast answer to a command is worth more than a list that shows it at once. Measured
- * on two hardware threads with twelve processes: see docs/architecture.md.
+ * precedence: a fast answer to a command matters more than a view that shows the change at once.
  */
 const BEHIND = 5
 function standBack(config: Config, log: Log): void {
@@ -209,7 +208,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   process.send?.('ready')
 }
 
-/** Returns where the owner key of this installation is, as far as this node can tell. */
+/** Returns a sentence that says where the owner key of this installation is, if this is known. */
 function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): string {
   const { file, holds } = ownerKeyFile(data, installed)
   if (holds === 'the key') return `The owner key is in ${file}`

@@ -26,7 +26,10 @@ const stored = (urls: readonly string[]): string[] =>
         .map((file) => readFileSync(file, 'utf8').trim())
     : []
 
-/** Returns the first key that the server accepts. */
+/**
+ * Returns the first key that the server accepts.
+ * @throws StartFault when it accepts none.
+ */
 async function accepted(url: string, keys: readonly string[]): Promise<string> {
   for (const key of keys)
     if (
@@ -45,7 +48,7 @@ const answers = async (url: string): Promise<boolean> =>
     () => false,
   )
 
-/** Runs the tour; the exit code says whether its totals were right. */
+/** Runs the tour; the exit code is 0 when its totals were right. */
 export async function runTourCommand({
   server,
   key,

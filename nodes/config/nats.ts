@@ -3,8 +3,8 @@ import type { Access } from '../nats/server/access.ts'
 import type { Values } from './settings.ts'
 
 /**
- * How the servers are reached, without their addresses. A string says which settings cannot be
- * combined.
+ * Returns how the servers are reached, without their addresses. A string says which settings
+ * contradict each other or are incomplete.
  */
 export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {
   const {

@@ -70,7 +70,8 @@ function opened({ output, context }: JsonObject): Carried | string {
 }
 
 /**
- * Milliseconds that a receiver asks to wait before the next attempt.
+ * Milliseconds that a receiver requests to wait before the next attempt; 0 when it requests none.
+ * @param after the header Retry-After: seconds or a date.
  * @param now Unix milliseconds.
  * @param longest the longest pause that is granted.
  */
@@ -97,7 +98,8 @@ const failed = (
  * How an attempt ended. A temporary failure (no connection, no answer in time, a stopped attempt,
  * 408, 429, 5xx) may be retried; any other failure is final.
  * @param answer the answer, or why there is none.
- * @param options `delay` is in milliseconds between attempts, `now` in Unix milliseconds.
+ * @param options `envelope`: media type of envelopes; `delay`: milliseconds between attempts;
+ *   `now`: Unix milliseconds.
  */
 export function outcomeOf(
   answer: Received | Failed,

@@ -5,8 +5,8 @@ import type { Refusal } from '../../protocol/errors.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
 /**
- * The action call of a job, from the session whose turn makes the call, else from the run. Null:
- * the call is no longer wanted. A refusal: the owner could not be asked.
+ * Reads the action call of a job from the session whose turn makes the call, else from the run.
+ * Returns null when the call is no longer wanted, and a refusal when the owner cannot be queried.
  */
 export async function callOf(
   world: Pick<World, 'ask'>,

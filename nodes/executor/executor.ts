@@ -7,9 +7,10 @@
  *     than its share of it. At the limit the executor does not listen, so that offers go to other
  *     executors.
  * X2. Nothing is reported about a job whose lease is lost. A report is repeated until it is
- *     decided, or its lease has expired.
+ *     decided, or the duration of a lease has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
- *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is used.
+ *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is
+ *     used.
  * X4. A stop returns the jobs that are still running after a while to their queues: they wait
  *     again, and no attempt is used.
  */
@@ -71,8 +72,8 @@ interface Running {
 }
 
 /**
- * Bounds a result like those of workers. The failure is final, because another attempt would not
- * make the result smaller.
+ * Limits the size of a result, as for workers. The failure is final, because another attempt would
+ * not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
@@ -281,7 +282,7 @@ export function startExecutor({
     if (known?.token === job.lease_token) return true
     const was = promised.has(job.id)
     free(job.id)
-    // A newer lease of the same job: the old one was lost without notice to this executor.
+    // The job has a newer lease, so the lease of the running attempt was lost without notice.
     if (known) end(known, 'lost')
     if (!to || known || stopping || (!was && room(project) <= 0)) return false
     const abort = new AbortController()

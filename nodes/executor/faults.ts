@@ -32,7 +32,7 @@ const passing: ReadonlySet<FaultName> = new Set<FaultName>([
   'files_unavailable',
 ])
 
-/** A failed attempt. @param retry_after milliseconds to wait, as the provider requests. */
+/** A failed attempt. `retry_after`: milliseconds to wait, as the provider requests. */
 export class ExecutorFault extends Error {
   override readonly name = 'ExecutorFault'
   readonly is: FaultName
@@ -60,7 +60,12 @@ export const faultOfStatus = (status: number): FaultName =>
 const pauseAfter = (attempt: number, spread: number): number =>
   Math.round(Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(16, attempt - 1)) * (1 + spread / 4))
 
-/** The outcome of a failed attempt. @param secret is removed from the message. */
+/**
+ * The outcome of a failed attempt.
+ * @param attempt the failed attempt, from 1.
+ * @param spread 0 to 1, as in `pauseAfter`.
+ * @param secret text that is removed from the message.
+ */
 export function failedWith(
   { is, message, retry_after }: ExecutorFault,
   attempt: number,

@@ -15,7 +15,7 @@ import type { GenerationAttempt, ModelRequest, Speaker } from './speech.ts'
 
 interface Generations {
   readonly models: Models
-  /** By provider. */
+  /** Speakers by the name of their provider. */
   readonly speakers: Readonly<Record<string, Speaker>>
   readonly preview: Previewing
   readonly files: Files | undefined

@@ -1,7 +1,7 @@
 /**
- * The capabilities of an executor as a table: one handler per kind of job. Boundary: an executor
- * accepts jobs, maintains their leases and reports; a handler knows which jobs are the service's
- * own and how to perform them.
+ * The capabilities of an executor as a table: one handler per kind of job. Boundary: the executor
+ * accepts jobs, renews their leases and reports their outcomes. A handler decides which jobs are
+ * the service's own, and performs them.
  */
 
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'

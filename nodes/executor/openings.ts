@@ -1,7 +1,7 @@
 /**
  * Looks up what a turn of a run needs: the agent, its session, its tools, its memory. The run
- * receives the result and opens the turn. A job that is performed twice sends it twice, and the run
- * uses the first.
+ * receives the result and opens the turn. A job that is performed twice sends two results, and the
+ * run uses the first one.
  */
 
 import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.ts'

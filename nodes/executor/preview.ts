@@ -1,6 +1,7 @@
 /**
- * Publishes chunks of answers to the followers of a session. Best effort: never stored, never
- * repeated; only the complete answer counts. Chunks in quick succession are sent together.
+ * Publishes chunks of answers to the followers of a session. Delivery is best effort: chunks are
+ * neither stored nor repeated, and only the complete answer counts. Chunks in quick succession are
+ * sent together.
  */
 import type { Previews } from '../../gateway/sessions/transcript/previews.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'

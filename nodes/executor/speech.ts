@@ -1,7 +1,7 @@
 /**
  * The interface of a generation: a request, and an outcome with one message of the assistant.
- * Boundary: nothing here depends on turns; one generation is one answer, and its reader runs the
- * tools.
+ * Boundary: nothing here depends on turns. One generation is one answer; the session that receives
+ * it has the tools executed.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'

@@ -1,7 +1,7 @@
 /**
- * The shards that this node owns. It takes over the shards that are assigned to it and that no live
- * node holds. It releases, in an orderly way, the shards that are assigned to another live node.
- * Each shard has one ownership record, changed only by compare-and-set.
+ * The shards that this node owns. The host takes over the shards that are assigned to this node and
+ * that no live node holds. It releases, in an orderly way, the shards that are assigned to another
+ * live node. Each shard has one ownership record, changed only by compare-and-set.
  */
 
 import { assignment } from './cluster/assignment.ts'

@@ -75,7 +75,7 @@ export interface Snapshots {
   /**
    * Creates the key (`revision` 0) or replaces exactly this revision; without `revision`,
    * overwrites any value. Returns the new revision, or undefined when the key has another one.
-   * Throws when the outcome is unknown.
+   * @throws Error when the outcome is unknown.
    */
   put(
     partition: number,
@@ -86,7 +86,10 @@ export interface Snapshots {
   delete(partition: number, key: string): Promise<void>
 }
 
-/** A small consistent key-value map with compare-and-set, for leases and installation constants. */
+/**
+ * A small consistent key-value map with compare-and-set, for membership and ownership records and
+ * the records of the installation.
+ */
 export interface Registry {
   get(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined>
   /**

@@ -1,11 +1,10 @@
 /**
  * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and
- * answers all of them. The parts that it uses are in the subfolders: decisions and storage in
- * `durability/`, actors in `memory/`, everything after a commit in `effects/`.
+ * answers all of them.
  *
  * Invariants:
- * S1. Nothing of a batch is answered, published or performed before its append is acknowledged. The
- *     only exception is an offer of jobs to listeners in this process, which may be lost.
+ * S1. Nothing of a batch is answered, published or performed before its append is acknowledged,
+ *     except offers of jobs to listeners in this process (O2 in `effects/offers.ts`).
  * S2. At most one append is in flight. Messages that arrive meanwhile wait in the mailbox for the
  *     next batch (group commit).
  * S3. An append succeeds only if no other owner has written since this owner's last append
@@ -141,10 +140,8 @@ export class Shard implements ActorRequests {
   }
   /**
    * Takes over the shard: fences older owners, replays, then subscribes. If the fence cannot be
-   * stored, only queries are answered; if the state cannot be read either, nothing is
-   * (`WriteGate`).
+   * stored, the shard is served, but refuses commands (`WriteGate`).
    * @param epoch higher than the epoch in the previous ownership record.
-   * @throws Error when another node took over the shard, or the journal cannot be read.
    */
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(
@@ -177,12 +174,10 @@ export class Shard implements ActorRequests {
 
   /**
    * Gives up the shard in an orderly way: finishes work in flight, then writes snapshots and the
-   * checkpoint. Most snapshots are written before that, while the shard still answers. While the
-   * gate is closed, drops the shard at once instead.
+   * checkpoint. Most snapshots are written before that, while the shard still answers.
    */
   async stop(): Promise<void> {
-    // Nothing has changed since the gate closed, and a flush would wait for storage that accepts no
-    // writes.
+    // Nothing has changed since the gate closed, and a flush would wait for writable storage.
     if (this.#gate.closed()) return this.drop()
     if (this.#open) await this.checkpointer.flush()
     if (!this.#open) return
@@ -363,10 +358,7 @@ export class Shard implements ActorRequests {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /**
-   * Appends a batch, then announces its entries and performs their effects. If the batch was not
-   * appended, returns the answer to all of its messages.
-   */
+  /** Appends a batch and performs its effects. On failure, returns the answer to its messages. */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
     const { position } = this.#context

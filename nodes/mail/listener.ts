@@ -6,9 +6,10 @@
  * M1. A message is acknowledged (250) only after its event is committed for every recipient. A
  *     temporary failure is answered with 451, and the sender retries. A retry does not publish the
  *     event twice, because the event's key consists of the message and the agent.
- * M2. Only addresses that the service gave to active agents are accepted: it relays nothing and
- *     sends no e-mail back.
- * M3. Size, recipients, connections and time of a transaction are bounded.
+ * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
+ *     e-mail.
+ * M3. The size of a message, the number of its recipients, the number of connections and the
+ *     silence on a connection are bounded.
  */
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
@@ -63,7 +64,7 @@ const later = (): Error => answer(451, '4.3.0 The message cannot be stored now; 
 /**
  * Listens for messages.
  * @param resolver resolves names for SPF, DKIM and DMARC.
- * @throws when the port is in use.
+ * @throws Error when the port cannot be opened.
  */
 export async function listenForMail(
   world: Needs,
@@ -160,6 +161,7 @@ const agentIdOf = (local: string): string | undefined => {
 /**
  * Accepts a message: reads it completely (M3), authenticates it, and publishes it for each
  * recipient (M1).
+ * @throws an SMTP reply when the message is not accepted.
  */
 async function receive(
   world: Needs,
@@ -217,7 +219,10 @@ async function read(stream: Readable, limit: number): Promise<Buffer | undefined
   return size <= limit ? Buffer.concat(chunks) : undefined
 }
 
-/** Commits the event. @throws an SMTP reply when it cannot be committed now. */
+/**
+ * Commits the event.
+ * @throws an SMTP reply when it cannot be committed now.
+ */
 async function publish(
   world: Needs,
   project: string,

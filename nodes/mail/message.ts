@@ -1,7 +1,7 @@
 /**
  * Converts an e-mail message into the payload of `email.received`. The listener bounds the raw
- * message; here every member of the event is bounded, too. HTML is passed on unchanged and is never
- * rendered here.
+ * message; here every field of the event is bounded, too. HTML is cut at its limit, but otherwise
+ * left unchanged and never rendered.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -49,8 +49,8 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
 
 /**
  * The payload of the event.
- * @param message_id identifies the message; derived from the content of a message without a
- * `Message-ID`.
+ * @param message_id identifies the message; the caller derives it from the content of a message
+ *   without a `Message-ID`.
  */
 export function eventOf(
   mail: ParsedMail,

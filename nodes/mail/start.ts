@@ -9,7 +9,10 @@ import { StartFault } from '../process/fault.ts'
 import { resolverOf } from './authenticity.ts'
 import { listenForMail, type MailListener } from './listener.ts'
 
-/** Listens for e-mail. @throws StartFault when the port is in use or a file cannot be read. */
+/**
+ * Listens for e-mail.
+ * @throws StartFault when the port cannot be opened or a file cannot be read.
+ */
 export async function startMail(
   world: World,
   { tls, dns, ...settings }: NonNullable<Config['mail']>,

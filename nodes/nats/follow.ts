@@ -6,7 +6,7 @@
  * Invariants:
  * F1. Every message from `from` on is passed to the handler in order, and not again once its batch
  *     has succeeded.
- * F2. The handler processes one batch at a time; meanwhile up to `AHEAD` messages are buffered.
+ * F2. The handler processes one batch at a time; meanwhile about `AHEAD` messages are buffered.
  * F3. Failures are retried with growing pauses. The pauses after failed reads are jittered, so that
  *     many followers do not resume at the same moment.
  */

@@ -21,7 +21,10 @@ const prefixes = {
   changes_requested: 'Changes requested: ',
 } as const satisfies Record<Notice['about'], string>
 
-/** Subject and text of the e-mail. @param url the recipient's own answer link. */
+/**
+ * Returns the subject and text of the e-mail.
+ * @param url the recipient's own answer link; absent: the e-mail has no link.
+ */
 export function emailOf(
   about: Notice['about'],
   { id, title, description, expires_at, review_feedback }: Interaction,

@@ -37,9 +37,9 @@ const CONNECTIONS = 4
 const MAX_MESSAGES = 200
 
 /**
- * The recipients of a notice: the addresses in the interaction's delivery, else everyone who is
- * asked. The addresses are those of people who answer, so reviewers are notified at their own
- * addresses.
+ * The recipients of a notice: the addresses in the interaction's delivery, else all targets with an
+ * address. A delivery names addresses of people who answer. Reviewers are therefore notified at the
+ * addresses that are stored for them.
  */
 function recipientsOf(
   { delivery }: Interaction,
@@ -70,7 +70,7 @@ export async function createEmailNotifier({
   wanted,
   log,
 }: EmailOptions): Promise<{ readonly channel: Channel; close(): void }> {
-  // Imported here, so that nodes that send no e-mail do not wait for it.
+  // Imported here, so that nodes that send no e-mail do not load the library.
   const { createTransport } = await import('nodemailer')
   const mail = createTransport({
     url,

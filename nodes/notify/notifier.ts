@@ -1,7 +1,7 @@
 /**
  * Notifies people outside the service over every configured channel. A notice is complete when each
- * of its messages is. Messages that were sent are not sent again while others are retried, as far
- * as this node remembers.
+ * of its messages is complete: sent, or permanently refused. When a notice is retried, this node
+ * does not send the completed messages again, unless it has restarted or forgotten the notice.
  */
 import type { Notice } from '../host/deps.ts'
 

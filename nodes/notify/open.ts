@@ -12,7 +12,7 @@ interface Notifications {
   close(): void
 }
 
-/** Opens the configured channels. Even without any, the targets of questions are checked. */
+/** Opens the configured channels. Without a channel, the targets of questions are still checked. */
 export async function openNotifications(
   { notify: hook, email, brand, public_url }: Config,
   world: World,

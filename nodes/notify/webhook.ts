@@ -1,7 +1,7 @@
 /**
- * Notifies people outside the service that they are asked: sends one signed message to the
- * configured URL, with an answer link for each person. The receiver knows how to reach people; the
- * service does not. A message may arrive twice, under one `delivery_id`.
+ * Notifies people outside the service of an interaction: sends one message to the configured URL,
+ * with an answer link for each person who may use one, and signed if a secret is configured. The
+ * receiver forwards the message to the people. A message may arrive twice, under one `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'

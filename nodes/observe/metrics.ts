@@ -37,8 +37,8 @@ export interface Metrics extends Counters {
   /** Sets the gauges of the shards that this node owns now; those of other shards are removed. */
   shardGauges(shards: readonly ShardGauges[]): void
   /**
-   * Sets this node's knowledge of its installation: the number of live nodes per role, whether it
-   * is connected, and whether its own lease is fresh (1 or 0).
+   * Sets the state of the installation as seen by this node: the number of live nodes per role,
+   * whether this node is connected to NATS, and whether its own lease is fresh.
    */
   standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
   /** Sets the number of bytes in use, and the limit at which writes stop. */

@@ -1,8 +1,8 @@
 /**
- * Requests that wait because no node serves their shard at the moment. At any time, only one of the
- * requests that wait for a shard checks whether it has an owner again. Thousands of requests that
- * each retry four times a second would slow down the nodes that elect a leader or take over the
- * shard.
+ * Requests that wait because no node serves their shard at the moment. Of all requests that wait
+ * for a shard, only one at a time is retried, to probe whether the shard has an owner again.
+ * Thousands of requests that each retry four times a second would slow down the nodes that elect a
+ * leader or take over the shard.
  */
 import type { Clock, Random } from '../host/ports.ts'
 
@@ -35,7 +35,7 @@ export class OwnerProbe {
   /**
    * Waits because no node answers on a subject.
    * @param probe retries the request; called once, when its turn comes or another probe was
-   * answered.
+   *   answered.
    * @returns a function that ends the wait.
    */
   wait(subject: string, probe: () => void): () => void {

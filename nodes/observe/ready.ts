@@ -20,8 +20,8 @@ interface Parts {
 const WITHIN = 2000
 /**
  * Milliseconds for which a shard may lack an owner, or a view a node, before the check fails:
- * requests wait while they move. All gateways notice it at the same moment; if all of them reported
- * it, a load balancer would have no gateway left.
+ * requests wait while a shard or a view moves. All gateways notice this at the same moment; if all
+ * of them reported that they are not ready, a load balancer would have no gateway left.
  */
 const MOVE = 6000
 

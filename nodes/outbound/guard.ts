@@ -27,8 +27,9 @@ export class AddressRefused extends Error {
 export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
-   * Returns the addresses of a host as it appears in a URL. Throws AddressRefused, or the error of
-   * the name lookup.
+   * Returns the addresses of a host as it appears in a URL.
+   * @throws AddressRefused when the service may not connect to one of them, or there is none.
+   * @throws Error the error of the name lookup.
    */
   check(host: string): Promise<readonly Resolved[]>
 }

@@ -2,7 +2,7 @@
  * Signatures of deliveries: one scheme for everything that the service sends. The signed text is
  * `v1`, the delivery id, the time and the raw body, joined by dots. The key is the 32 bytes encoded
  * in the receiver's secret. Receivers reject times that are more than 300 s off, so every attempt
- * is signed anew.
+ * has a new signature.
  */
 import { createHmac } from 'node:crypto'
 

@@ -87,7 +87,7 @@ export function startExecutorRole({
     directory.forget(told.project)
     return { ok: true }
   })
-  // After this change, waiting jobs may be work of the service.
+  // After a change of a project's configuration, waiting jobs may have become work of the service.
   const unwatch = directory.onChange((id) => {
     if (id !== undefined && id !== world.organization()) world.demand(id)
   })

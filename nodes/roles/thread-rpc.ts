@@ -2,7 +2,7 @@
  * Remote procedure calls between a thread and the thread that started it, in both directions.
  * Values are copied as `postMessage` copies them.
  *
- * Invariant: every call is answered once; pending calls are rejected when the other side has ended.
+ * Invariant: every call settles once. Pending calls are rejected when the other side has ended.
  */
 import type { MessagePort, TransferListItem, Worker } from 'node:worker_threads'
 

@@ -5,7 +5,7 @@ import { scanJournal } from '../nats/journal/scan.ts'
 import type { Nats } from '../nats/server/connect.ts'
 import { startVerifying, type Verification, type VerifyParts } from '../storage/verify.ts'
 
-/** Starts the verification. @param partitions number of partitions. */
+/** Starts the verification. A journal is verified by the owner of its partition's first shard. */
 export const verifyJournals = (
   nats: Nats,
   host: Pick<Host, 'owned'>,

@@ -5,8 +5,9 @@
  * Invariants:
  * A1. A thread that dies loses nothing: its file remains, and the next thread continues from there.
  *     Queries that were pending are answered with `behind`.
- * A2. The freshness that a query may expect was known before it was sent: the query contains the
- *     end of the journal.
+ * A2. A query that requires no particular freshness (`fresh`) contains the end of the journal at
+ *     the time of the query, if this process knows it for certain. The thread then need not look up
+ *     that end.
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
@@ -42,7 +43,8 @@ const errorOf = ({ name, message, stack }: Told): Error =>
     ...(stack !== undefined && { stack }),
   })
 /**
- * Messages to transfer. Each gets a separate buffer, because the messages of one packet share one.
+ * Returns messages that can be transferred. Each gets a separate buffer, because the messages of
+ * one packet share a buffer.
  */
 const owned = (batch: readonly Message[]): Message[] =>
   batch.map((message) =>

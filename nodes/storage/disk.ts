@@ -1,13 +1,13 @@
 /**
- * How full the disk of the embedded NATS server is. Measured on the disk, because nats-server
- * counts messages before compression. The free space beyond the limit is a reserve for fences,
- * checkpoints and views, and for blocks while they are compressed.
+ * Measures how full the disk of the embedded NATS server is. The files are measured, because
+ * nats-server counts messages before compression. The free space beyond the limit is a reserve for
+ * fences, checkpoints and views, and for blocks while they are compressed.
  */
 import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Bytes. Once `used` reaches `limit`, nothing is written. */
+/** Use of the disk in bytes. Once `used` reaches `limit`, writes stop. */
 export interface DiskUse {
   readonly used: number
   readonly limit: number
@@ -15,8 +15,8 @@ export interface DiskUse {
 }
 
 /**
- * The reserve that stays free: this share of the store plus its free space, at least
- * `RESERVE_BYTES`, but never more than this share of the whole disk.
+ * The reserve that stays free: the share `RESERVE` of the sum of store and free space, at least
+ * `RESERVE_BYTES`, but never more than the share `RESERVE` of the whole disk.
  */
 const RESERVE = 0.1
 const RESERVE_BYTES = 8 * 2 ** 20
@@ -103,7 +103,7 @@ const freeOf = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
-/** Deletes the cushion when the disk is full. Creates the folder if it is missing. */
+/** Deletes the cushion when the disk is almost full. Creates the folder if it is missing. */
 export function releaseCushion(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (freeOf(folder) < CUSHION / 4) rmSync(cushion(folder), { force: true })

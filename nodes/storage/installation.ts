@@ -1,7 +1,7 @@
 /**
  * The identity of an installation: its organization, its project `default`, its owner key and the
- * secret that seals cursors and derived ids. Created once, by the first node; every other node and
- * every later start reads it.
+ * secret that seals cursors and derived ids. The first node creates the identity; every other node
+ * and every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -90,6 +90,7 @@ export async function install(
 /**
  * Creates the organization, the project `default` and the owner key, unless they exist.
  * @throws Error when the command is not decided in time because no shard has an owner yet.
+ * @throws StartFault when the command is refused for another reason.
  */
 export async function initialise(world: World, installation: Installation): Promise<void> {
   const outcome = await world.command({

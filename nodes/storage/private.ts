@@ -1,7 +1,7 @@
 /**
  * Files and folders that only their owner may read: the data folder contains keys, and everything
- * that users stored. The modes of existing ones from earlier releases are tightened. Systems
- * without such modes (Windows, some mounted volumes) keep their own.
+ * that users stored. Existing files and folders with other modes get these modes as well. On
+ * systems without such modes (Windows, some mounted volumes), modes stay unchanged.
  */
 import {
   chmodSync,

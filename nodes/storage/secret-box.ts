@@ -1,7 +1,7 @@
 /**
- * Encrypts values that must be stored unreadable: AES-256-GCM (NIST SP 800-38D) under a key derived
- * from the installation's secret, with a random nonce of 96 bits. The context is authenticated, so
- * that a value encrypted for one owner cannot be decrypted for another.
+ * Encrypts values that must not be stored as plain text: AES-256-GCM (NIST SP 800-38D) under a key
+ * derived from the installation's secret, with a random nonce of 96 bits. The context is
+ * authenticated, so that a value encrypted for one owner cannot be decrypted for another.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { World } from '../../gateway/ports.ts'
@@ -10,7 +10,10 @@ import type { Random } from '../host/ports.ts'
 const NONCE = 12
 const TAG = 16
 
-/** Creates the encryption functions of an installation. @param secret the installation's secret. */
+/**
+ * Creates the encryption functions of an installation.
+ * @param secret the installation's secret.
+ */
 export function createSecretBox(
   secret: Uint8Array,
   random: Random,

@@ -19,9 +19,10 @@ const DAY_MS = 86_400_000
 const STEP_MS = 10_000
 const MIN_ENTRIES = 64
 /**
- * Attempts at an entry that is not delivered before it counts as damaged: during an election no
- * entry is delivered. nats-server (2.15.1) delivers nothing from a truncated compressed block, but
- * still counts its entries. A growing number of entries is then skipped, until one is delivered.
+ * Number of attempts to read an entry before it counts as damaged because it is not delivered:
+ * during an election no entry is delivered. nats-server (2.15.1) delivers nothing from a truncated
+ * compressed block, but still counts its entries. A growing number of entries is then skipped,
+ * until one is delivered.
  */
 const MAX_SILENCE = 3
 
@@ -32,8 +33,8 @@ export interface VerifyParts {
   readonly log: Log
   readonly metrics: { journalDamaged(partition: number, damaged: boolean): void }
   /**
-   * A number from 0 up to 1, the relative position where the first pass begins: a node that
-   * restarts often thus verifies the end of the journal as well.
+   * Relative position where the first pass begins, at least 0 and less than 1. It should be random:
+   * a node that restarts often then verifies the end of the journal as well.
    */
   readonly begin: number
   /** Whether this node reads the journal of a partition. */
@@ -49,7 +50,7 @@ interface Progress {
   next: number
   /** Entries of this pass that have not been read yet. */
   left: number
-  /** Start of the next pass, by the clock's elapsed time. */
+  /** Start of the next pass, in monotonic time (`Clock.elapsed`). */
   due: number
   silences: number
   /** The first entry that was not delivered. */

@@ -8,8 +8,8 @@
  * D2. Freed space is used from the next check on. An embedded server that found its disk full
  *     stores nothing until it is restarted (nats-server freezes such a stream), so it is restarted
  *     once there is space.
- * D3. A partition whose journal lacks entries accepts none until they are back, or until the checks
- *     have not found the gap for a while.
+ * D3. A partition whose journal lacks entries accepts no new entries until `HOLDS` milliseconds
+ *     after the last check or takeover that found the gap.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { WriteStop } from '../host/deps.ts'
@@ -57,7 +57,7 @@ export interface StorageWatch {
   damaged(partition: number, reason: string): void
   /** Reports that the servers refused to store an entry. */
   refused(reason: string): void
-  /** Reports that the servers stored an entry of so many bytes. */
+  /** Reports that the servers stored an entry of this size in bytes. */
   stored(bytes: number): void
   stop(): void
 }
@@ -84,7 +84,10 @@ const FOLLOW_BYTES = 4
 const FOLLOW_MS = 5000
 /** Milliseconds whose entries are counted together. */
 const SLICE_MS = 250
-/** Milliseconds for which a shard's finding, and a refusal, remain in effect unless repeated. */
+/**
+ * Milliseconds for which a finding of missing entries, and a refusal of the servers, remain in
+ * effect unless repeated.
+ */
 const HOLDS = 60_000
 const REFUSAL_HOLDS = 10_000
 

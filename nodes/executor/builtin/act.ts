@@ -5,7 +5,10 @@ import type { CommandInput, CommandName, CommandReply } from '../../../protocol/
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Called, Service } from './builtin.ts'
 
-/** Sends a command as the agent; a repeated job repeats the command and changes nothing. */
+/**
+ * Sends a command as the agent. Repeated attempts of a job send the same command id, so the command
+ * acts once.
+ */
 export async function act<K extends Kind, N extends CommandName<K>>(
   { world }: Service,
   { job, call, agent }: Called,

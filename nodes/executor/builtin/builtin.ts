@@ -23,7 +23,7 @@ export interface Service {
   >
   readonly directory: Directory
 }
-/** A call under way. */
+/** A call that is being performed. */
 export interface Called {
   readonly project: string
   readonly job: ClaimedJob
@@ -80,7 +80,7 @@ export function builtinActions(service: Service): Handler {
   }
 }
 
-/** Combines handlers: the first handler that accepts a job performs it. */
+/** Combines handlers: each job is passed to them in order, until one is responsible for it. */
 export const firstOf = (...handlers: readonly Handler[]): Handler => ({
   async takes(project, job) {
     for (const handler of handlers) {

@@ -11,7 +11,7 @@ import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
 import { confirmMembers, leaveChannels } from './leave.ts'
 
-/** Performs an errand. Returns its result, or why it could not be performed. */
+/** Performs an errand. Returns its result, or a refusal when it could not be performed. */
 export type Runs<E extends Errand['errand']> = (
   asking: CapabilityReader,
   project: string,

@@ -1,7 +1,7 @@
 /**
  * Opens the turn of an exchange: finds its session, resolves the definition of the turn, and reads
- * the messages since the agent was last asked. Messages are read as the agent: what the agent
- * cannot see as a member of the channel never reaches its model.
+ * the messages since the agent's previous exchange. Messages are read with the agent's permissions:
+ * what the agent cannot see as a member of the channel never reaches its model.
  */
 
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
@@ -22,15 +22,15 @@ import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
 /**
- * `PAGE`: messages per read. `SHOWN`: how many of the newest messages an agent is shown at most,
- * and their total characters.
+ * `PAGE`: messages per read. `SHOWN`: maximum number of messages that an agent is shown, the newest
+ * ones, and the approximate maximum of their characters together.
  */
 const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /**
- * Messages that the agent was not shown yet, oldest first. In a thread that is new to the agent,
- * the root and the agent's own messages are included.
+ * Messages that the agent was not shown yet, oldest first, within the limits of `SHOWN`. In a
+ * thread that is new to the agent, the root and the agent's own messages are included.
  */
 async function unheard(
   { world }: Pick<CapabilityReader, 'world'>,

@@ -7,7 +7,10 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { Firing } from '../../../protocol/events/sources.ts'
 import type { Runs } from './errands.ts'
 
-/** A repeat does not fire twice: the loop identifies a firing by its trigger and event. */
+/**
+ * Fires the trigger. A repeat does not fire it twice: the loop identifies a firing by its trigger
+ * and event.
+ */
 export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
   const { world } = asking
   const { loop_id, trigger_id, editor, source } = errand

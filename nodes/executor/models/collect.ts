@@ -44,7 +44,7 @@ function countsOf({
 
 /**
  * Reads a stream to its end.
- * @param moved called with every part, because it shows that the provider is alive.
+ * @param moved called for every part, because each part shows that the provider is alive.
  * @throws the error of the stream, or an ExecutorFault when the answer is broken.
  */
 export async function collect(
@@ -140,7 +140,7 @@ export async function collect(
     usage: end.usage,
   }
 }
-/** Removes the thinking text of a redacted block, which has none. */
+/** Removes the field `thinking` of a redacted block, which has no thinking text. */
 function clean(block: Record<string, unknown>): JsonObject {
   if (block['type'] !== 'redacted_thinking') return block
   const { thinking: _, ...rest } = block

@@ -18,7 +18,10 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const object = (value: unknown): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 
-/** The converted messages. @param provider the provider whose thinking is included. */
+/**
+ * Returns the converted messages.
+ * @param provider the provider whose thinking is included.
+ */
 export function toMessages(messages: readonly Said[], provider: string): ModelMessage[] {
   const tools = new Map<string, string>()
   return messages.flatMap(({ role, content }): ModelMessage[] => {

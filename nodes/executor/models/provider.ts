@@ -12,6 +12,7 @@ import { ExecutorFault } from '../faults.ts'
 /**
  * The key that a reference points to, read again for every generation, so that a changed key takes
  * effect at once. Undefined when there is no reference.
+ * @throws ExecutorFault when the reference points to no key.
  */
 export async function readKey(
   { provider, key }: ProviderAccess,
@@ -31,12 +32,15 @@ export async function readKey(
   return value
 }
 
-/** Never follows a redirect, and ends when the generation is stopped. */
+/** A `fetch` that never follows a redirect, and that ends when the generation is stopped. */
 const straight: typeof fetch = endedBySignal((input, init) =>
   fetch(input, { ...init, redirect: 'error' }),
 )
 
-/** Creates the client of a model. */
+/**
+ * Creates the client of a model.
+ * @throws ExecutorFault when the provider needs a key and has none.
+ */
 export async function modelOf(
   { provider, kind, base_url }: ProviderAccess,
   model: string,

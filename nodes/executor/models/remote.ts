@@ -1,6 +1,7 @@
 /**
- * Generations by providers: one request, one step, no tools run. Every error becomes a named fault.
- * The queue schedules retries, so that they survive the executor.
+ * Generations by providers. A generation is one request; the tools that the model calls are not
+ * executed here. Every error becomes a named fault. The queue schedules retries, so that they
+ * survive the executor.
  */
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'

@@ -10,7 +10,9 @@ import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 export interface Result {
   /** The tool name that the model used. */
   readonly tool: string
-  /** The command in the call of a router tool, as the script would call it. */
+  /**
+   * The argument `command` of the call, if it is a text. In a call of a router, it names a tool.
+   */
   readonly command?: string
   readonly text: string
   readonly error: boolean
@@ -28,8 +30,8 @@ export interface Facts {
 
 const string = (value: unknown): string => (typeof value === 'string' ? value : '')
 /**
- * A reminder that the service adds for the model is not a person's text, unless it is a person's
- * direction.
+ * Matches a reminder that the service added for the model. It does not count as text of a person,
+ * unless it contains a person's direction (`user-direction`).
  */
 const reminder = /^<reminder name="([^"]*)"[^>]*>\n([\s\S]*)\n<\/reminder>$/
 const contentOf = ({ content }: { readonly content?: unknown }): string =>

@@ -1,6 +1,6 @@
 /**
- * The answer of a script to a request. Pure: the same request, attempt and id give the same play,
- * even after an executor died during the last one.
+ * Computes the answer of a script to a request. It is a pure function: the same request, attempt
+ * and id give the same answer in any executor.
  */
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'
@@ -27,7 +27,7 @@ const millis = (text: string | undefined): number =>
 
 /**
  * Plays a request.
- * @param attempt from 1; a failure that occurs a number of times occurs in the first attempts.
+ * @param attempt from 1. A failure with `times` occurs in that many first attempts.
  * @param id id of the generation, which makes the ids of its calls unique.
  */
 export function play(script: Script, request: ModelRequest, attempt: number, id: string): Play {
@@ -103,7 +103,7 @@ function fits(
   )
   return one && [...stars, ...(result === undefined ? [] : (starsIn(result, one.text) ?? []))]
 }
-/** Whether a result is from this tool, whichever spelling of its name the model received. */
+/** Whether a result is from this tool, in any spelling of its name that a model may receive. */
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||

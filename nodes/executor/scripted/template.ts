@@ -1,14 +1,15 @@
 /**
  * Placeholders in texts of scripts: `{{text}}`, `{{1}}` (the text that the first star matched),
- * `{{turn}}`, `{{step}}`, `{{result}}`, `{{result.path.to.it}}`, `{{results.0.path}}`. A text that
- * consists of one placeholder keeps the type of the value; a missing value becomes empty.
+ * `{{turn}}`, `{{step}}`, `{{result}}`, `{{result.path.to.it}}`, `{{results.0.path}}`. A missing
+ * value becomes an empty text. In arguments of calls (`fillAll`), a text that consists of one
+ * placeholder keeps the type of the value.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Facts } from './conversation.ts'
 
 /**
- * The texts that the stars of a pattern match; undefined when the pattern does not match. Letters
- * match in any case. The time is linear in the text for each star.
+ * The texts that the stars of a pattern match; undefined when the pattern does not match. Matching
+ * ignores case. The time is linear in the length of the text for each star.
  */
 export function starsIn(pattern: string, text: string): readonly string[] | undefined {
   const [whole, parts] = [text.trim(), pattern.trim().split('*')]
@@ -38,7 +39,10 @@ const json = (text: string): unknown => {
     return text
   }
 }
-/** The values of a template. @param stars the texts that the stars of its rule matched. */
+/**
+ * The values of a template.
+ * @param stars the texts that the stars of its rule matched.
+ */
 export function scopeOf({ text, turn, step, results }: Facts, stars: readonly string[]): Scope {
   const values = results.map((result) => json(result.text))
   return {

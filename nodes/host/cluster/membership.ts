@@ -1,17 +1,18 @@
 /**
- * Cluster membership: which nodes are alive, and which node should own which shard. Each node
- * renews one registry record. Other nodes judge it by their own clock: a node is dead when its
- * record has not changed for `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS
- * servers report no subscriber for its name (its process was killed). Time stamps of different
- * machines are never compared.
+ * Cluster membership: which nodes are alive. `assignment.ts` computes from it which node should own
+ * which shard. Each node renews one registry record. Other nodes judge it by their own clock: a
+ * node is dead when its record has not changed for `LEASE_DURATION_MS`, or for
+ * `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber for its name (its process
+ * was killed). Time stamps of different machines are never compared.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
  *     answers nothing from memory alone. A node that is judged dead although it only lost its
  *     connection therefore delays its answers, but never answers from outdated state.
- * M2. The ownership recorded here is an intention; the journal's fence excludes a stale owner. The
- *     silence of a node is measured up to the last reading of the records, so a node does not
- *     mistake its own suspension for the silence of others.
+ * M2. Ownership that follows from membership is an intention: two nodes may consider themselves the
+ *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
+ *     measured up to the last reading of the records, so a node does not mistake its own suspension
+ *     for the silence of others.
  * M3. A node was away if its last renewal was older than `FRESH_MS`. It then checks what became of
  *     its shards before it is `fresh` again. Its renewals do not wait for that check; otherwise a
  *     busy node would seem to be away because its checks are slow.
@@ -30,8 +31,8 @@ import type { Claimed } from './node-id.ts'
 import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
- * Milliseconds after a renewal for which a node is fresh, and may consider itself alone.
- * Both are shorter than the limits that other nodes apply, because clocks differ in speed.
+ * Milliseconds after a renewal for which a node is fresh, and may consider itself alone. Both are
+ * shorter than the limits that other nodes apply, because clocks differ in speed.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
 
@@ -276,9 +277,9 @@ export class Membership {
   }
 
   /**
-   * Resolves when a node that was found dead can no longer consider itself fresh. It may have
-   * renewed its record between that finding and the action based on it, so callers wait for this
-   * after they have taken a shard from it.
+   * Resolves when a node that was found dead can no longer consider itself fresh. The node may have
+   * renewed its record after it was found dead, so callers wait for this after they have taken a
+   * shard from the node.
    */
   async buried(id: string): Promise<void> {
     await this.#look()
@@ -324,8 +325,8 @@ export class Membership {
     return started
   }
   /**
-   * Ends the membership if this node's record names another process. This process was then away
-   * for so long that it was considered dead.
+   * Ends the membership if this node's record names another process. This process was then away for
+   * so long that it was considered dead.
    * @throws StartFault naming the other process.
    */
   #yield(value: string | undefined): void {

@@ -32,7 +32,7 @@ export const createNeighbours = (
   }
 }
 /**
- * Answers probes and greetings for a node. Returns a function that stops this.
+ * Answers probes and greetings for a node, until the returned function is called.
  * @param met called for every greeting.
  */
 export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>

@@ -9,11 +9,11 @@
  *     arrive, and must not replace the later write of the same part.
  * C3. The stream of snapshots may lose its newest messages, even while an owner is alive. A loss
  *     removes all messages from some point on, and always the ownership record, which the NATS
- *     servers keep in memory only. Therefore a record is stored in three steps. First, the owner
- *     writes the old record again, after everything that the new record covers. Second, it checks
- *     that the ownership record still names this node: if so, nothing was lost before. Third, it
- *     replaces the old record at the revision of the first step: this fails if the message of the
- *     first step was lost in the meantime.
+ *     servers keep in memory only. Therefore a record that covers more than the old one is stored
+ *     in three steps. First, the owner writes the old record again, after everything that the new
+ *     record covers. Second, it checks that the ownership record still names this node: if so,
+ *     nothing was lost before. Third, it replaces the old record at the revision of the first step:
+ *     this fails if the message of the first step was lost in the meantime.
  * C4. Storing a snapshot deletes the previous one of the same actor. If the newest messages are
  *     then lost, the actor has no snapshot at all, although an older record that covers it still
  *     exists. Therefore the record lists snapshots before they are replaced, and the next owner

@@ -34,9 +34,9 @@ const CHECKPOINT_INTERVAL_MS = 1000
  */
 const MAX_SNAPSHOT_AGE_MS = 3000
 /**
- * Milliseconds after its creation before which an actor is not stored, unless it has ended. Applies
- * to kinds whose actors can end. Most runs end sooner and are stored once instead of twice. A
- * takeover replays correspondingly more.
+ * Minimum age in milliseconds at which the first snapshot of an actor is stored, unless the actor
+ * has ended. Applies to kinds whose actors can end. Most runs end sooner and are stored once
+ * instead of twice. A takeover replays correspondingly more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
 /** Milliseconds until a snapshot that could not be taken is tried again. */
@@ -96,10 +96,7 @@ export class Checkpointer {
     this.#checkpoint = new Checkpoint(context, parts.gate)
   }
 
-  /**
-   * Reads the checkpoint and the index. Returns how far the shard is stored; both sequences are 0
-   * when the checkpoint is missing or unreadable.
-   */
+  /** Reads the checkpoint and the index. Returns how far the shard is stored: 0 if not at all. */
   async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<IndexEntry>()) ?? []) {
       if (at === undefined) this.#parts.offers.recall({ ...addressOf(key), kind: 'queue' })
@@ -123,9 +120,8 @@ export class Checkpointer {
     return this.#checkpoint.complete()
   }
   /**
-   * Checks that no stored state was lost, so that the snapshots just read are the newest. Does
-   * nothing during a takeover, until its end.
-   * @param end whether this is the check at the end of a takeover.
+   * Checks that no stored state was lost, so that the snapshots just read are the newest. During a
+   * takeover, this happens only once, at the `end`.
    * @throws LostState when stored state was lost, or another owner has stored a checkpoint.
    */
   async confirm(end = false): Promise<void> {
@@ -150,10 +146,7 @@ export class Checkpointer {
     this.#cancel?.()
     await this.#tick(true)
   }
-  /**
-   * Stops storing. An error of the last round is logged, not thrown.
-   * @param flush whether to store all changes first.
-   */
+  /** Stops storing; with `flush`, after a last round. An error of that round is logged only. */
   async stop(flush: boolean): Promise<void> {
     this.#stopped = true
     this.#cancel?.()

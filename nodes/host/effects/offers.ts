@@ -26,7 +26,7 @@ import type { WriteGate } from '../durability/write-gate.ts'
 import { type ActorInstance, actorKey } from '../memory/actor-instance.ts'
 import type { ActorRequests, ShardContext } from '../shard-context.ts'
 
-/** Maximum number of jobs in one offer, and of gateways asked in one round. */
+/** Maximum number of jobs in one offer, and of requests for the same jobs in one round. */
 const JOBS = 64
 const GATEWAYS = 16
 /** Milliseconds between two offers of work that was not accepted. */

@@ -122,7 +122,11 @@ export class ActorCache {
     }
     return false
   }
-  /** @throws Unreadable or ForeignSnapshot, if a read that `ready` started has failed. */
+  /**
+   * Checks that no read that `ready` started has failed.
+   * @throws Unreadable when a snapshot could not be read.
+   * @throws ForeignSnapshot when another release wrote a snapshot in an unknown format.
+   */
   check(): void {
     if (this.#failed !== undefined) throw this.#failed
   }

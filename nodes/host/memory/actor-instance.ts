@@ -43,15 +43,19 @@ export interface ActorInstance extends Address {
   look: number
   /** The last effect applied per source shard: `[cursor, index]`. */
   taken: Map<string, readonly [number, number]> | undefined
-  /** Sequence of the first envelope that no stored snapshot covers; 0 when none. */
+  /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
   dirty: number
-  /** Bytes of events since the last snapshot, and the size of that snapshot. */
+  /**
+   * Characters of the entries since the last snapshot, and the size of that snapshot in bytes (0:
+   * there is none).
+   */
   grown: number
   stored: number
   /** Revision of the stored snapshot as far as known; 0 when there is none. */
   revision: number
   /**
-   * When the actor entered memory and when it was last used, in the clock's elapsed milliseconds.
+   * When the actor entered memory and when it was last used, in monotonic milliseconds
+   * (`Clock.elapsed`).
    */
   readonly born: number
   used: number
@@ -149,7 +153,7 @@ function take(instance: ActorInstance, commandId: string): void {
 
 /** An actor's entries continue after events that neither its snapshot nor the replay contains. */
 export class LostSnapshot extends Error {}
-/** A snapshot exists in a format that this release does not know. */
+/** A snapshot exists in a format that this release cannot read. */
 export class ForeignSnapshot extends LostSnapshot {}
 
 /**

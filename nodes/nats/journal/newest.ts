@@ -22,7 +22,8 @@ const encoder = new TextEncoder()
 /**
  * Returns the newest message of a subject; undefined when there is none.
  * @param timeout milliseconds to wait for the answer.
- * @throws JetStreamApiError when there is no such stream; otherwise the errors of `ask`.
+ * @throws JetStreamApiError when there is no such stream.
+ * @throws Error the errors of `RequestMux.ask`.
  */
 export async function newest(
   nats: Nats,

@@ -138,7 +138,7 @@ async function firstConnection(
 /**
  * Connects to NATS and checks that the server can be used.
  * @throws StartFault when no server answers in time, or when the server rejects the credentials, is
- * too old, lacks JetStream, or lacks the TLS that the settings ask for.
+ * too old, lacks JetStream, or lacks the TLS that the settings require.
  */
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const { log, access } = options
