@@ -27,7 +27,7 @@ const CHANNELS = '/v1/projects/default/channels'
 /** Messages in flight. */
 const CONCURRENCY = 256
 const WORDS = ['deploy', 'review', 'lunch', 'release', 'incident', 'thanks', 'merged', 'blocked']
-/** One of this many messages is pinned or is a reply. */
+/** One of this many messages is a reply in one thread. */
 const EVERY = 1000
 const PAGES_PER_SECOND = 50
 const MESSAGES_PER_SECOND = 5

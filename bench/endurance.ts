@@ -1,6 +1,6 @@
 /**
- * Whether throughput stays constant: one-step runs without a pause, with the figures of each tenth
- * of the runs.
+ * Measures whether throughput stays constant: one-step runs without a pause, with the figures of
+ * each tenth of the runs.
  */
 
 import { runsOf } from './load/work.ts'

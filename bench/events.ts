@@ -1,5 +1,5 @@
 /**
- * Source events against a thousand triggers with conditions, ten per event type, none of which is
+ * Source events against a thousand triggers, ten per event type, with conditions that are never
  * true: how many events are stored and compared per second, and the delay until a run that waits
  * for an event resumes. The triggers are registered directly with the actor, as loops do, not
  * through the API.

@@ -76,8 +76,8 @@ async function measure(
   const lost: string[] = []
   let names = 0
   /**
-   * Retries like a worker that is rejected temporarily: a gateway accepts 200 connections per
-   * second.
+   * Connects an idle worker, and retries after a temporary rejection: a gateway accepts 200
+   * connections per second.
    */
   const open = (name: number): Promise<Socket> =>
     idleWorker(server, name, (reason) => lost.push(reason)).catch((error: Error) => {
@@ -112,8 +112,8 @@ async function measure(
   }
 }
 /**
- * The runs without idle workers use a separate server, since memory that was allocated once is
- * reused.
+ * Measures runs without and with idle workers. The runs without them use a separate server, since
+ * memory that was allocated once is reused.
  */
 async function both(sync: string, sockets: number, amount: Amount, terms: Terms): Promise<Figures> {
   const alone = await measureRuns(sync, 1, amount, terms)

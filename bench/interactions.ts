@@ -1,7 +1,7 @@
 /**
- * Asking and answering over HTTP: an interaction is created, its only target answers, and it is
- * completed. First each answer follows its creation; then answers alone are measured, to
- * interactions created before.
+ * Interactions over HTTP: each is created and then completed by the answer of its only target.
+ * First, every answer directly follows the creation of its interaction. Then, only answers are
+ * measured, to interactions that were created before.
  */
 
 import { Http } from './load/http.ts'
@@ -35,8 +35,8 @@ async function measure(sync: string, count: number, profile: string | undefined)
     const { principal_id } = JSON.parse(
       await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201),
     ) as { principal_id: string }
-    // The load both creates and answers with the owner key. The `created_by` of an interaction
-    // gives the id of its principal, which becomes the target.
+    // The load both creates and answers with the owner key. The `created_by` of an interaction is
+    // the id of that key's principal, which becomes the target.
     const { created_by } = JSON.parse(
       await post(
         '/interactions',

@@ -1,7 +1,7 @@
 /**
  * A run of one step, from an HTTP request through a leased worker to its end on an event stream.
- * The same measurement includes the cost of a job or a one-step workflow in other systems. Each
- * server, its store, the load and the worker share this machine.
+ * For comparison, the same load is measured with a job or a one-step workflow of other systems. In
+ * each case, the server, its store, the load and the worker share one machine.
  */
 
 import { measureRuns } from './load/work.ts'

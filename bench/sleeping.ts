@@ -1,7 +1,7 @@
 /**
- * Many sleeping runs: the cost of each for the server while nothing happens, and the delay with
- * which they wake. They are started in one go and left idle until they have left memory; then they
- * wake in turn, at a rate at which one machine can complete runs.
+ * Many sleeping runs: what each costs the server while nothing happens, and the delay with which
+ * they wake. All runs are started first and left idle until they have left memory. Then they wake
+ * one after the other, at a rate at which one machine can complete runs.
  */
 
 import { Http } from './load/http.ts'
@@ -25,8 +25,8 @@ export const about =
 
 const CONNECTIONS = 64
 /**
- * Milliseconds until actors with a distant deadline have left memory, including a checkpoint or
- * two; and milliseconds that the memory measurements take.
+ * Milliseconds until actors with a distant deadline have left memory, including one or two
+ * checkpoints; and milliseconds that the memory measurements take.
  */
 const LEAVES = 75_000
 const LOOKS = 30_000
@@ -40,7 +40,7 @@ const WAKES = { most: 200, share: 0.4 } as const
  * page cache of SQLite is allocated (64 MiB).
  */
 const WARM = 8000
-/** The start may take this many times as long as the warm-up predicts. */
+/** Maximum ratio of the duration of the starts to the duration that the warm-up predicts. */
 const SLACK = 1.6
 
 const sleepUntil = (at: number): string =>
@@ -52,7 +52,7 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
   const server = await startBaton({ sync, profile, node: COLLECT })
   const [pid = 0] = server.parties.server
   const http = new Http(server.port, server.key, CONNECTIONS)
-  /** Bytes after garbage collection. */
+  /** Returns resident memory and heap in bytes, after garbage collection. */
   const look = async (): Promise<{ resident: number; heap: number }> => {
     const bytes = await settled(pid)
     return {

@@ -27,7 +27,7 @@ const INVOKE = '/v1/projects/default/agents/invoke'
 const PATIENCE = 30_000
 const AGAIN = 200
 const quick = 'script:\n  - say: All hosts are green.\n'
-/** Sends its first chunk at once and the others slowly. */
+/** A script that sends its first chunk immediately and the others slowly. */
 const slow =
   'script:\n  - say: All hosts are green and everybody is happy about it.\n    pace: 20ms\n'
 
@@ -36,7 +36,8 @@ interface Seen {
   readonly done: number
 }
 /**
- * Invokes an agent in a new session and follows the turn. Returns milliseconds since the request.
+ * Invokes an agent in a new session and follows the turn. Returns the milliseconds from the request
+ * until the first preview (NaN if there was none) and until the end of the turn.
  */
 function turn({ port, key }: Baton, agent: string): Promise<Seen> {
   const from = performance.now()
@@ -73,7 +74,10 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
     begin()
   })
 }
-/** Creates an agent of the scripted model. */
+/**
+ * Creates an agent, by default with the scripted model, and returns its id.
+ * @param more further fields of the request.
+ */
 export async function agentOf(http: Http, name: string, more: object): Promise<string> {
   const { status, body } = await http.post(
     '/v1/projects/default/agents',

@@ -1,6 +1,6 @@
 /**
  * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if it
- * cannot take effect twice. Reads, deletions and POST requests are retried after a temporary
+ * cannot take effect twice. GET, PUT, DELETE and POST requests are retried after a temporary
  * failure; all attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
  * retried.
  */

@@ -23,7 +23,7 @@ export interface Lateness {
 }
 interface Crowd {
   readonly pid: number
-  /** Sends `told`, if given, and resolves when the followers are ready. */
+  /** Sends the message `told`, if given, and resolves when the followers are ready. */
   ready(told?: unknown): Promise<void>
   /** Records delays while `work` is running. */
   counting<T>(work: () => Promise<T>): Promise<{ result: T; lateness: Lateness }>

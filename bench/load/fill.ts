@@ -1,9 +1,9 @@
 /**
  * Fills a store with many runs by writing to the journal directly. A server creates runs of every
  * kind, and their journal entries are written repeatedly with other ids and times. So the entries
- * are real, and hundreds of thousands are written per minute. Views are built from them as usual.
- * Checkpoints let the owners of the shards skip them, so these runs can be listed, read and
- * followed, but accept no commands.
+ * are real, and hundreds of thousands of runs are written per minute. Views are built from the
+ * entries as usual. The checkpoints are moved behind the entries, so that the owners of the shards
+ * skip them. The runs can therefore be listed, read and followed, but accept no commands.
  */
 import { join } from 'node:path'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'
@@ -38,7 +38,8 @@ export interface Filled {
 }
 
 /**
- * Fills a folder on which a server is then started.
+ * Fills the data folder of a server that is started afterwards.
+ * @param data the folder; no server may be running in it.
  * @param runs number of runs.
  * @param say receives progress.
  */

@@ -1,5 +1,5 @@
 /**
- * The process that follows one stream. Arguments: port, key, number of followers; optionally the
+ * The process of followers of one stream. Arguments: port, key, number of followers; optionally the
  * path of a stream other than the project's, and the text before a frame's time.
  */
 

@@ -42,7 +42,7 @@ const big = (text: string, from: number, bytes: number): number => {
 }
 
 /**
- * Connects.
+ * Opens a WebSocket. Rejects if the upgrade fails.
  * @param heard receives each text frame.
  * @param ended called when the server closes the connection.
  * @param size read buffer in bytes.

@@ -1,12 +1,12 @@
 /**
  * A follower of an event stream (Server-Sent Events over HTTP/1.1 chunked coding, RFC 9112 section
- * 7.1) for loads: passes on whole frames as text, unparsed.
+ * 7.1) for loads. Whole frames are passed on as unparsed text.
  */
 import { dial, headOf } from './wire.ts'
 
 /**
- * Creates a decoder of chunked bodies: a function from received bytes to their content. It does not
- * wait for the line end after a chunk, which may arrive only with the next chunk.
+ * Creates a decoder of chunked bodies: a function that converts received bytes to their content. It
+ * does not wait for the line end after a chunk, which may arrive only with the next chunk.
  */
 function unchunker(): (bytes: string) => string {
   let rest = ''
@@ -29,8 +29,8 @@ function unchunker(): (bytes: string) => string {
 }
 
 /**
- * Follows a stream. Resolves when the stream has begun; if the response has another status, the
- * error has a `status`.
+ * Follows a stream. Resolves when the stream has begun, with a function that ends it. Rejects if
+ * the status is not 200; the error has the `status`.
  * @param frames receives one or more whole frames, each with the empty line that ends it.
  * @param ended called when the stream ends other than by the returned function.
  * @param body JSON in ASCII of a command whose response is the stream; absent: the stream is only

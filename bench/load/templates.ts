@@ -1,6 +1,6 @@
 /**
- * Journal entries of runs of every kind, written by a server, as texts in which ids, times and
- * positions can be replaced.
+ * Templates of journal entries: entries that a server wrote for runs of every kind, as texts in
+ * which ids, times and positions can be replaced.
  */
 import type { Entry, Event } from '../../protocol/entry.ts'
 import type { Baton } from '../support/baton.ts'
@@ -20,9 +20,9 @@ interface Prepared {
 export type Template = (queue: string) => Prepared
 
 const WORKFLOWS = 4
-/** The type of the runs of a workflow, by which they can be listed. */
+/** The `workflow_type` of the runs of a workflow, by which runs can be listed. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
-/** The number of runs out of twenty with each end, by the action of their step. */
+/** Of twenty runs, how many end in each way; the name of the step's action decides. */
 const mix = [
   ['send', 17],
   ['fail', 1],
@@ -45,8 +45,8 @@ const eventually = async (what: string, look: () => Promise<boolean>): Promise<v
 }
 
 /**
- * Lets a server execute runs of every kind, of several workflows, and reads their entries from its
- * journal.
+ * Makes a server execute runs of every kind, of several workflows, and builds templates from their
+ * entries in its journal.
  */
 export async function makeTemplates(server: Baton, http: Http): Promise<readonly Template[]> {
   const stopWorker = await instantWorker(server, 10, () => {})
@@ -111,8 +111,8 @@ const framesOf = (
       Number(event.run?.status !== undefined)
 
 function template(entries: readonly Entry[]): Template {
-  // Events of other jobs of the same claim are left out; the entries keep the order of their
-  // commits.
+  // Events of other jobs that were claimed together with this one are left out. The entries keep
+  // the order of their commits.
   const job = /"id":"(job_\w+)"/.exec(
     JSON.stringify(entries.filter(({ kind }) => kind === 'queue')),
   )?.[1]

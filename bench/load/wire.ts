@@ -1,12 +1,12 @@
 /**
- * TCP connections as cheap as Node allows, because the load shares the machine with the measured
- * server. Bytes are Latin-1 strings with one character per byte. Each connection reads into one
- * buffer, and the writes of one turn of the event loop are sent together.
+ * TCP connections with as little overhead as Node allows, because the load shares the machine with
+ * the measured server. Bytes are Latin-1 strings with one character per byte. Each connection reads
+ * into one buffer, and the writes of one turn of the event loop are sent together.
  */
 import { connect } from 'node:net'
 
 export interface Line {
-  /** Sends the bytes together with all others of this turn of the event loop. */
+  /** Sends the bytes, together with all others of this turn of the event loop. */
   send(bytes: string): void
   close(): void
 }
@@ -56,8 +56,8 @@ export function dial(
 }
 
 /**
- * The start of the body, and the content length (NaN if there is none); undefined while the head is
- * incomplete.
+ * Parses the head of an HTTP response: the position of the body, the status, and the content length
+ * (NaN if there is none). Undefined while the head is incomplete.
  */
 export function headOf(
   text: string,

@@ -14,7 +14,7 @@ const {
   amount,
   rest: [bin = '', batched],
 } = asked()
-/** Ids of the user that Debian's package creates, because PostgreSQL refuses to run as root. */
+/** Id of the user that Debian's package creates, because PostgreSQL refuses to run as root. */
 const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
 const user = process.getuid?.() === 0 ? { uid: id('-u'), gid: id('-g') } : {}
 const folder = folderFor('uid' in user ? user : undefined)

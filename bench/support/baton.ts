@@ -11,7 +11,10 @@ import { freePort } from '../../nodes/nats/server/server.ts'
 import { endWithUs } from '../../nodes/process/ending.ts'
 import type { Parties } from './processes.ts'
 
-/** Milliseconds; a server whose views are missing builds them before it is ready. */
+/**
+ * Default maximum milliseconds until a server is ready. A server whose views are missing builds
+ * them before it is ready, which may need more.
+ */
 const READY_WITHIN = 60_000
 
 /** The server that requests are sent to. */
@@ -25,7 +28,7 @@ export interface Baton extends Target {
   readonly data: string
   /** Milliseconds from the start of the server until it was ready. */
   readonly took: number
-  /** Stops the server in order and deletes its data, unless the folder was given. */
+  /** Stops the server gracefully, and deletes its data unless the folder was given. */
   stop(): Promise<void>
 }
 export interface BatonOptions {
@@ -43,7 +46,10 @@ export interface BatonOptions {
 /** A folder for one run, on the disk that all measured systems use. */
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
 
-/** Starts a server. */
+/**
+ * Starts a server, and waits until it is ready.
+ * @throws when the server ends or is not ready in time.
+ */
 export async function startBaton({
   sync,
   data: given,

@@ -50,10 +50,14 @@ export interface Amount {
 }
 
 const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
-/** @param sorted ascending. @param share 0..1. @returns NaN if there are no values. */
+/**
+ * Returns the value that a share of the values does not exceed; NaN if there are no values.
+ * @param sorted the values in ascending order.
+ * @param share 0 to 1.
+ */
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-/** The value that a share (0..1) of the values, in any order, does not exceed. */
+/** The value that a share (0 to 1) of the values, in any order, does not exceed. */
 export const percentile = (values: readonly number[], share: number): number =>
   at(ascending(values), share)
 /** The middle value; for an even count, the mean of the two middle values. */
@@ -73,7 +77,7 @@ const STALLED = 60_000
 /**
  * Does `count` pieces of work with `concurrency` in flight.
  * @returns the time of each piece.
- * @throws when no piece ends any more.
+ * @throws when no piece has ended for a minute; also every error of a piece.
  */
 export async function inFlight(
   concurrency: number,
@@ -108,7 +112,7 @@ export async function inFlight(
 }
 
 /**
- * Starts pieces of work at a fixed rate, whether earlier ones have ended or not.
+ * Starts pieces of work at a fixed rate, regardless of whether earlier ones have ended.
  * @returns the time of each piece from its intended start, so that a delayed start counts as well.
  */
 export async function atRate(
@@ -130,8 +134,8 @@ export async function atRate(
 }
 
 /**
- * Returns the result of the work, its duration in seconds, and the CPU seconds that a party used
- * meanwhile; NaN for a missing party.
+ * Returns the result of the work, its duration in seconds, and the CPU seconds that the processes
+ * of a role used meanwhile; NaN for a role without processes.
  * @param parties called before and after the work, since servers start further processes.
  */
 export async function costOf<T>(

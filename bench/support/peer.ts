@@ -28,7 +28,7 @@ export function folderFor(user?: { readonly uid: number; readonly gid: number })
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
-/** Starts a server that ends with this process. */
+/** Starts a server that ends with this process. If the server ends first, this process exits. */
 export function startStore(
   program: string,
   args: readonly string[],

@@ -41,8 +41,8 @@ const postgres = (): string | undefined => {
   return newest && join(root, newest, 'bin')
 }
 /**
- * Runs a peer with a later version of Node than Baton's if it needs one; such a version runs
- * TypeScript directly.
+ * Returns a function that runs a peer's script with this Node.js program. A peer that needs a later
+ * version than Baton's has its own; such a version runs TypeScript directly.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

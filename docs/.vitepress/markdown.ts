@@ -30,9 +30,9 @@ export function addTextRules({ renderer }: MarkdownRenderer): void {
 }
 
 /**
- * Returns the link to the target of a relative link on the site. A folder without a README.md
- * stands for its first page.
- * @throws Error when the target does not exist
+ * Returns the target of a relative link, and the link to it on the site. A folder without a
+ * README.md stands for its first page.
+ * @throws Error when the target does not exist.
  */
 function siteLink(root: string, pages: readonly string[], page: string, href: string) {
   const [path = '', anchor] = href.split('#')
@@ -51,8 +51,8 @@ function siteLink(root: string, pages: readonly string[], page: string, href: st
 
 /**
  * Rewrites relative links before VitePress renders and checks them.
- * @param pages all pages of the site
- * @param linkedFile is called for each linked file that is not a page
+ * @param pages all pages of the site.
+ * @param linkedFile called for each linked file that is not a page.
  */
 export function addLinkRule(
   { renderer }: MarkdownRenderer,

@@ -1,4 +1,4 @@
-/** How calls become requests, and which requests are repeated. */
+/** The conversion of calls to requests, and which requests are retried. */
 import t from 'tap'
 import { type Client, client } from '../../client/client.ts'
 import type { BatonError, ClientOptions } from '../../client/transport.ts'

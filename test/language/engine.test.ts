@@ -55,7 +55,7 @@ for (const name of SAMPLE)
     const held: Record<string, unknown>[] = []
     let id: unknown
     let spec: unknown
-    /** The job of a step, once the worker has it. */
+    /** Waits until the worker has the job of a step, and returns the job. */
     const jobOf = async (step: string): Promise<Record<string, unknown>> => {
       for (;;) {
         const index = held.findIndex(({ step_id }) => String(step_id).endsWith(`:${step}`))

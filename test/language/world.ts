@@ -63,7 +63,7 @@ export class World {
     this.now = until
   }
   /**
-   * Reports the outcome of a step's job. A failure leads to another attempt while the job has any
+   * Reports the outcome of a step's job. A failure leads to another attempt while attempts are
    * left.
    */
   job(step: string, outcome: string, more: Values): void {
@@ -128,7 +128,10 @@ export class World {
     this.send('interaction.settled', { ...about, signal_name: `interaction.${step}`, status })
   }
 
-  /** Children start, and long work continues, one millisecond later. */
+  /**
+   * Wakes actors that are due within one millisecond: children that start, and long work that
+   * continues.
+   */
   #settle(): void {
     for (let next = this.#next(); next && next.due <= this.now + 1; next = this.#next()) {
       this.now = Math.max(this.now, next.due)
@@ -149,7 +152,7 @@ export class World {
     if (isRefusal(decision)) return decision
     const { events, tells = [] } = decision as Decided<RunEvent, unknown>
     let state: unknown = this.#runs.get(id) ?? null
-    // The state as after a restart: only from stored events.
+    // The state is built only from stored events, as after a restart.
     for (const event of JSON.parse(JSON.stringify(events)) as RunEvent[])
       state = evolve(actor, state, event, this.now)
     this.#runs.set(id, state as RunState | null)
@@ -168,7 +171,7 @@ export class World {
     } else if (name === 'queue.cancel')
       for (const id of (input as { job_ids: readonly string[] }).job_ids) this.#stop(id)
   }
-  /** A job without a worker ends at once; any other ends with its worker. */
+  /** Ends a job that no worker has taken. A taken job ends with the report of its worker. */
   #stop(id: string): void {
     const held = this.#jobs.get(id)
     if (!held || held.taken || held.ended) return

@@ -67,7 +67,7 @@ const values: [expression: string, value: unknown][] = [
   ['steps[0].output.total', 10],
   ['config.region', 'eu'],
   ['meta.trigger', 'manual'],
-  // Unknown members are null.
+  // Unknown fields and elements are null.
   ['input.no.such.member', null],
   ['input.list[9]', null],
   ['input.list[-1]', null],

@@ -76,7 +76,7 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
     const date = Math.floor(wall / 86_400_000)
     const minute = Math.floor(wall / MINUTE) % 1440
     if (once) {
-      // The first day is incomplete, so a time that was missed before it does not fire late.
+      // The first day is incomplete: a time that passed before its beginning does not fire late.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
         continue
       done = date

@@ -1,8 +1,9 @@
 /**
- * Tests of actors without I/O: given a history, when a command is decided, assert the outcome.
- * `when` returns the next scene, so a test is a chain of commands and may branch: scenes are
- * immutable. If a decision returns its next state, `when` checks it against the state folded from
- * the events. Time stands still unless a cause sets it; ids count up: `job_1`, `wait_1`.
+ * Supports tests of actors without I/O: given a history, a command is decided, and the test asserts
+ * the outcome. `when` returns the next scene. Scenes are immutable, so a test is a chain of
+ * commands that may branch. If a decision returns its next state, `when` checks that it equals the
+ * state folded from the events. Time stands still unless a cause sets it; ids count up: `job_1`,
+ * `wait_1`.
  */
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -30,11 +31,11 @@ export interface Scene<S> {
   readonly at: number
   /** Decides a command. Missing fields of the cause have the values of the previous command. */
   when(name: string, input?: unknown, cause?: Partial<Cause>): Outcome<S>
-  /** Reads from the state. */
+  /** Answers a query of the actor from the state. */
   ask(name: string, input?: unknown): unknown
   deadline(): number | undefined
 }
-/** The result of a command. A refused command leaves the state as it was. */
+/** The result of a command. A refused command does not change the state. */
 export interface Outcome<S> extends Scene<S> {
   readonly events: readonly (Event & Readonly<Record<string, unknown>>)[]
   readonly tells: readonly Tell[]
@@ -53,7 +54,7 @@ function agree(name: string, next: unknown, after: unknown): void {
     )
 }
 /**
- * Events are shared with views and live feeds, so the state that they are folded into must never
+ * Freezes a value deeply. Events are shared with views and live feeds, so `evolve` must never
  * change them.
  */
 function freeze(value: unknown): void {

@@ -1,6 +1,6 @@
 /**
  * In-memory ports of the shard host. Tests control time and inject faults: appends with an unknown
- * outcome, conflicts of stale owners, lost snapshots. Nothing sleeps.
+ * outcome, conflicts of stale owners, lost snapshots. No port waits for real time.
  */
 import type {
   Appended,

@@ -1,7 +1,8 @@
 /**
  * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
- * process, and real HTTP, SSE and WebSockets on loopback. Every response is checked against its row
- * of the API: its status and its schema, with no undocumented members.
+ * process, and real HTTP, SSE and WebSockets on loopback. Every reply of a called row is checked
+ * against the row: its status and its schema, without undocumented fields. Every frame of a
+ * followed stream is checked against its description. Only `raw` skips the checks.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -54,8 +55,8 @@ export interface Service {
   readonly server: Server
   readonly nodes: readonly RunningNode[]
   /**
-   * Calls a row of the API; `input` contains path parameters, query and body. A 2xx response is
-   * checked against the row.
+   * Calls a row of the API; `input` contains path parameters, query and body.
+   * @throws if a 2xx response does not match the row, or another response has no error code.
    */
   call(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
   /** The reply of a call that must succeed. */
@@ -80,7 +81,7 @@ export interface Service {
   ): Promise<Raw>
   /**
    * Frames of a stream until `until` returns true or the stream ends.
-   * @throws after 20 s.
+   * @throws if neither happens within 20 s, the request is refused, or a frame is not described.
    */
   follow(
     name: RowName,
@@ -92,7 +93,7 @@ export interface Service {
     frame?: Record<string, unknown>,
     options?: CallOptions & { project?: string },
   ): Promise<TestWorker>
-  /** Starts another node with the same NATS servers. */
+  /** Starts a further node with the same NATS servers. */
   add(settings?: Record<string, string>): Promise<RunningNode>
   /**
    * Stops every node, runs `between`, which may change their data and the server's, and starts one
@@ -123,7 +124,7 @@ export interface TestWorker {
 }
 
 /**
- * Names members of a reply beyond the published record that the call did not request, or returns
+ * Returns a message if a reply contains an addition that the call did not request, otherwise
  * undefined.
  */
 function unasked(
@@ -147,7 +148,7 @@ export function undocumented(name: string, row: Row, body: unknown): string | un
     validators.set(name, (validator = Compile(close(row.shape.reply) as typeof row.shape.reply)))
   return validator.Check(body) ? undefined : JSON.stringify(validator.Errors(body).slice(0, 3))
 }
-/** The schema with every object closed to undocumented members. */
+/** Returns the schema with all objects closed to undocumented fields. */
 function close(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -188,8 +189,8 @@ export function requestOf(
 }
 
 /**
- * NATS servers that already run, with an installation whose owner key is known. They are stopped
- * with the service.
+ * NATS servers that already run, and the owner key of their installation. The servers are stopped
+ * together with the service.
  */
 interface Found {
   readonly servers: readonly Server[]
@@ -215,8 +216,8 @@ export async function service(
   ]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
-  // View threads are off: each would load TypeScript again for every node. Tests of started
-  // programs use them.
+  // View threads are off, because each would load TypeScript again for every node. Tests that start
+  // programs use view threads.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {
@@ -388,7 +389,10 @@ export async function service(
   }
 }
 
-/** A worker on a real socket. */
+/**
+ * Connects a worker over a real socket.
+ * @param frame fields of the registration; with the type null, the worker does not register.
+ */
 export async function testWorker(
   url: string,
   key: string,

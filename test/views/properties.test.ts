@@ -1,4 +1,6 @@
-/** Properties of every journal, whether it is split, repeated or extended while it is read. */
+/**
+ * Properties of a view for every journal, even if it is split, repeated, or grows during queries.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
@@ -28,7 +30,10 @@ import {
 } from './support/journal.ts'
 
 const projects = ['prj_a', 'prj_b'] as const
-/** An action on one of nine runs, or on the question of that run. */
+/**
+ * A random change of one of nine runs, or of a job, interaction, worker or workflow that belongs to
+ * it. `together`: the change is committed with the next one of its shard.
+ */
 const happening = fc.record({ what: fc.nat(12), who: fc.nat(8), together: fc.boolean() })
 type Happening = { readonly what: number; readonly who: number; readonly together: boolean }
 
@@ -55,7 +60,7 @@ const question = (id: string, event: InteractionEvent, more: Partial<Draft>): Dr
 })
 const source = { event: {}, meta: {}, depth: 0 }
 
-/** A journal of two projects and three shards with these actions, as far as they apply. */
+/** A journal of two projects and three shards with these changes, as far as they apply. */
 function journalOf(happenings: readonly Happening[]): Written[] {
   const journal = new Journal()
   const born = new Set<number>()
@@ -197,7 +202,7 @@ function journalOf(happenings: readonly Happening[]): Written[] {
   return journal.messages
 }
 
-/** The answers to all queries of a view, as one text. */
+/** The answers of a view to queries about all records, as one text. */
 function everything(view: View): string {
   const answers: unknown[] = [view.position()]
   for (const project of projects) {

@@ -136,7 +136,10 @@ t.test('links lead only to web pages and mailboxes', async (t) => {
   )
 })
 
-/** Texts that are slow in known Markdown lexers. @param size Characters. */
+/**
+ * Texts that are slow in known Markdown lexers.
+ * @param size the length of each text, in characters.
+ */
 function corpus(size: number): readonly (readonly [name: string, text: string])[] {
   const fill = (text: string): string => text.repeat(Math.ceil(size / text.length)).slice(0, size)
   const lines = (line: (index: number) => string): string => {

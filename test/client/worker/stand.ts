@@ -1,4 +1,4 @@
-/** A worker with a manual clock and with sockets whose other end is the test. */
+/** A worker with a manual clock and with sockets whose other end the test controls. */
 
 import type { JobEvent, WorkerOptions, WorkerState } from '../../../client/worker/options.ts'
 import type { Clock, Dial, SocketEvents } from '../../../client/worker/ports.ts'
@@ -57,7 +57,7 @@ class Peer {
   readonly sent: Up[] = []
   pings = 0
   closedWith: number | 'dropped' | undefined
-  /** Whether the server acknowledges draining at once, as real servers do. */
+  /** Whether the server acknowledges draining immediately, as real servers do. */
   answersDraining = true
   constructor(url: string, headers: Readonly<Record<string, string>>, events: SocketEvents) {
     this.url = url
@@ -162,7 +162,7 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 }
 
 let made = 0
-/** A job as an answer to a claim contains it. */
+/** A job as it is in the response to a claim. */
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
   id: `job_${++made}`,
   kind: 'action_execution',
@@ -177,7 +177,7 @@ export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): Clai
   heartbeat_cadence_seconds: 20,
   ...more,
 })
-/** A promise that the test resolves. */
+/** A promise that the test resolves or rejects. */
 export function deferred<T>(): {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void

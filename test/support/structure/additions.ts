@@ -2,7 +2,7 @@
 import type { Edit } from './scratch-copy.ts'
 
 export interface Addition {
-  /** The rows of the map that describe it. The first states the number of lines. */
+  /** The rows of the map that describe the addition. The first row states the number of lines. */
   readonly rows: readonly [string, ...string[]]
   readonly edits: readonly Edit[]
 }
@@ -163,7 +163,7 @@ export const samples = defineView({
   },
 ]
 
-/** A module for the root of the copy, which uses each addition and prints what it found. */
+/** A module for the root of the copy. It uses each addition and prints the results as JSON. */
 export const probe = `
 import Database from 'better-sqlite3'
 import { actorKinds } from './actors/kinds.ts'

@@ -1,9 +1,9 @@
 /**
- * The names and texts by which readers and operators know the program: declared names, the texts
- * and `event` fields of log lines, and the names of metrics.
+ * Collects the names and texts that readers and operators of the program see: declared names, the
+ * texts and `event` fields of log lines, and the names of files and metrics.
  *
- * Local variables are not included, because their scope explains them. Members of object literals
- * are not included either: their types declare them.
+ * Local variables are not included, because their scope explains them. Properties of object
+ * literals are not included either, because their types declare them.
  */
 import { posix } from 'node:path'
 import ts from 'typescript'
@@ -13,7 +13,7 @@ export interface Name {
   readonly kind: 'declaration' | 'file' | 'log' | 'metric'
   readonly text: string
   readonly file: string
-  /** Starts with 1. */
+  /** Number of the line, beginning with 1. */
   readonly line: number
 }
 
@@ -47,7 +47,7 @@ function namesInFile(file: string, text: string): Name[] {
   return names
 }
 
-/** The kind of the texts that a function receives; undefined if they are no names. */
+/** The kind of the texts that a function receives; undefined if they are not names. */
 function kindOf(callee: ts.Expression): 'log' | 'metric' | undefined {
   if (ts.isIdentifier(callee)) return METRIC.test(callee.text) ? 'metric' : undefined
   if (!ts.isPropertyAccessExpression(callee) || !LEVEL.test(callee.name.text)) return undefined
@@ -78,7 +78,7 @@ function declaredBy(node: ts.Node): NameNode[] {
     ts.isClassElement(node)
   )
     return node.name ? namesOf(node.name) : []
-  // A destructured parameter names members that its type declares.
+  // A destructured parameter names properties that its type declares.
   return ts.isParameter(node) && ts.isIdentifier(node.name) ? [node.name] : []
 }
 

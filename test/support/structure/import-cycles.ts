@@ -1,15 +1,18 @@
 /**
- * Cycles of value imports. Modules of a cycle are initialized in an order that depends on which
- * of them is loaded first, and none of them can be understood or tested without the others.
+ * Finds cycles of value imports. Modules of a cycle are initialized in an order that depends on
+ * which of them is loaded first, and none of them can be understood or tested without the others.
  *
- * A type import is erased and is no edge. A dynamic import is evaluated after its module was
- * initialized and is no edge either.
+ * A type import is erased, so it is not an edge. A dynamic import is evaluated after the importing
+ * module was initialized, so it is not an edge either.
  */
 import { posix } from 'node:path'
 import ts from 'typescript'
 import type { Sources } from './sources.ts'
 
-/** The text without what follows the last import or re-export: parsing it would take most time. */
+/**
+ * Returns the text up to the last import or re-export. Parsing the rest would take most of the
+ * time.
+ */
 const uptoLastImport = (text: string): string =>
   /^[\s\S]*^(?:import\b.*|.*\bfrom *['"].*)$/m.exec(text)?.[0] ?? ''
 

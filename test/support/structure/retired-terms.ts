@@ -9,12 +9,14 @@ import { root, type Sources } from './sources.ts'
 
 export interface RetiredTerm {
   /**
-   * In capitals, it is refused in names of constants only; with a file extension, as the name of a
-   * file only.
+   * A term in capitals is refused only in names of constants; a term with a file extension only as
+   * the name of a file.
    */
   readonly term: string
   readonly instead: string
-  /** Names, and paths of files and folders (these end with a slash), in which it is allowed. */
+  /**
+   * Names, and paths of files and folders (which end with a slash), in which the term is allowed.
+   */
   readonly allowed: readonly string[]
 }
 

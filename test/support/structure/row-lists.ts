@@ -1,20 +1,20 @@
 /**
- * Literals that list rows of the endpoint table outside of the table: an array, also that of a set,
- * with the names of rows, or an object whose members are named as rows and have constant values.
- * Such a list states a fact about its rows which has to be kept up to date when rows are added. The
- * fact belongs to the row, and the list can be derived from it.
+ * Finds literals that list rows of the endpoint table outside of the table: an array (also of a
+ * set) with the names of rows, or an object whose properties have the names of rows and constant
+ * values. Such a list states a fact about its rows that must be kept up to date when rows are
+ * added. The fact belongs into the row, and the list can be derived from it.
  *
- * An object whose values are functions is no such list: it implements its rows.
+ * An object whose values are functions is not such a list, because it implements its rows.
  */
 import ts from 'typescript'
 import type { Sources } from './sources.ts'
 
-/** Number of rows from which a literal is a list of rows. */
+/** Minimum number of row names in a literal that counts as a list of rows. */
 const MIN_ROWS = 3
 /** Files that declare rows. */
 const declaresRows = (file: string): boolean => /^protocol\/(api|(.+[/-])?rows)\.ts$/.test(file)
 
-/** Whether a file can have a list at all; few files do, and parsing the others takes time. */
+/** Whether a text can contain a list of rows. Other texts are not parsed, which saves time. */
 const mentionsRows = (text: string, isRow: (name: string) => boolean): boolean =>
   [...text.matchAll(/['"`]([\w.]+)['"`]/g)].filter(([, name = '']) => isRow(name)).length >=
   MIN_ROWS
@@ -36,7 +36,7 @@ export const rowListsIn = (sources: Sources, isRow: (name: string) => boolean): 
       return lists
     })
 
-/** The texts of an array, or the names of the constant members of an object. */
+/** The texts of an array, or the names of an object's properties with constant values. */
 function namesIn(node: ts.Node): string[] {
   if (ts.isArrayLiteralExpression(node))
     return node.elements.filter(ts.isStringLiteralLike).map(({ text }) => text)

@@ -1,9 +1,14 @@
-/** Additions to a scratch copy of the program, to prove how many lines they need, and where. */
+/**
+ * Makes additions to a scratch copy of the program, to prove how many lines they need, and where.
+ */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { programFolders, root } from './sources.ts'
 
-/** A new file; or lines after the first line of a file that begins so, or in place of it. */
+/**
+ * A new file, or lines that are inserted after the first line that begins with `after`, or that
+ * replace the first line that begins with `replace`.
+ */
 export type Edit = { readonly file: string } & (
   | { readonly content: string }
   | { readonly after: string; readonly lines: readonly string[] }
@@ -11,8 +16,8 @@ export type Edit = { readonly file: string } & (
 )
 
 /**
- * Copies the program to an empty folder, with a `tsconfig.json` for it. Packages are those of the
- * project.
+ * Copies the program to an empty folder, with a `tsconfig.json` for the copy. The copy uses the
+ * installed packages of the project.
  */
 export function copyProgram(to: string): void {
   for (const name of [...programFolders, 'docs/operations', 'package.json'])
@@ -48,9 +53,12 @@ export function edit(copy: string, change: Edit): void {
 /** A row of the map of CONTRIBUTING.md, "Where to add what". */
 export interface MapRow {
   readonly what: string
-  /** Paths; `<resource>` and `<folder>` stand for any folder, a slash at the end for any file. */
+  /**
+   * Paths. `<resource>` and `<folder>` stand for any folder; a path that ends with a slash covers
+   * all files of the folder.
+   */
   readonly places: readonly string[]
-  /** Number of lines outside of the own folders of the addition; absent: not stated. */
+  /** Number of lines outside of the addition's own folders, if the row states it. */
   readonly lines?: number
 }
 
@@ -82,11 +90,11 @@ const covers = (place: string, file: string): boolean => {
   return new RegExp(`^${pattern}${place.endsWith('/') ? '' : '$'}`).test(file)
 }
 
-/** Files of edits that no place names. */
+/** Files of edits that no place covers. */
 export const unnamedFiles = (edits: readonly Edit[], places: readonly string[]): string[] =>
   edits.map(({ file }) => file).filter((file) => !places.some((place) => covers(place, file)))
 
-/** The number of lines of edits in files that are not in the own folders of the addition. */
+/** The number of lines of edits in files outside of the addition's own folders. */
 export const linesOutside = (edits: readonly Edit[], places: readonly string[]): number =>
   edits
     .filter(({ file }) => !places.some((place) => isOwn(place) && covers(place, file)))

@@ -4,7 +4,10 @@ import { ViewFollower, type ViewJournal } from '../../../views/follow.ts'
 import { type Message, View } from '../../../views/view.ts'
 import { type Answer, each, Journal } from './journal.ts'
 
-/** A journal whose deliveries, end and clock the test controls. */
+/**
+ * Creates a journal with a view and a follower. The test controls deliveries, the journal's end and
+ * the clock.
+ */
 export function world(journal = new Journal()) {
   const timers = new Set<{ at: number; run: () => void }>()
   const alarms: string[] = []

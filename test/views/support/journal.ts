@@ -116,7 +116,7 @@ export const run = (id: string, events: readonly RunEvent[], more: Partial<Draft
   events,
   ...more,
 })
-/** The initial record of a run. `seconds` after T0. */
+/** The initial record of a run. `seconds`: its time of creation, in seconds after T0. */
 export const born = (
   id: string,
   seconds: number,
@@ -132,7 +132,7 @@ export const born = (
   updated_at: at(seconds),
   ...fields,
 })
-/** A run that was just created. */
+/** The entry that creates a run. */
 export const started = (
   id: string,
   seconds: number,
@@ -143,7 +143,7 @@ export const started = (
     at: seconds,
     ...more,
   })
-/** A change of a run's status. */
+/** An entry that changes a run's status. */
 export const moved = (
   id: string,
   status: WorkflowRun['status'],
@@ -278,7 +278,7 @@ const registration = (instance: string, fields: Partial<Registration> = {}): Reg
   connected_at: T0,
   ...fields,
 })
-/** An entry of a worker's registry record. */
+/** An entry of a worker. */
 export const worker = (
   instance: string,
   events: readonly Event[],
@@ -295,7 +295,7 @@ export const registered = (
     more,
   )
 
-/** The answer of a view, as plain data. */
+/** Queries a view. The type of the answer is not checked. */
 export const ask = <T = Answer>(
   view: View,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Keys of published events. A query returns the last event of each key of its own project, unless
- * it is too old.
+ * Deduplication keys of published events. A query returns the latest event of each key in its own
+ * project, unless that event is too old.
  */
 import t from 'tap'
 import { View } from '../../../views/view.ts'
