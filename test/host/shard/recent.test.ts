@@ -1,3 +1,4 @@
+/** The newest commits of a node, kept for its views: each is taken once, and their size is bounded. */
 import t from 'tap'
 import { Recent } from '../../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
