@@ -1,4 +1,7 @@
-/** The newest commits of a node, kept for its views: each is taken once, and their size is bounded. */
+/**
+ * The newest commits of a node, kept for its views. Each is taken at most once, and their total
+ * size is bounded.
+ */
 import t from 'tap'
 import { Recent } from '../../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
