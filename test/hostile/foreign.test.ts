@@ -1,6 +1,6 @@
 /**
- * The key of one project with ids of another project in the path, the query, the body and worker
- * frames. Invariant: nothing of the other project is found, revealed or changed.
+ * The key of one project is used with ids of another project in the path, the query, the body and
+ * worker frames. Invariant: nothing of the other project is found, revealed or changed.
  */
 import t from 'tap'
 import type { RowName } from '../../protocol/api.ts'
@@ -29,7 +29,7 @@ t.teardown(async () => {
   await s.stop()
 })
 t.setTimeout(120_000)
-/** A text in every record of the project that must stay hidden. */
+/** A text in every record of the project whose data must stay hidden. */
 const MARK = 'Xylophone'
 const [mine, theirs] = [await furnish(s, 'mine'), await furnish(s, MARK)]
 const principal = await s.ok('principal.create', {
@@ -72,7 +72,10 @@ const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
     },
     ...(body && { body: JSON.stringify(body) }),
   })
-/** Text of the other project that an answer contains and the request did not. */
+/**
+ * Returns a text of the other project that the answer contains and the request did not, or
+ * undefined.
+ */
 function leak({ text }: Answered, asked: string): string | undefined {
   const told = [MARK, ...foreign].find(
     (word) =>
@@ -94,12 +97,16 @@ const statesOf = async (
   workflow: await s.ok('workflow.get', { project: place.handle, id: place.workflow }),
 })
 const before = await statesOf(theirs)
-/** These rows end the caller's own project, so they are sent only for the other one. */
+/**
+ * Whether a row ends or renames the caller's own project. Such a row is sent only for the other
+ * project.
+ */
 const ending = (name: string): boolean => name === 'project.delete' || name === 'project.update'
 
 /**
- * Sends one request of a row. Fails if the answer is undocumented or reveals the other project.
- * `hidden`: the status must be 403 or 404.
+ * Sends one request of a row.
+ * @param hidden whether the status must be 403 or 404.
+ * @throws {Error} when the answer is undocumented or reveals the other project.
  */
 async function tried(
   name: RowName,
@@ -135,9 +142,10 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
         )
     if (ending(name)) continue
     for (const slot of slots) {
-      // The key of a memory entry is a name that the caller chooses.
+      // The caller chooses the keys of memory entries and the names of secrets, so no value of them
+      // is foreign.
       if (slot === 'project' || slot === 'memory_key' || slot === 'secret_name') continue
-      // A worker instance is a name that the caller chooses: the same name is another worker in
+      // The caller also chooses the name of a worker instance. The same name is another worker in
       // another project.
       for (const id of foreign)
         await tried(
@@ -152,7 +160,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
   t.pass(`${rows.length} rows, ${foreign.length} ids`)
 })
 
-/** Paths of the fields of a schema that hold ids, judged by their last name. */
+/** Paths of the fields of a schema that hold ids, as the last name of the path suggests. */
 function idFields(schema: unknown, at: readonly string[] = []): string[][] {
   const { properties, items, anyOf } = (schema ?? {}) as {
     properties?: Record<string, unknown>
@@ -307,7 +315,7 @@ t.test('frames of a worker with the jobs and leases of another project', async (
 })
 
 t.test('the other project is unchanged', async (t) => {
-  // One run ended, through its own worker.
+  // One run has ended, through its own worker.
   const without = ({
     working: _,
     'run.list': { [theirs.working]: __, ...runs } = {},

@@ -1,6 +1,6 @@
 /**
- * Every frame of the worker socket in malformed shapes and wrong order. Invariants: each is
- * answered or closed as documented, and no job is lost.
+ * Every frame of the worker socket in malformed shapes and in the wrong order. Invariants: each
+ * frame is answered, or the connection is closed, as documented; and no job is lost.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -18,14 +18,20 @@ t.teardown(() => s.stop())
 t.setTimeout(tries(120_000))
 t.comment(`HOSTILE_SEED=${seed}`)
 const base = await settled(s)
-/** Floods come from this process, so the node is ready again when the service reports it. */
+/**
+ * Waits until the node is ready. Floods come from this process, so they may cost the node its
+ * lease.
+ */
 const ready = () =>
   until(
     () => s.raw('GET', '/readyz'),
     ({ status }) => status === 200,
     'readiness',
   )
-/** Error codes of frames, and close codes of a server. 1009: larger than the largest frame. */
+/**
+ * Documented error codes of frames and close codes of the server. Code 1009: the frame is too
+ * large.
+ */
 const faults = new Set([
   'invalid_actor',
   'worker_instance_conflict',
@@ -53,7 +59,10 @@ const down = new Set([
   'error',
 ])
 
-/** A fault in the frames that a worker received, or undefined. */
+/**
+ * Returns what is wrong with the frames that a worker received or with the close code, or
+ * undefined.
+ */
 function fault(worker: TestWorker, closed: number | undefined): string | undefined {
   for (const frame of worker.frames) {
     if (!down.has(String(frame['type']))) return `the frame ${JSON.stringify(frame).slice(0, 200)}`
@@ -66,8 +75,8 @@ function fault(worker: TestWorker, closed: number | undefined): string | undefin
   return closed === undefined || codes.has(closed) ? undefined : `closed with ${closed}`
 }
 /**
- * Sends texts or bytes on a new connection, then checks that it, or else a valid request, is still
- * answered.
+ * Sends texts or bytes on a new connection. Fails if a frame is undocumented, or if afterwards the
+ * connection is neither closed nor answers another frame.
  */
 async function play(messages: readonly (string | Uint8Array)[]): Promise<void> {
   const worker = await s.worker({ type: null })
@@ -313,8 +322,8 @@ t.test(
       if (n % 2 === 0) worker.send({ type: 'worker.draining' })
       worker.socket.terminate()
     }
-    // Jobs that were never written to a closed connection are returned at once; written ones are
-    // lost with their leases, after 3 s here.
+    // Jobs that were never written to a closed connection are returned at once. Written ones are
+    // lost with their leases, here after 3 s.
     await ready()
     const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })
     for (const _ of wanted) await good.report(await good.job())

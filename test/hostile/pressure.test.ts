@@ -1,6 +1,6 @@
 /**
  * Thousands of bad requests, aborted streams and lost sockets. Invariants: memory, connections and
- * followers do not leak; valid requests are answered meanwhile.
+ * followers do not leak, and valid requests are answered at the same time.
  */
 import t from 'tap'
 import { sleeping } from '../scenarios/support/given.ts'
@@ -23,11 +23,11 @@ const run = String((await s.ok('run.start', { spec: sleeping() }))['id'])
 let turn = 0
 
 /**
- * One round of bad requests. Each differs from all others, so that anything remembered about it
- * would accumulate.
+ * One round of bad requests. Each request differs from all others, so anything that the service
+ * stored about it would accumulate.
  */
 async function round(): Promise<void> {
-  // Separate connections, because keep-alive connections would count as leaked.
+  // The round has its own connections, because open keep-alive connections would count as leaked.
   const client = openClient(s.url)
   const unique = () => `odd-${turn++}-${'x'.repeat(200)}`
   const json = { authorization, 'content-type': 'application/json' }
@@ -128,7 +128,7 @@ t.test('memory does not grow with refused requests', async (t) => {
   const grown = (await memory()) - before
   t.match(after, { sse: base.sse, sockets: base.sockets, followers: base.followers, failed: 0 })
   t.ok(after.files <= base.files + 8, `open files: ${base.files}, then ${after.files}`)
-  // Each round sends about 200 KB of distinct data; growth of 1 MB per round would mean that all of
+  // Each round sends about 200 KB of distinct data. Growth of 1 MB per round would mean that all of
   // it is stored.
   t.ok(
     grown < 4_000_000 + rounds * 200_000,
@@ -189,7 +189,7 @@ t.test('a request that is far too large is refused in little time', async (t) =>
   ]
   for (const [what, body] of bodies)
     for (const path of ['/v1/projects', '/v1/projects/default/runs']) {
-      // Client and service share a process; on a busy machine, creating the bodies may cost the
+      // Client and service share a process. On a busy machine, creating the bodies may cost the
       // node its lease for a moment.
       await until(
         () => s.raw('GET', '/readyz'),

@@ -1,4 +1,7 @@
-/** Every role against every row. Invariant: only the row's permission decides. */
+/**
+ * Every role against every row. Invariant: the row's permission decides whether a caller is
+ * admitted. In channels and interactions, membership and targets decide as well.
+ */
 import t from 'tap'
 import {
   brandedPermission,
@@ -37,7 +40,10 @@ interface Held {
   readonly key: string
   readonly may: ReadonlySet<string>
 }
-/** A key of each role: of the organization, and of a project principal, whole and capped. */
+/**
+ * Creates keys of each role, of the organization and of project principals. Some project keys are
+ * capped by the role Viewer, and one principal has two roles.
+ */
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
   for (const role of systemRoleNames) {
@@ -96,24 +102,39 @@ const ask = (
 }
 const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
-/** Rows that end records that others need come last, the row that ends the project at the end. */
+/**
+ * Rows that end records come after the rows that need these records. The row that ends the project
+ * comes last.
+ */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/** The permissions of a row; these requests remove other members, which needs a second one. */
+/**
+ * The permissions that a row requires. The requests of this file remove other members from
+ * channels, which requires a second permission.
+ */
 const demands = (
   name: string,
   { shape: { permission } }: Row,
 ): readonly Row['shape']['permission'][] =>
   name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
-/** The permission that a refusal names; for an action call, that of the action. */
+/**
+ * The permission that a refusal names. For the call of an action, it is the permission for that
+ * action.
+ */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/** Only targets answer an interaction and only reviewers review it, within the cap of their key. */
+/**
+ * Whether a refusal means that the caller is no target or reviewer of an interaction, or that its
+ * key is capped.
+ */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
-/** Refusals of allowed callers: earlier callers used up the records, or their role is higher. */
+/**
+ * Refusals that allowed callers may get, because earlier callers have used up the records or have a
+ * higher role.
+ */
 const spent = new Set([
   'not_found',
   'conflict',
@@ -122,11 +143,15 @@ const spent = new Set([
   'run_not_failed',
   'session_turn_active',
 ])
-/** In channels the membership decides as well, and only the owner administers the channel. */
+/**
+ * Refusals of callers that are not members. In channels, membership decides as well, and only the
+ * owner administers the channel.
+ */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
 t.test('the owner is accepted on every row, so every example is valid', async (t) => {
-  // Rows of one resource interfere; the n-th rows of all resources share a project.
+  // Rows of one resource interfere with each other, so each of them has another project. The n-th
+  // rows of all resources share a project.
   const places: Promise<Place>[] = []
   const seen = new Map<string, number>()
   for (const [name, row] of order) {
@@ -150,7 +175,7 @@ t.test('the owner is accepted on every row, so every example is valid', async (t
 t.test('each role may do exactly what its permissions allow', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
-    // A project key acts in its project, a key of the organization in a separate one.
+    // A project key acts in its own project, and each key of the organization in a new one.
     const at = what.startsWith('organization') ? await furnish(s) : place
     const lacking = (name: string, row: Row) =>
       demands(name, row).find(

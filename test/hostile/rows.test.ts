@@ -1,6 +1,6 @@
 /**
- * Every row of the table with invalid requests. Invariants: all answers are documented, and no
- * request has a partial effect.
+ * Every row of the table with invalid requests. Invariants: every answer is documented, and a
+ * refused request has no effect.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -33,7 +33,7 @@ t.teardown(async () => {
 })
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
-/** Refusals of a path or a method, which precede any row. */
+/** Refusals of a path or a method. They precede every row. */
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
@@ -193,7 +193,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
     .map((value) => ({ authorization: value })),
 )
 
-/** Requests of a row, each invalid in some way. */
+/** Requests of a row. Most of them are invalid in some way. */
 function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const { method } = routeOf(row)
   const path = placedPath(name, place)
@@ -235,7 +235,7 @@ const told = ({ method, path, headers: given, body }: Asked): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ` +
   `${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
-/** The fault of an answer, for any request. */
+/** Returns what is wrong with the answer to a request, or undefined. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = asked.method !== method || asked.path.split('?')[0] !== undefined
@@ -262,12 +262,12 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
-/** Rows that grant roles in addition to their main effect. */
+/** Rows that also grant roles. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**
- * Rows that only add records on which no other row depends. Their project may serve the next rows
- * too, a few times, so that its lists stay within a page.
+ * Rows that only add records on which no other row depends. Their project is used again for up to
+ * `REUSES` further rows. More records would no longer fit on one page of a list.
  */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6

@@ -1,10 +1,12 @@
 /**
- * Secrets never appear in clear text: a scenario with recognizable secrets at the most verbose log
- * level, then a search through all output and all stored data.
+ * Secrets never appear in clear text. A scenario with recognizable secrets runs at the most verbose
+ * log level. Then all output and all stored data are searched.
  *
- * Stored by design: hashes of keys and of session tokens; lease tokens, in journal and snapshots
- * only, because a lease must outlive its owner and is valid for one attempt of one job only; the
- * secret that seals cursors, in the bucket of the installation. Nothing else.
+ * Only the following is stored, by design:
+ * - hashes of keys and of session tokens.
+ * - lease tokens, only in the journal and in snapshots. A lease must outlive the owner of its
+ *   queue, and a token is valid for one attempt of one job.
+ * - the secret that seals cursors, in the bucket of the installation.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -18,7 +20,7 @@ import { dial, listen, spoken } from './support/wire.ts'
 
 const ROOT = 'bat_root-MARKER-Zq81xTfLmW0'
 const UNKNOWN = 'bat_unknown-MARKER-77hYwQ2'
-/** A value that is stored in clear text, to prove that the search finds stored data. */
+/** A value that is stored in clear text. It shows that the search finds stored data. */
 const PUBLIC = 'public-MARKER-everybody-may-read'
 
 const lines: string[] = []
@@ -142,8 +144,8 @@ await s.ok('run.start', { spec: sleeping() })
 said.push(...other.frames.map((frame) => JSON.stringify(frame)))
 
 /**
- * Secrets in every location where a client may put them by mistake: each is refused, and none is
- * repeated in an answer.
+ * Secrets in every location where a client may put them by mistake. Each request is refused, and no
+ * answer repeats the secret.
  */
 for (const [name] of rows) {
   const path = placedPath(name, place)
@@ -192,8 +194,8 @@ for (const part of ['run.get', 'run.jobs', 'run.steps', 'run.events', 'run.actio
   said.push(JSON.stringify((await s.call(part, { id: run['id'] })).body))
 for (const path of ['/metrics', '/readyz', '/v1/openapi.json'])
   said.push((await s.raw('GET', path)).text)
-// Snapshots are written every two seconds. Stopping writes the rest, and then view files and
-// journal no longer change.
+// Snapshots are written periodically. A stop writes the rest, and after it the files of views and
+// journal do not change.
 await s.restart()
 said.push(JSON.stringify((await s.call('audit.list', { limit: 200 })).body))
 const frames = [...worker.frames, ...other.frames]
@@ -266,7 +268,7 @@ t.test('no answer repeats a credential, and records contain no lease tokens', as
 })
 
 t.test('of a credential, only the hash is stored', async (t) => {
-  // The root key comes from a setting; a generated one would be stored in a separate file that only
+  // The root key comes from a setting. A generated one would be stored in a separate file that only
   // its owner can read.
   for (const [what, secret] of Object.entries(credentials)) t.strictSame(holding(secret), [], what)
   for (const { signing_secret } of signing)

@@ -1,6 +1,6 @@
 /**
- * HTTP below the table: malformed requests, clients that stop halfway, and connections that must
- * not leak.
+ * HTTP below the endpoint table: malformed requests, clients that stop halfway, and connections
+ * that must not leak.
  */
 import type { Socket } from 'node:net'
 import t from 'tap'
@@ -30,7 +30,7 @@ const good = async (): Promise<number> => {
 }
 const base = await settled(s)
 const run = (await s.ok('run.start', { spec: sleeping() }))['id']
-/** Connections that stay silent; the end of this file checks them again. */
+/** Connections that get no answer. The end of this file checks them again. */
 const silent = new Map<
   string,
   { readonly socket: Socket; readonly said: ReturnType<typeof listen> }
@@ -41,8 +41,8 @@ async function leave(what: string, bytes: string): Promise<void> {
   silent.set(what, { socket, said: listen(socket, () => false, 40_000) })
 }
 
-// uWebSockets.js neither answers nor forwards a head that it cannot parse: it waits, and closes the
-// connection after its idle timeout.
+// uWebSockets.js neither answers nor forwards a head that it cannot parse. It closes the connection
+// after its idle timeout.
 await leave('a header that is folded', spoken('GET', RUNS, [auth, 'X-A: b\r\n c']))
 await leave('a NUL in a header', spoken('GET', RUNS, [auth, 'X-A: b\0c']))
 await leave(
@@ -62,7 +62,7 @@ await leave('half a body', post(['Content-Length: 500'], '{"name":"half'))
 await leave('half a chunk', post(['Transfer-Encoding: chunked'], 'ff\r\n{"name":"half'))
 await leave('a body that never comes', post(['Content-Length: 9999999999'], ''))
 await leave('nothing', '')
-/** Sends one byte at a time: a head, or a body. */
+/** Sends a request at one byte every 500 ms. */
 const drip = async (what: string, bytes: string) => {
   const socket = await dial(s.url)
   let at = 0
@@ -78,7 +78,7 @@ const half = await dial(s.url)
 half.end(spoken('GET', RUNS, [auth]).slice(0, 40))
 silent.set('a half-open connection', { socket: half, said: listen(half, () => false, 40_000) })
 
-/** In place of a status: the connection is closed without an answer. */
+/** Stands for a status if the connection is closed without an answer. */
 const CLOSED = 0
 t.test('a malformed request is refused and has no effect', async (t) => {
   const before = await names()
@@ -200,7 +200,7 @@ t.test('unusual but valid requests get refusals in the standard format', async (
       text,
     } = await say(s.url, bytes)
     t.equal(answer?.status, status, `${what}: ${text.slice(0, 200)}`)
-    // The path of the socket answers before any row, so it has no request id.
+    // The path of the worker socket answers before any row, so its answer has no request id.
     if (answer)
       t.equal(
         badRefusal(

@@ -1,4 +1,4 @@
-/** A process that runs assigned seeds, for a campaign on several cores. */
+/** A child process that runs assigned seeds, for a campaign on several cores. */
 import { simulate } from './run.ts'
 
 process.on(
@@ -6,5 +6,5 @@ process.on(
   (asked: Parameters<typeof simulate>[0]) =>
     void simulate(asked).then((report) => process.send?.(report)),
 )
-// The parent process has ended, so nothing else would end this one.
+// The parent process has ended, so nothing would read the results.
 process.once('disconnect', () => process.exit(0))

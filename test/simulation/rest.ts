@@ -1,4 +1,4 @@
-/** Whether the simulation is at rest, so that nothing changes any more. */
+/** Decides whether the simulation is at rest, so that nothing changes any more. */
 
 import type { QueueState } from '../../actors/jobs/state.ts'
 import type { LoopState } from '../../actors/loops/state.ts'
@@ -10,10 +10,13 @@ import type { Added, Ledger } from './checks/ledger.ts'
 import { EPOCH } from './machines/machine.ts'
 import type { Simulation } from './simulation.ts'
 
-/** Clocks may differ by this much, so a timer may still be in the future for its owner. */
+/**
+ * Milliseconds by which clocks may differ. A timer that is due may therefore be in the future for
+ * its owner.
+ */
 const CLOCKS = 30_000
 
-/** Why the registry entry of a worker is not as expected; undefined if it is. */
+/** The reason why the registration of a worker is not as expected; undefined if it is. */
 function unregistered(
   sim: Simulation,
   id: string,
@@ -31,7 +34,8 @@ function unregistered(
 }
 
 /**
- * Why the simulation is not at rest; undefined if it is. Uses the journal as far as it was read.
+ * The reason why the simulation is not at rest; undefined if it is. The journal is considered only
+ * as far as the history has read it.
  */
 export function unsettled(sim: Simulation): string | undefined {
   if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`

@@ -1,17 +1,17 @@
 /**
- * Runs many seeds: `npm run simulate -- --seeds 1000 --from 1`. A failing seed is reported with the
- * faults that it needs and its trace.
+ * Runs many seeds, as `npm run simulate -- --seeds 1000 --from 1` does. A failing seed is reported
+ * with the faults that it needs and the end of its trace.
  */
 
 import type { FaultKind } from './faults/weather.ts'
 import { type Options, type Outcome, runSeed } from './simulation.ts'
 
-/** Lines of a trace that are shown. */
+/** The number of lines of a trace that are shown. */
 const LINES = 40
 
 /**
- * Switches off all faults without which a failing seed still fails, one by one. Returns the needed
- * faults, and the outcome with only those.
+ * Switches off, one after the other, each kind of fault without which the seed still fails. Returns
+ * the outcome with the kinds that remain.
  */
 async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
   const off = new Set<FaultKind>(options.off)
@@ -51,7 +51,7 @@ export interface Report {
   readonly time: number
 }
 
-/** Runs seeds from a number on. Stops after `most` failures. */
+/** Runs seeds from the number `from` on. Stops after `most` failures. */
 export async function simulate({
   from,
   seeds,

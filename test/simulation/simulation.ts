@@ -1,7 +1,7 @@
 /**
- * One seed: a small cluster of machines, workers and clients, some seconds of faults, then calm
- * until everything is at rest, then the checks. The same seed yields the same simulation to the
- * last event.
+ * One seed: a small cluster of machines, workers and clients; some seconds of faults; calm until
+ * everything is at rest; and then the checks. The same seed yields the same simulation, to the last
+ * event.
  */
 
 import type { AnyActor } from '../../actors/actor.ts'
@@ -29,7 +29,7 @@ import { JournalStore, RegistryStore, StateStore } from './machines/store.ts'
 import { Timeline } from './machines/timeline.ts'
 import { unsettled } from './rest.ts'
 
-/** A deliberate fault, to test whether the checks detect it. */
+/** A deliberate fault, with which the tests show that the checks detect it. */
 export interface Plant {
   readonly name: string
   deps?(deps: HostDeps): HostDeps
@@ -56,12 +56,12 @@ export interface Outcome {
   readonly violations: readonly string[]
   readonly faults: readonly FaultKind[]
   readonly trace: readonly string[]
-  /** Events, simulated milliseconds, and entries in the journal. */
+  /** The numbers of events, of simulated milliseconds, and of entries in the journal. */
   readonly steps: number
   readonly time: number
   readonly entries: number
 }
-/** Milliseconds after the faults within which everything must be at rest. */
+/** Milliseconds after the end of the faults within which everything must be at rest. */
 const PATIENCE = 90_000
 
 export class Simulation {
@@ -129,7 +129,7 @@ export class Simulation {
     this.talk = new Talk(this)
   }
 
-  /** Machines that run. */
+  /** The machines that run: alive and not paused. */
   up(): Machine[] {
     return this.machines.filter((machine) => machine.alive && !machine.paused)
   }
@@ -159,7 +159,7 @@ export class Simulation {
     this.workers.push(worker)
     worker.connect()
   }
-  /** A machine notifies people; during faults some messages are lost. */
+  /** Sends a notification from a machine to people. During faults, some notifications are lost. */
   tell(machine: Machine, { of }: Notice): Promise<boolean> {
     const through = this.weather.calm || this.dice.chance(0.7)
     if (through) this.records.told.add(of.id)
@@ -179,7 +179,7 @@ export class Simulation {
     this.note(() => `${machine.name} starts`)
     void machine.start()
   }
-  /** Handles the death of a machine: its connections end, and later another one replaces it. */
+  /** Handles the death of a machine: its connections end, and another machine later replaces it. */
   died(machine: Machine): void {
     const { dice } = this
     this.timeline.after(dice.chance(0.7) ? 0 : dice.between(0, 2500), () =>
@@ -197,7 +197,10 @@ export class Simulation {
     })
   }
 
-  /** Advances the time until there is no obstacle, or a violation was found. */
+  /**
+   * Advances the time until there is no obstacle or a violation was found. An obstacle that remains
+   * at the time `until` is a violation, too.
+   */
   async #wait(what: string, until: number, obstacle: () => string | undefined): Promise<void> {
     let restless: string | undefined = 'never looked'
     while (this.timeline.now < until && restless !== undefined) {

@@ -1,3 +1,7 @@
+/**
+ * Authentication: credentials and their principals, the project that a request names, and the
+ * reported use of keys.
+ */
 import t, { type Test } from 'tap'
 import type { Caller } from '../../../gateway/auth/authenticate.ts'
 import { authorize, enter } from '../../../gateway/auth/authorize.ts'

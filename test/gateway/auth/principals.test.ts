@@ -1,3 +1,4 @@
+/** The principals to which a request may refer. */
 import t from 'tap'
 import { principalsNamed } from '../../../gateway/auth/principals.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

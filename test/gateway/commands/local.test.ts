@@ -1,3 +1,7 @@
+/**
+ * Queries that the gateway answers from its directory: projects, keys, principals, roles and
+ * permissions.
+ */
 import t from 'tap'
 import { localQueries } from '../../../gateway/queries/local.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -8,7 +12,7 @@ interface Item {
   readonly name: string
   readonly permissions: readonly string[]
 }
-/** An answer, with the members that these tests read. */
+/** An answer, with the fields that these tests read. */
 interface Listed {
   readonly items: readonly Item[]
   readonly next_cursor?: string

@@ -1,4 +1,4 @@
-/** Names of tools, and the timeline as progress notifications. */
+/** Tools and messages of MCP: names of tools, and the timeline as progress notifications. */
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,3 +1,7 @@
+/**
+ * What a gateway adds to a command before it is sent: hashes of keys, secrets, handles and checks
+ * of actions.
+ */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import type { Call, Edge } from '../../../gateway/call.ts'
@@ -10,7 +14,7 @@ import { edge, ORG, PRJ, type TestEdge } from '../support/given.ts'
 
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const origin = { at: 0, principal: { type: 'user', id: 'user_1' } } as const
-/** Prepares a row's command for a project, for a request with or without an idempotency key. */
+/** Prepares a row's command for a project. `seed` stands for the request's idempotency key. */
 const prepared = async (
   { world, directory }: TestEdge,
   name: keyof typeof api,

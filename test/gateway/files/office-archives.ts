@@ -1,12 +1,14 @@
-/** Archives for tests of Office files. */
+/** ZIP archives and their parts, for tests of the conversion of Office files. */
 
 import { deflateRawSync } from 'node:zlib'
 import { markdownOf } from '../../../gateway/files/office.ts'
 import { type Archive, openArchive } from '../../../gateway/files/zip.ts'
 
 /**
- * A ZIP archive like those of other programs.
- * @param lie the size of members that its directory states.
+ * Creates a ZIP archive as other programs do.
+ * @param members the texts of the members, by name.
+ * @param lie the uncompressed size that the directory states for every member; absent: the true
+ * sizes.
  * @param stored whether the members are not compressed.
  */
 export function zip(

@@ -49,7 +49,7 @@ t.test('any form is parsed into the parts that it was made of', async () => {
         throw new Error('other parts')
     }),
   )
-  // Any input is parsed or refused without an exception.
+  // Any input is parsed or refused. No input causes an exception.
   void fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(300), (noise, cut) => {
       const whole = form([{ name: 'file', filename: 'a', bytes: Buffer.from(noise) }], 'b')
@@ -98,7 +98,7 @@ t.test('forms in the formats of common clients', async (t) => {
 })
 
 const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(20)])
-/** A PDF with this number of pages, and further ones in an object stream. */
+/** A PDF with this number of pages, and `packed` further ones in an object stream. */
 const pdf = (pages: number, packed = 0, more = ''): Buffer => {
   const objects = Buffer.from(
     Array.from({ length: packed }, (_, n) => `<< /Type /Page /Parent ${n} 0 R >>`).join('\n'),

@@ -1,3 +1,7 @@
+/**
+ * The HTTP edge over real sockets: routing, validation, errors, retries, caches and an orderly
+ * stop.
+ */
 import net from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t, { type Test } from 'tap'
@@ -451,7 +455,7 @@ on('a new key is shown once, again for a repeat, and is valid at once', async (t
     ).status,
     401,
   )
-  // The first request may have reached a gateway that died before it notified the others.
+  // The first request may have reached a gateway that died before it notified the other gateways.
   at.forgotten.length = 0
   t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 404)
   t.same(at.forgotten, [ORG], 'a repeat also clears the caches of all gateways')

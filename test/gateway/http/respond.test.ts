@@ -1,6 +1,6 @@
 /**
- * Streams to a client that stops reading for a while: every byte arrives once and in order, for any
- * size of write.
+ * Streams to a client that stops reading for a while. Every byte arrives once and in order,
+ * whatever the size of the writes.
  */
 
 import uWS from 'uWebSockets.js'
@@ -55,7 +55,7 @@ for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
     client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     const read: string[] = []
     let end = ''
-    // Reads a little, waits until the writer is blocked, then continues to read.
+    // The client reads one chunk, waits until the writer is blocked, and then continues to read.
     await new Promise<void>((begun) =>
       client.once('data', (first: string) => {
         read.push(first)
@@ -74,7 +74,7 @@ for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
       client.resume()
     })
     const text = read.join('')
-    // The comment that wakes up a stream is not part of the content.
+    // The comments with which a blocked stream is continued are not part of the content.
     t.ok(
       unchunked(text)?.replaceAll(':\n\n', '') === `begin${pieces.join('')}`,
       'all of it, once, in order',

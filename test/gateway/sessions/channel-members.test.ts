@@ -1,6 +1,6 @@
 /**
- * A principal that is disabled between the lookup at the gateway and the decision of the channel
- * does not stay a member.
+ * A principal that is disabled after the gateway's lookup and before the channel's decision does
+ * not stay a member.
  */
 import t, { type Test } from 'tap'
 import type { Command } from '../../../protocol/entry.ts'
@@ -10,9 +10,7 @@ import { PRJ } from '../support/given.ts'
 const CHANNEL = 'chan_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const path = '/v1/projects/default/channels'
 
-/**
- * A gateway where the principal is disabled, deleted or left unchanged at the moment it is added.
- */
+/** A gateway whose new member is disabled, deleted or left unchanged while the member is added. */
 async function racing(t: Test, change: 'disable' | 'delete' | 'nothing') {
   const at = await gateway()
   t.teardown(() => at.server.stop())

@@ -1,3 +1,4 @@
+/** The directory of configuration: when it is read, shared, notified of changes and discarded. */
 import t from 'tap'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { settleAll } from '../../support/memory.ts'
@@ -5,7 +6,7 @@ import { edge, ORG, PRJ } from '../support/given.ts'
 
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const reserved = (id: string, handle: string) => ({ reserved: { id, handle, organization: ORG } })
-/** A gate that the test opens. */
+/** A promise that resolves when the test calls `open`. */
 const gate = () => {
   let open = () => {}
   const closed = new Promise<void>((resolve) => {

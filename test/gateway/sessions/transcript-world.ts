@@ -1,7 +1,7 @@
 /**
- * A session under simulated faults: a lagging view; entries and deltas that are lost, repeated and
- * late; publishers that answer late; two gateways; and clients that read slowly, lose their
- * connections and reconnect elsewhere.
+ * A session under simulated faults. The view lags. Entries and deltas are lost, repeated and late.
+ * Publishers answer late. Clients of two gateways read slowly, lose their connections and reconnect
+ * to either gateway.
  */
 import { Transcript, type TranscriptFrame } from '../../../client/transcript/fold.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
@@ -33,12 +33,14 @@ const SESSION = 'ses_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const PROJECT = 'prj_1'
 type Open = Record<string, unknown>
 /**
- * Longer timers fire only when the history triggers them; shorter ones are pauses between retries.
+ * Milliseconds. Timers that are longer fire only when the history triggers them. Shorter ones are
+ * pauses between retries.
  */
 const LONG = 2000
 
 /**
- * A frame as it arrives. `calm`: its gateway wrote it without faults, activity or older knowledge.
+ * A frame as it arrives. It is `calm` if its gateway wrote it after the faults had stopped, when no
+ * query from the time of faults was pending.
  */
 interface Arrived {
   readonly id?: string
@@ -58,17 +60,17 @@ const arrived = (text: string, calm: boolean): Arrived[] =>
       }
     })
 
-/** A client of either version. */
+/** A client of either version of the stream. */
 export interface Client {
   readonly version: Dialect['name']
   readonly transcript: Transcript
-  /** Numbers of received messages, over all connections. */
+  /** The message numbers in received frames, over all connections. */
   readonly numbers: number[]
   readonly inbox: Arrived[]
-  /** Ids of frames of this connection. */
+  /** The ids of the frames of the current connection. */
   ids: string[]
   connected: boolean
-  /** Whether the stream ended as idle, from a gateway that was calm. */
+  /** Whether the stream ended as idle with a calm frame. The client then does not reconnect. */
   idle: boolean
   opening: boolean
   close: () => void
@@ -95,7 +97,7 @@ export class Meeting {
   #prev = 0
   #clock = 1
   #said = 0
-  /** Whether messages are lost and queries fail. */
+  /** Whether messages are lost and repeated, and queries fail. */
   lossy = true
 
   constructor(choose: (below: number) => number) {
@@ -159,7 +161,7 @@ export class Meeting {
   }
 
   /**
-   * Commits the new events of the story; each gateway receives the entry zero, one or two times.
+   * Commits the new events of the story. Each gateway receives the entry zero, one or two times.
    */
   commit(): void {
     const events = this.story.log.slice(this.#read)
@@ -190,7 +192,7 @@ export class Meeting {
     for (const { follower } of this.#gateways)
       for (let n = this.lossy ? this.#choose(5) % 3 : 1; n > 0; n--)
         this.pending.push(() => follower.hear(shown))
-    // Removes the jobs of messages that are final.
+    // The job of a message ends when the message is final.
     for (const job of events.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final' ? [event.id] : [],
     ))
@@ -202,8 +204,9 @@ export class Meeting {
     )
   }
   /**
-   * @param early Collects the gateway's queries while faults occur, until their answers are
-   * processed.
+   * @param early collects the gateway's queries that begin while faults occur, until their answers
+   * are processed.
+   * @param fresh the cursor up to which the answer must contain everything.
    */
   #ask(
     question: TranscriptQuestion,
@@ -219,7 +222,8 @@ export class Meeting {
   #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
     const limit = 1 + this.#choose(6)
-    // A query without a cursor may reach a replaced leader; data up to a named cursor is there.
+    // Without a cursor, a replaced leader may report an earlier end of the journal. With one, the
+    // view waits for the data up to it.
     const needed =
       fresh === undefined
         ? this.lossy && this.#choose(3) === 0
@@ -289,7 +293,7 @@ export class Meeting {
     this.clients.push(client)
     return client
   }
-  /** Connects a client to a gateway, from its last position. */
+  /** Connects a client to gateway `at % 2`, from the client's last position. */
   async connect(client: Client, at: number): Promise<void> {
     if (client.connected || client.opening) return
     const gateway = this.#gateways[at % 2]
@@ -357,7 +361,7 @@ export class Meeting {
       if (revision > 100_000) throw new Error(`${cursor} is the cursor of no revision`)
     }
   }
-  /** A client reads some of its received frames. */
+  /** The client reads up to `many` of its received frames. */
   read(client: Client, many: number): void {
     for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)
@@ -387,7 +391,10 @@ export class Meeting {
     const all = [...this.#timers]
     all[this.#choose(all.length)]?.()
   }
-  /** Stops the faults and runs all pending actions; clients reconnect and read everything. */
+  /**
+   * Stops the faults and runs all pending actions. Clients reconnect and read everything.
+   * @throws {Error} when actions never end.
+   */
   async rest(): Promise<void> {
     this.lossy = false
     for (const client of this.clients) client.idle = false
@@ -399,7 +406,7 @@ export class Meeting {
       }
       quiet = this.pending.length > 0 ? 0 : quiet + 1
       if (quiet === 3 && looks++ < 2) {
-        // The periodic checks of a gateway.
+        // A gateway checks its followers periodically.
         for (const { follower } of this.#gateways) void follower.check()
         quiet = 0
       }
@@ -407,7 +414,7 @@ export class Meeting {
       await new Promise<void>((resolve) => setImmediate(resolve))
     }
   }
-  /** A new transcript, loaded from pages. */
+  /** Returns a new transcript, loaded from pages. */
   async fresh(): Promise<Transcript> {
     const world = {
       seal,
@@ -438,7 +445,7 @@ export class Meeting {
     }
     return transcript
   }
-  /** Numbers of the messages that clients see. */
+  /** The numbers of the final messages, in commit order. */
   numbers(): number[] {
     return this.story.log.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final' && event.sequence !== null

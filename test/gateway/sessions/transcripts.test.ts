@@ -1,3 +1,7 @@
+/**
+ * Followers of a session under random faults. Invariant: once the faults stop, every follower has
+ * the state that the pages have.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { perform, type Step, step, tools } from '../../actors/sessions/histories.ts'
@@ -76,7 +80,7 @@ t.test(
                 if (at.clients.length < 6)
                   at.client(one.n % 3 === 0 ? 'v1' : 'v2', one.n % 2 === 0 ? 'start' : 'newest')
             }
-            // Compared in the middle of the history and at its end.
+            // The clients are compared in the middle of the history and at its end.
             if (index !== acts.length - 1 && index !== Math.floor(acts.length / rests)) continue
             at.lossy = false
             at.speak(index)

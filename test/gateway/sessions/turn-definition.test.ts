@@ -1,5 +1,5 @@
 /**
- * The cache of turn definitions: an agent is read once per known configuration, and again after a
+ * The cache of turn definitions. An agent is read once for each configuration, and again after a
  * change.
  */
 import t from 'tap'
@@ -7,7 +7,7 @@ import type { Edge } from '../../../gateway/call.ts'
 import { agentOf } from '../../../gateway/sessions/definition.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 
-/** An edge with one project and one agent; counts the queries to the owner. */
+/** An edge with one project and one agent. `asked` counts the queries to the agent's owner. */
 function edgeOf() {
   const it = {
     asked: 0,

@@ -69,7 +69,7 @@ t.test('a stream ends with the event that revokes access to the channel', (t) =>
       fc.nat(30),
       fc.boolean(),
       (happenings, at, member) => {
-        // As of `at`, the view has granted access; earlier events do not change that.
+        // The view granted access at the cursor `at`. Earlier events do not change that.
         const sink = kept()
         const stream = watched(sink, 'me', { private: member, member, at })
         let mine = member

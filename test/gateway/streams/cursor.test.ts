@@ -1,3 +1,4 @@
+/** Sealed cursors of lists: a cursor is valid only unchanged, and only for the same list. */
 import fc from 'fast-check'
 import t from 'tap'
 import { type Binding, openCursor, sealCursor } from '../../../gateway/http/cursor.ts'

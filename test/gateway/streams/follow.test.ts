@@ -1,10 +1,14 @@
+/**
+ * A follower of one sequence of events. Invariant: every client receives each event once and in
+ * order, under loss, repetition, delay and refusal.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Sink } from '../../../gateway/http/respond.ts'
 import { Follower, type Page } from '../../../gateway/streams/follow.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
-/** Items of a normal page, and of a page for a lagging reader. */
+/** The numbers of items on a normal page, and on a page for a lagging reader. */
 const LIMIT = 3
 const LONG = 7
 interface Visible {
@@ -57,7 +61,10 @@ class Model {
     return this.entries.at(-1)?.last ?? 0
   }
 
-  /** Commits an entry of one to three events; its live message arrives zero, one or two times. */
+  /**
+   * Commits an entry of one to three events. Its live message arrives `copies` times, by default
+   * zero to two.
+   */
   commit(ends = false, copies = this.#choose(4) % 3): void {
     const first = this.last + 1 + this.#choose(5)
     const events = Array.from({ length: 1 + this.#choose(3) }, (_, index) => ({
@@ -74,8 +81,7 @@ class Model {
 
   #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
     this.questions++
-    // A view may lack entries that others know to be committed, if a replaced leader reports the
-    // end of the journal.
+    // A view may lack committed entries if a replaced leader reports an earlier end of the journal.
     const partial = this.eager && fresh !== undefined
     const wanted = partial ? Math.min(fresh, after + 1) : fresh
     const needed =
@@ -171,7 +177,10 @@ class Model {
     run?.()
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
-  /** Runs all pending actions until none is left. */
+  /**
+   * Runs pending actions until there are none.
+   * @throws {Error} when they never end.
+   */
   async rest(drain: boolean): Promise<void> {
     for (let turns = 0; ; turns++) {
       if (drain) for (const client of this.clients) client.drain()
@@ -287,8 +296,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // The first page comes from one view, the others from a view that has applied nothing yet and
-  // waits only for a given cursor.
+  // The first page comes from one view. The others come from a second view, which has applied
+  // nothing yet and waits only if the query names a cursor.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)
@@ -328,8 +337,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
 t.test(
   'while the view lags behind the journal, followers get its content, and finally all of it',
   async (t) => {
-    // Until 40 the view lags behind the announced entries, so a query for the latest state times
-    // out.
+    // Until it has applied 40 entries, the view lags behind the announced ones, so a query for the
+    // latest state times out.
     let applied = 10
     const page = (after: number, late = false): Page => ({
       items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({

@@ -1,3 +1,4 @@
+/** Event streams of runs over real sockets: replay, live events, gaps, slow clients and the end. */
 import t, { type Test } from 'tap'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'

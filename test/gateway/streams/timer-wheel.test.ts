@@ -1,4 +1,7 @@
-/** Many tasks share few timers. Invariant: each task runs on time and once. */
+/**
+ * A timer wheel, with which many tasks share few timers. Invariant: each task runs once, and on
+ * time.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { type Task, TimerWheel } from '../../../gateway/workers/timer-wheel.ts'

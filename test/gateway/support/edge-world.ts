@@ -24,7 +24,7 @@ const settings: GatewaySettings = {
   sessions: { age: 55_000, idle: 2000 },
 }
 
-/** The members of answers that tests read. */
+/** The fields of answers that tests read. */
 export interface Body {
   readonly id: string
   readonly key: string
@@ -57,7 +57,7 @@ export interface Got {
   readonly body: Body
 }
 
-/** Starts a gateway. The answers of actors and views are in `on` and `views`, by name. */
+/** Starts a gateway. Tests set the answers of actors in `on` and of views in `views`, by name. */
 export async function gateway(more: Partial<GatewaySettings> = {}) {
   const it = edge()
   const { world: base } = it
@@ -134,7 +134,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const server: Gateway = createGateway(world, it.directory)
   const port = await server.listen('127.0.0.1', 0)
 
-  /** Sends one request; a body other than a string is sent as JSON. */
+  /** Sends one request. A body other than a string or bytes is sent as JSON. */
   const call = (
     method: string,
     path: string,
@@ -255,7 +255,10 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
 }
 export type TestGateway = Awaited<ReturnType<typeof gateway>>
 export const home = PRJ
-/** Waits until a condition holds, because real sockets take time. */
+/**
+ * Polls until the condition holds. Real sockets take time.
+ * @throws {Error} after about 2 s.
+ */
 export async function until(holds: () => boolean, what = 'it'): Promise<void> {
   for (let i = 0; i < 400; i++) {
     if (holds()) return

@@ -1,6 +1,6 @@
 /**
- * The environment for tests of the gateway's modules: actors behind `ask` and `command`, a manual
- * clock, and counts of all calls.
+ * The environment for tests of the gateway's modules: real actors behind `ask` and `command`, a
+ * manual clock, and counts of calls.
  */
 import { createHash, createHmac } from 'node:crypto'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
@@ -53,7 +53,7 @@ export function edge() {
     fresh: true,
     broken: false,
     ended: 0,
-    /** Holds back the next answers of `ask` until it resolves. */
+    /** While this promise is pending, the answers of `ask` are held back. */
     gate: undefined as Promise<void> | undefined,
   }
   const decide = ({
@@ -115,8 +115,8 @@ export function edge() {
   const touches = openTouches(world)
   const { authenticate, again } = openAuthentication(world, directory, touches)
   /**
-   * Applies a change of configuration and clears the cached project, as the gateway does before its
-   * answer.
+   * Applies a change of configuration and clears the cached project, as the gateway does before it
+   * answers.
    */
   const change = (project: string, name: string, input: object): Answer => {
     const outcome = decide({

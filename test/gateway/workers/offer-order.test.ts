@@ -49,7 +49,7 @@ function scene(shards: Record<string, Job[]>) {
   })
   const offer = (source: string, ahead = false): MaybePromise<Decided<Job, string>> =>
     order.offer(source, shards[source] ?? [], ahead)
-  /** Removes the taken jobs from a shard after its answer. */
+  /** Removes the taken jobs from their shard once its offer is answered. */
   const settled = async (source: string, answer: MaybePromise<Decided<Job, string>>) => {
     const { taken } = await answer
     shards[source] = (shards[source] ?? []).filter(({ id }) => !taken.includes(id))
@@ -67,7 +67,7 @@ function scene(shards: Record<string, Job[]>) {
     order,
     offer,
     pass,
-    /** Frees one slot; then all shards offer their jobs, in this order. */
+    /** Frees one slot. Then all shards offer their jobs, in this order. */
     async round(sources: readonly string[]) {
       at.slots++
       at.since = at.now

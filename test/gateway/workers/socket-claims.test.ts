@@ -1,3 +1,7 @@
+/**
+ * Claims and offers on the worker socket: which job goes to which worker, and how claims are
+ * answered.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { eligible, wantsOf } from '../../../gateway/workers/jobs/eligible.ts'

@@ -1,3 +1,6 @@
+/**
+ * Jobs on the worker socket: assignment, heartbeats, reports, deltas, cancellation and draining.
+ */
 import t from 'tap'
 import { timestamp } from '../../../protocol/common.ts'
 import { refuse } from '../../../protocol/errors.ts'

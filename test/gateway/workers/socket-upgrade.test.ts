@@ -1,3 +1,7 @@
+/**
+ * The upgrade to a worker socket: which credentials are admitted, the statuses of refusals, and a
+ * real socket.
+ */
 import uWS, { type us_listen_socket } from 'uWebSockets.js'
 import { connect } from 'node:net'
 import t from 'tap'

@@ -1,3 +1,7 @@
+/**
+ * The worker socket without a network: registration, frames, keepalive and credentials of a
+ * connection.
+ */
 import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
 import { header, leased, PROJECT, type Scene, scene, sessionOf, settle } from './workers.ts'

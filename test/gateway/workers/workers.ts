@@ -20,7 +20,7 @@ import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
 export const PROJECT = 'prj_00000000000000000000000A01'
 
-/** A manual clock; `advance` lets promises settle after each timer. */
+/** A manual clock. `advance` lets promises settle after each timer. */
 class Clock {
   now = 1_900_000_000_000
   #timers: { at: number; run: () => void; off: boolean }[] = []
@@ -50,7 +50,7 @@ class Clock {
     return this.#timers.filter((timer) => !timer.off).length
   }
 }
-/** Lets everything run that waits only for promises. */
+/** Lets all code run that waits only for promises. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** A frame that a worker received. */
@@ -81,7 +81,10 @@ class Worker {
   send(frame: object): void {
     this.connection.receive(JSON.stringify(frame))
   }
-  /** Sends a frame and lets promises settle. Returns the frames received meanwhile. */
+  /**
+   * Sends a frame and lets promises settle. Returns the frames that the worker received in the
+   * meantime.
+   */
   async say(frame: object): Promise<Got[]> {
     const from = this.frames.length
     this.send(frame)
@@ -108,7 +111,7 @@ export interface Scene {
   demands: number
   /** Replies of actors, by command name. */
   readonly on: Record<string, Script>
-  /** Leases of sessions, as the view returns them. */
+  /** Leases of sessions, as the view returns them. `down`: the view is unavailable. */
   leases: Record<string, { job_id: string; queue: string }[]> | 'down'
   /** Leases that each queue returns as granted. */
   granted: readonly GrantedLease[] | Refusal
@@ -116,7 +119,7 @@ export interface Scene {
   current: boolean
   /** The result of checking a credential again. */
   verdict: Refusal | undefined
-  /** Subscribed filters, as subjects. */
+  /** The number of subscriptions, by subject. */
   readonly listening: Map<string, number>
   /** Offers jobs like a queue: to one subscriber of a matching subject. */
   offer(jobs: JobHeader[], queue?: string): Taking | undefined
@@ -322,8 +325,8 @@ export const leased = (
   heartbeat_cadence_seconds: 20,
 })
 /**
- * Leases and assigns the jobs that an offer was answered with, like the engine. Returns the answers
- * to the assignments.
+ * Offers jobs, then leases and assigns the taken ones as the queue does. Returns the answers to the
+ * assignments.
  */
 export async function hand(
   at: Scene,

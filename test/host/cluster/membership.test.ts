@@ -1,3 +1,6 @@
+/**
+ * Membership of nodes: who owns a shard, when a node is dead, and when a joining node may serve.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
@@ -65,7 +68,9 @@ t.test(
     const registry = new MemoryRegistry()
     const a = new Membership(registry, clock, { id: 'a', roles: ['gateway'] })
     await a.start(async () => {})
-    /** Writes records of other nodes with these heartbeats. */
+    /**
+     * Writes records of other nodes with these heartbeat counts, and lets the members read them.
+     */
     const live = async (beats: Readonly<Record<string, number>>, roles = ['gateway']) => {
       for (const [id, beat] of Object.entries(beats))
         registry.values.set(`node.${id}`, {
@@ -86,7 +91,7 @@ t.test(
   },
 )
 
-/** Two members. Puts of `b` fail while it is in `silent`. */
+/** Two members of one registry. Puts of a member fail while its id is in `silent`. */
 async function pair(nobody: (id: string) => Promise<boolean>) {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()

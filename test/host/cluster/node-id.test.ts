@@ -1,5 +1,5 @@
 /**
- * Claims of a node id. Invariant: at most one process holds an id, in any interleaving of starts,
+ * Claims of a node id. Invariant: at most one process holds an id, whatever the order of starts,
  * crashes and returns.
  */
 import fc from 'fast-check'
@@ -14,7 +14,7 @@ const record = (roles: readonly string[], self?: Instance, beat = 3) =>
   JSON.stringify({ id: 'n', roles, beat, ...self })
 const recorded = (value: string) => ({ value, revision: 7 })
 
-/** Claims on one registry. `presence` reports which instances listen. */
+/** Nodes that claim their id in one registry. `presence` reports whether an instance listens. */
 function setting(before?: string) {
   const registry = new MemoryRegistry()
   if (before !== undefined) registry.values.set('node.n', recorded(before))
@@ -22,7 +22,7 @@ function setting(before?: string) {
   const listening = new Set<string>()
   const presence = async (name: string): Promise<Presence> =>
     listening.has(name) ? 'there' : 'nobody'
-  /** Like `startNode`: listens, then claims. */
+  /** Starts to listen and then claims the id, as `startNode` does. */
   const claim = (name: string, over: Registry = registry, ask = presence): Promise<string> => {
     listening.add(name)
     return claimNodeId({

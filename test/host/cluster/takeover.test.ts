@@ -114,7 +114,8 @@ t.test(
     const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
     const first = await world.owner(0, deps)
     for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
-    // Shorter than the timeout of a gateway, longer than the time until a changed actor is stored.
+    // This is shorter than the timeout of a gateway, and longer than the time until a changed actor
+    // is stored.
     for (let i = 0; i < 19; i++) await world.clock.advance(100)
     await first.submit(command(runId(0), 'add', { by: 100 }))
     first.drop()

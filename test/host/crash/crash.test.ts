@@ -1,6 +1,7 @@
 /**
- * A node dies at every single step (append, read, snapshot, message), and a second node takes over.
- * Invariants: acknowledged commands are stored; each command acts once; each effect arrives once.
+ * A node dies at each of its steps (appends, reads, snapshots and messages), and a second node
+ * takes over. Invariants: acknowledged commands are stored, each command acts once, and each effect
+ * arrives once.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
@@ -8,8 +9,8 @@ import { runId, ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying } from './dying.ts'
 
 /**
- * Sends ten commands with effects and a timer, with checkpoints in between; the client repeats
- * unanswered commands.
+ * Sends ten commands with effects, one of which sets a timer, with checkpoints in between. The
+ * client repeats unanswered commands.
  */
 async function play(
   crashAt: number,

@@ -1,5 +1,5 @@
 /**
- * Scenarios that are repeated with the first owner of a shard dying at each of its steps.
+ * Runs a scenario repeatedly, with the first owner of a shard dying at each of its steps.
  * Invariant: the scenario ends as it does without a crash. Clients repeat unanswered commands under
  * the same id, and a new owner takes over when no answer comes.
  */
@@ -20,9 +20,9 @@ const silence = (): Promise<undefined> =>
     .then(() => undefined)
 
 /**
- * A shard whose first owner dies at its `crashAt`-th step, or never for 0.
- * @param stays In `send` and `ask`: the owner of another shard, which lives on and receives the
- * command.
+ * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. Commands and
+ * queries go to the shard's owner, unless `stays` names the owner of another shard, which does not
+ * die.
  */
 export async function dying(
   world: ToyWorld,
@@ -88,7 +88,7 @@ export async function dying(
   }
 }
 
-/** Subscribes as the gateway `g`. Returns the assigned jobs by lease token. */
+/** Subscribes as the gateway `g`. Returns the assigned jobs by lease token; the map grows. */
 export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   const handed = new Map<string, ClaimedJob>()
   bus.subscribe(subjects.gateway('g'), (sent) => {
@@ -99,7 +99,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** Reads the events of the growing journal, each with the id of its actor. */
+/** The events of the growing journal by kind of actor, each with the id of its actor as `of`. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld
@@ -127,8 +127,8 @@ const each = function* (steps: number): Generator<number> {
 }
 
 /**
- * Runs a scenario with a crash at each step, or at the given ones, and compares its result with
- * that of a run without a crash.
+ * Runs a scenario with a crash at each of its steps, or only at `steps`. Each result must equal
+ * `clean`, the result without a crash.
  */
 export async function dieAtEach<P extends { readonly steps: number }>(
   t: Pick<Test, 'equal' | 'strictSame'>,

@@ -1,7 +1,7 @@
 /**
  * Two calls of an agent in a channel, on a node that dies at every step; another node continues
- * from the last commit. Invariants: each call is answered once, in order; the session contains the
- * same conversation.
+ * from the last commit. Invariants: each call is answered once, in order, and the session contains
+ * the same conversation as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -55,7 +55,8 @@ async function play(
   const world = new ToyWorld(undefined, kinds)
   const bus = new MemoryBus()
   let living: Awaited<ReturnType<typeof dying>> | undefined
-  // Subscribed before the owners: an owner that is dead or was replaced never answers.
+  // This subscription precedes those of the owners, so all commands arrive here. An owner that is
+  // dead or was replaced would never answer them.
   bus.subscribe(subjects.shard(0, 0), (sent) => {
     const { command, commands: several = [] } = sent as { command?: Command; commands?: Command[] }
     const heard = (one: Command) =>

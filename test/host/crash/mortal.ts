@@ -1,18 +1,22 @@
 /**
- * The ports of a node that dies at its n-th step. Each append, read, snapshot and message is a
- * step.
+ * The ports of a node that dies at its n-th step. Each call of a port, such as an append, a read or
+ * a request, is two steps: one before and one after it takes effect. Subscriptions and messages
+ * without an answer are none.
  */
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 
 class Crash extends Error {}
 
-/** Ports that work until step `at` (0: forever). After it, no call of the node has an effect. */
+/**
+ * Wraps ports, which work until step `at` (0: forever). After that, no call of the node has an
+ * effect.
+ */
 export function mortal(
   deps: HostDeps,
   at: number,
 ): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  /** Functions that end the node's subscriptions. Its death calls all of them. */
+  /** Functions that end the node's subscriptions. All of them are called when the node dies. */
   const listening: (() => void)[] = []
   let bury = (): void => {}
   const buried = new Promise<undefined>((done) => {

@@ -14,7 +14,7 @@ import { dieAtEach, dying, handedTo, type Open, Told } from './dying.ts'
 
 const id = (prefix: 'loop' | 'run' | 'project', n: number, slot = 0) =>
   makeId(prefix, 0, new Uint8Array(10).fill(n), slot)
-/** The project, and with it its source events, are in a shard whose owner does not die. */
+/** The project and its source events are in a shard whose owner does not die. */
 const [PROJECT, LOOP, SIDE, RUN] = [id('project', 8, 1), id('loop', 1), id('loop', 2), id('run', 3)]
 const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 3600 } })
 const action = (key: string, more: Open = {}) => ({
@@ -104,7 +104,8 @@ async function play(crashAt: number): Promise<Played> {
       )
 
   /**
-   * Claims waiting jobs, or reports the next claimed one. Returns whether any job has not ended.
+   * Claims the waiting jobs, or else reports the next claimed one. Returns whether any job has not
+   * ended.
    */
   const work = async (): Promise<boolean> => {
     const jobs = new Map<string, { state: 'waiting' | 'resting' | string; name: string }>()
@@ -183,7 +184,10 @@ async function play(crashAt: number): Promise<Played> {
     })
     return true
   }
-  /** Performs all possible work until the condition holds. */
+  /**
+   * Performs all possible work until the condition holds.
+   * @throws {Error} when nothing happens any more.
+   */
   const until = async (happened: () => boolean): Promise<void> => {
     for (let round = 0; !happened(); round++) {
       if (round > 400)
@@ -240,8 +244,8 @@ async function play(crashAt: number): Promise<Played> {
 }
 
 /**
- * Every fourth step, with another offset each day; `CRASH=all` selects all steps, `CRASH=n` only
- * step n.
+ * The steps at which the node dies: every fourth one, with another offset each day. `CRASH=all`
+ * selects all steps, and `CRASH=n` only step n.
  */
 const chosen = process.env['CRASH']
 const STRIDE = 4

@@ -1,6 +1,6 @@
 /**
- * Jobs that a worker in the owner's own process takes: the claim is part of the commit that
- * enqueues the job, and the assignment follows its acknowledgement.
+ * Jobs that are claimed by a worker in the owner's own process: the claim is part of the commit
+ * that enqueues the job, and the assignment follows the acknowledgement of that commit.
  */
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'
@@ -11,7 +11,11 @@ import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
 
 let commands = 0
-/** A command that enqueues a job. @param more Fields of its header and of its record. */
+/**
+ * A command that enqueues a job.
+ * @param header additional fields of the job's header.
+ * @param record additional fields of the job's record.
+ */
 const enqueue = (id: string, header: object = {}, record: object = {}): Command => ({
   project: 'prj_1',
   kind: 'queue',

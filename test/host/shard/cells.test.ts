@@ -7,7 +7,7 @@ import { notOwner } from '../../../nodes/host/deps.ts'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
-/** Milliseconds after which an unused actor has left memory. */
+/** Milliseconds after which an unused actor has certainly left memory. */
 const PAST_IDLE_EVICTION_MS = 70_000
 
 t.test('snapshots for waiting commands are read once, concurrently with commits', async (t) => {
@@ -189,7 +189,7 @@ async function left() {
     await world.clock.advance(1000)
   return { world, shard, lost, id, at, older }
 }
-/** The answer, if it arrives within this number of milliseconds. */
+/** Advances the clock by `ms` milliseconds. Returns the answer if it arrives within that time. */
 async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promise<T | undefined> {
   let got: T | undefined
   void answer.then((given) => {

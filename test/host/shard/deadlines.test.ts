@@ -1,3 +1,4 @@
+/** The index of deadlines returns the earliest one, as a search of all deadlines would. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Deadlines } from '../../../nodes/host/effects/deadlines.ts'

@@ -19,8 +19,8 @@ t.test('a loss is detected although the returned record has the same content', a
   if (!before) throw new Error('no checkpoint was stored')
   const put = world.snapshots.put.bind(world.snapshots)
   let writes = 0
-  // The next checkpoint first rewrites the unchanged record; then the newest messages of the
-  // stream, including that one, are lost.
+  // The next checkpoint first rewrites the unchanged record. Then the newest messages of the stream
+  // are lost, including the rewritten record.
   world.snapshots.put = async (partition, key, data, revision) => {
     const stored = await put(partition, key, data, revision)
     if (`${partition}/${key}` === CHECKPOINT && ++writes === 1) {

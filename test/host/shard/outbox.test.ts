@@ -1,4 +1,4 @@
-/** The outbox of a shard for one receiver, without the shard. */
+/** The outbox of a shard for one receiver, tested without the shard. */
 import t from 'tap'
 import type { ShardAnswer, ShardMessage } from '../../../nodes/host/deps.ts'
 import type { Planned } from '../../../nodes/host/effects/effects.ts'

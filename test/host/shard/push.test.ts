@@ -1,4 +1,6 @@
-/** Delivery of a leased job to its gateway, even while its owner cannot read for a moment. */
+/**
+ * Pushes of leased jobs to their gateway, also while the owner's lease is stale and it cannot read.
+ */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
@@ -22,8 +24,8 @@ t.test("a push with content to read waits until the owner's lease is fresh again
   const base = world.deps(bus)
   const run = base.kinds.run
   /**
-   * Each count is pushed with the state of another run, which is not in memory after the
-   * takeover.
+   * Each count is pushed together with the state of another run. After the takeover, that state is
+   * not in memory.
    */
   const pushing = {
     ...run,

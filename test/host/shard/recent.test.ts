@@ -1,3 +1,7 @@
+/**
+ * The newest commits of a node, kept for its views. Each is taken at most once, and their total
+ * size is bounded.
+ */
 import t from 'tap'
 import { Recent } from '../../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'

@@ -1,3 +1,7 @@
+/**
+ * The loop of a shard: batches, acknowledgements, repeats, effects, timers, snapshots and
+ * takeovers. Actors are toys.
+ */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
@@ -118,7 +122,7 @@ t.test(
 )
 
 t.test('an actor whose snapshot fails costs its shard only time', async (t) => {
-  // A value that JSON cannot represent stands for a text longer than the engine allows.
+  // JSON cannot represent a BigInt. It stands for a text longer than the JavaScript engine allows.
   const swollen: AnyActor = {
     ...counter,
     evolve: {
@@ -361,8 +365,7 @@ t.test('an owner does not start with a journal that ends too early', async (t) =
   await world.clock.advance(5000)
   await shard.submit(command(runId(1), 'add', { by: 1 }, 'again'))
   shard.drop()
-  // A server that was paused and still considers itself leader reports nothing after the
-  // checkpoint.
+  // A server that was paused and still acts as leader reports nothing after the checkpoint.
   const deps = world.deps()
   const stale = {
     append: deps.journal.append.bind(deps.journal),

@@ -1,6 +1,6 @@
 /**
- * A shard whose journal accepts no appends or lacks entries: it refuses commands, answers reads,
- * and recovers automatically.
+ * A shard whose journal accepts no appends or lacks entries: it refuses commands and answers reads.
+ * Once the storage accepts appends again, it recovers automatically.
  */
 import t from 'tap'
 import type { WriteStop } from '../../../nodes/host/deps.ts'

@@ -1,6 +1,6 @@
 /**
- * Two minimal actors for tests of the shard host: a `run` that counts, and a `project` that
- * receives its messages.
+ * A minimal actor for tests of the shard host, and a world of stores in memory. The actor counts,
+ * passes messages on and sets timers. All kinds of actors use it.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
@@ -115,7 +115,10 @@ export class ToyWorld {
   readonly tick: Tick
   readonly kinds: HostDeps['kinds']
   #nodes = 0
-  /** @param actors The toy actors, unless a test supplies real ones. */
+  /**
+   * @param tick is called at each step of the journal, the snapshots and the bus.
+   * @param actors the toy actors, unless a test supplies real ones.
+   */
   constructor(tick: Tick = () => {}, actors: HostDeps['kinds'] = kinds) {
     this.tick = tick
     this.kinds = actors
@@ -140,7 +143,7 @@ export class ToyWorld {
       fresh: () => true,
     }
   }
-  /** The context of shard 0, for a part of a shard that is tested alone. */
+  /** The context of an owner of shard 0, for tests of one part of a shard. */
   context(deps = this.deps()): OwnerContext {
     const instances = new ActorCache(
       deps,
@@ -152,14 +155,17 @@ export class ToyWorld {
     const position = { epoch: 1, sequence: 1 }
     return { deps, partition: 0, shard: 0, name: '0.0', position, instances }
   }
-  /** Starts an owner of a shard. */
+  /**
+   * Starts an owner of a shard.
+   * @param lost collects the reasons for which the owner drops the shard.
+   */
   async owner(shard = 0, deps = this.deps(), lost: string[] = []): Promise<Shard> {
     const owner = new Shard(deps, 0, shard, (reason) => lost.push(reason))
     await owner.start(1)
     return owner
   }
 }
-/** The id of a run in a shard of two. */
+/** The id of run `n` in a shard. */
 export const runId = (n: number, shard = 0): string =>
   makeId('run', 0, new Uint8Array(10).fill(n), shard)
 let commands = 0

@@ -18,15 +18,16 @@ import { classified, kindOf, type TextPlace, textPlaces } from './places.ts'
 import { corpus } from './texts.ts'
 
 /**
- * Bytes by which the process may grow until the end; generous, because accepted texts are stored.
+ * Bytes by which the process may grow until the end. The bound is generous, because accepted texts
+ * are stored.
  */
 const MAX_GROWTH = 1024 ** 3
 /**
- * Texts that are tried at each location in a normal run. A kind with few locations tries more, so
- * that every text is used.
+ * The number of texts that are tried at each location in a normal run. At the locations of a rare
+ * kind, more texts are tried, so that every text is used.
  */
 const PER_PLACE = 2
-/** Concurrent requests. */
+/** The number of concurrent requests. */
 const PARALLEL = 8
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 
@@ -57,8 +58,8 @@ t.test('the kind of every text location is classified', async (t) => {
 })
 
 /**
- * The requests of this run: every text of a kind at some location, and some texts at every
- * location.
+ * The requests of this run: every text of a kind is tried at some location, and some texts are
+ * tried at every location.
  */
 function* pairs(): Generator<[TextPlace, string]> {
   for (const [kind, texts] of Object.entries(corpus)) {
@@ -77,9 +78,9 @@ function* pairs(): Generator<[TextPlace, string]> {
 
 const HOLE = '\u0001hole\u0001'
 const authorization = `Bearer ${s.key}`
-/** A URL cannot contain a lone surrogate. */
+/** Replaces lone surrogates, which a URL cannot contain. */
 const wellFormed = (text: string): string => Buffer.from(text).toString()
-/** The request with a JSON text at a location. */
+/** The request that has a JSON text at a location. */
 function requestOf({ row, in: where, holding }: TextPlace, text: string, place: Place): Asked {
   const { method } = routeOf(api[row])
   const path = placedPath(row, place)
@@ -99,8 +100,8 @@ function requestOf({ row, in: where, holding }: TextPlace, text: string, place: 
 
 const resourceOf = (name: string): string => name.split('.')[0] ?? name
 /**
- * Whether the row read the location: it accepted the request, or the refusal names this member or
- * invalid JSON.
+ * Whether the row read the location: it accepted the request, or its refusal names this field,
+ * invalid JSON or the size.
  */
 const isReached = ({ path }: TextPlace, { status, text }: Answered): boolean =>
   status < 300 ||

@@ -56,7 +56,7 @@ export const skills: readonly string[] = [
   `${'---\n'.repeat(10_000)}`,
 ]
 
-/** Markdown and HTML that a page could execute, or that a renderer could be slow with. */
+/** Markdown and HTML that a page could execute, or that a renderer could take long to process. */
 export const markdowns: readonly string[] = [
   '<img src=x onerror="globalThis.pwned=1">',
   '<script>globalThis.pwned=1</script>',
@@ -92,7 +92,9 @@ export const markdowns: readonly string[] = [
   '<img name=getElementById>',
 ]
 
-/** File headers, from which types are detected; most files are truncated or state a wrong size. */
+/**
+ * File contents whose first bytes determine a type. Most files are truncated or state a wrong size.
+ */
 export const files: readonly Buffer[] = [
   Buffer.alloc(0),
   Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'),
@@ -114,7 +116,7 @@ export const files: readonly Buffer[] = [
   Buffer.alloc(100_000, 0xff),
   Buffer.from(`${'<a>'.repeat(20_000)}`),
 ]
-/** The `filename` of a part of a form, as sent. */
+/** Values of `filename` in a part of a form, with their quotes. */
 export const fileNames: readonly string[] = [
   '"../../etc/passwd"',
   '"a\\"b"',

@@ -1,7 +1,7 @@
 /**
  * Every location of the endpoint table where a client supplies text or free JSON, found in the
- * schemas of bodies and queries. The name of a member determines how its text is parsed; a name
- * that is not classified here is an error.
+ * schemas of bodies and queries. The name of a field determines how its text is parsed. A name that
+ * is not classified in this file is an error.
  */
 import type { RowName } from '../../../protocol/api.ts'
 import { instant } from '../../scenarios/support/given.ts'
@@ -9,14 +9,14 @@ import { exampleOf } from '../support/generate.ts'
 import { bodyFor, type Place, rows } from '../support/rows.ts'
 import type { TextKind } from './texts.ts'
 
-/** A location, and how to put a value there. */
+/** A location, and a function that puts a value there. */
 export interface TextPlace {
   readonly row: RowName
   readonly kind: TextKind
-  /** Names of the members that lead to it; for a query parameter only its name. */
+  /** The names of the fields that lead to the location. For a query parameter, only its name. */
   readonly path: readonly string[]
   readonly in: 'body' | 'query'
-  /** The members of the body or query, with this value at the location. */
+  /** Returns the fields of the body or query, with this value at the location. */
   readonly holding: (value: unknown, place: Place) => object
 }
 
@@ -31,7 +31,7 @@ interface Schema {
 }
 
 /**
- * Names of members by the kind of their values. A member with an arbitrary name has the kind of its
+ * Names of fields, by the kind of their values. A field with an arbitrary name has the kind of its
  * parent.
  */
 const names: Readonly<Record<TextKind, string>> = {
@@ -66,9 +66,9 @@ const kindsByName: ReadonlyMap<string, TextKind> = new Map(
     list.split(/\s+/).map((name): [string, TextKind] => [name, kind as TextKind]),
   ),
 )
-/** The classified names, for the test that all of them are used. */
+/** The classified names. A test checks that all of them are used. */
 export const classified: readonly string[] = [...kindsByName.keys()]
-/** The kind of a member's value; undefined if its name is not classified. */
+/** The kind of a field's value; undefined if the field's name is not classified. */
 export const kindOf = (path: readonly string[]): TextKind | undefined =>
   kindsByName.get(path.findLast((name) => name !== '*') ?? '')
 
@@ -76,8 +76,8 @@ type JsonObject = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
- * Puts a value at the location. @param base A body that the row accepts; its other members are
- * preserved.
+ * Puts a value at the location.
+ * @param base a body that the row accepts, whose other fields are preserved.
  */
 type Holding = (value: unknown, base: unknown, place: Place) => unknown
 interface Leaf {
@@ -85,7 +85,7 @@ interface Leaf {
   readonly holding: Holding
 }
 
-/** Members that a check of the row requires next to the location, although the schema does not. */
+/** Fields that a row's check requires next to the location, although the schema does not. */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',
   prompt: 'judge',
@@ -99,11 +99,11 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
   workflow_id: workflow,
   checks: [{ name: 'a', kind: 'expr', expr: 'true' }],
 })
-/** Members that exclude another one. */
+/** Fields that exclude another field. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
 /**
- * The other members of the object at a location: required ones, and those of the base if it is of
- * the same kind.
+ * The other fields of the object at a location: required ones, and those of the base if the base is
+ * of the same kind.
  */
 function besides(schema: Schema, key: string, base: JsonObject, place: Place): JsonObject {
   const members = Object.entries(schema.properties ?? {})
@@ -119,7 +119,10 @@ function besides(schema: Schema, key: string, base: JsonObject, place: Place): J
   )
   return { ...(exampleOf(schema) as JsonObject), ...Object.fromEntries(wanted), ...base }
 }
-/** The base, unless its constants differ from the schema, as with steps. */
+/**
+ * The base, or nothing if its constants differ from those of the schema. Steps, for example, have a
+ * constant kind.
+ */
 const ofKind = (schema: Schema, base: unknown): JsonObject =>
   isObject(base) &&
   Object.entries(schema.properties ?? {}).every(
@@ -129,8 +132,8 @@ const ofKind = (schema: Schema, base: unknown): JsonObject =>
     : {}
 
 /**
- * The leaves of a schema that accept text or free JSON, not numbers, booleans, choices or
- * constants.
+ * The leaves of a schema that accept text or free JSON. Numbers, booleans, choices and constants
+ * are excluded.
  */
 function leavesOf(schema: Schema, path: readonly string[]): Leaf[] {
   if (schema.anyOf) return schema.anyOf.flatMap((branch) => leavesOf(branch, path))
@@ -176,7 +179,7 @@ const membersOf = ({ properties, patternProperties }: Schema): [string, Schema][
   ...(properties || patternProperties ? [] : [['*', {}] as [string, Schema]]),
 ]
 
-/** A body that a row accepts, with steps where it may have some. */
+/** A body that a row accepts, with steps if the row accepts steps. */
 const baseOf = (row: RowName, place: Place): object => ({
   ...(row === 'workflow.update' && { spec: instant() }),
   ...(row === 'loop.update' && instant()),
@@ -184,7 +187,8 @@ const baseOf = (row: RowName, place: Place): object => ({
 })
 
 /**
- * Every location of the table; `unknown` lists the rows and paths whose names are not classified.
+ * Returns every location of the table. `unknown` lists the locations whose names are not
+ * classified.
  */
 export function textPlaces(): { readonly places: TextPlace[]; readonly unknown: string[] } {
   const places = new Map<string, TextPlace>()

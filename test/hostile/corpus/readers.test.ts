@@ -1,6 +1,7 @@
 /**
- * The parsers of supplied texts in isolation. Invariants for any text: each ends with a value or
- * with a fault for the author, and does no more work than it counts. No time is measured.
+ * The parsers of supplied texts in isolation. Invariants for any text: each parser ends with a
+ * value or with a fault for the author, and does no more work than its budget allows. No time is
+ * measured.
  */
 import t from 'tap'
 import { partsOf } from '../../../gateway/files/multipart.ts'
@@ -16,9 +17,9 @@ import { latestFire, nextFire, scheduleFault } from '../../../protocol/rules/sch
 import { forms, yamls } from './documents.ts'
 import { expressions, patterns, REPEATED_COMPARISON, schedules, schemas } from './texts.ts'
 
-/** The start of a text, for messages. */
+/** The beginning of a text, for messages. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 80))
-/** The value of a reader, or the fault that it throws; any other error fails the test. */
+/** Returns the value of a parser, or the fault that it throws. Any other error fails the test. */
 function outcome<T>(read: () => T): T | ExpressionError {
   try {
     return read()
@@ -83,7 +84,7 @@ t.test('patterns have bounded programs, and every step is counted', async (t) =>
 t.test('schemas are refused or applied within their budget', async (t) => {
   const STEPS = 100_000
   for (const text of schemas) {
-    // The gateway refuses documents that are nested deeper than 64 levels.
+    // The gateway refuses documents of more than 64 levels before a schema is checked.
     if (text.startsWith('{"not":{"not"')) continue
     const schema: unknown = JSON.parse(text)
     t.ok(Array.isArray(schemaFaults(schema, 'input_schema')), shown(text))

@@ -1,11 +1,11 @@
 /**
- * Hostile texts for every parser of the service, by kind. All are JSON texts, because some are
- * values that JSON.stringify cannot produce (repeated keys, numbers out of range).
+ * Hostile texts for every parser of the service, by kind. All of them are JSON texts, because
+ * JSON.stringify cannot produce some of the values, such as repeated keys and numbers out of range.
  */
 
 import { fileTexts, markdowns, skills } from './documents.ts'
 
-/** The kind of a supplied text, by the parser that reads it. */
+/** The kind of a supplied text, named after the parser that reads it. */
 export type TextKind =
   | 'expression'
   | 'template'
@@ -22,7 +22,9 @@ export type TextKind =
   | 'json'
   | 'word'
 
-/** Regular expressions that take exponential time in backtracking engines, or do not compile. */
+/**
+ * Regular expressions that do not compile, or that take exponential time in backtracking engines.
+ */
 export const patterns: readonly string[] = [
   '(a+)+$',
   '^(a|a)*$',
@@ -55,8 +57,8 @@ export const patterns: readonly string[] = [
 ]
 
 /**
- * Compares two documents repeatedly: within the length limit of an expression, beyond its work
- * limit.
+ * An expression that compares two documents repeatedly. It is within the length limit of an
+ * expression, and beyond its work limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
 /** Expressions with deep nesting, with much work, or with forbidden names. */
@@ -360,7 +362,7 @@ const words: readonly string[] = [
 ]
 
 const quoted = (texts: readonly string[]): string[] => texts.map((text) => JSON.stringify(text))
-/** JSON texts by kind; texts for all locations come last. */
+/** JSON texts by kind. The texts that suit all locations come last. */
 export const corpus: Readonly<Record<TextKind, readonly string[]>> = {
   expression: [...quoted(expressions), ...jsons.slice(0, 6)],
   template: [...quoted(templates), ...jsons.slice(0, 6)],

@@ -18,12 +18,16 @@ export interface Answered {
 }
 
 /**
- * A node without processor time for seconds answers 503 until its lease is fresh; one that keeps
- * answering 503 is broken.
+ * The number of repeats of a request that is answered 503, with 500 ms between them. A node that
+ * had no processor time for seconds answers 503 until its lease is fresh. A node that still answers
+ * 503 after this is broken.
  */
 const PATIENCE = 10
 
-/** A client with separate connections. @param url The address of the service. */
+/**
+ * Opens a client with up to 32 connections of its own.
+ * @param url the address of the service.
+ */
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)

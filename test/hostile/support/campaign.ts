@@ -1,17 +1,19 @@
 /**
- * Seed and number of runs of the hostile tests. `HOSTILE_SEED=n` repeats a failure,
- * `HOSTILE_RUNS=20` runs twenty times as many; by default every day has its own seed.
+ * Seed and number of runs of the hostile tests. `HOSTILE_SEED=n` repeats a failure, and
+ * `HOSTILE_RUNS=20` runs twenty times as many tests. By default, every day has its own seed.
  */
 import fc from 'fast-check'
 
 export const seed = Number(process.env['HOSTILE_SEED'] ?? Math.floor(Date.now() / 86_400_000))
 const factor = Number(process.env['HOSTILE_RUNS'] ?? 1)
-/** This number of tries, or a multiple of it in a campaign. */
+/** Multiplies a number of tries by `HOSTILE_RUNS`. */
 export const tries = (some: number): number => Math.ceil(some * factor)
 
 /**
- * Runs a property many times; a failure names the seed and the smallest failing input. @param salt
- * Distinguishes properties that share a seed.
+ * Runs a property many times.
+ * @param salt distinguishes properties that share a seed.
+ * @param some the number of runs in a normal test.
+ * @throws {Error} that names the seed and the smallest failing input.
  */
 export async function often<T>(
   what: string,

@@ -1,4 +1,6 @@
-/** Values that match a schema of the table, so that a row is tested as soon as it is declared. */
+/**
+ * Values that match a schema of the table. With them, a row is tested as soon as it is declared.
+ */
 import fc from 'fast-check'
 
 interface Schema {
@@ -23,8 +25,9 @@ interface Schema {
 }
 
 /**
- * Values of a schema. @param known Texts with a meaning for the service, such as ids of records,
- * used wherever they match.
+ * Random values that match a schema.
+ * @param known texts with a meaning for the service, such as ids of records. They are used where
+ * they match.
  */
 export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbitrary<unknown> {
   const one = schema as Schema
@@ -52,7 +55,7 @@ export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbi
   }
 }
 
-/** An example of a schema with only the required members; always the same. */
+/** An example of a schema with only the required fields. It is the same in every run. */
 export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown =>
   fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
 function required(schema: Schema): Schema {

@@ -1,6 +1,5 @@
 /**
- * Checks whether an answer is documented by its row. Invariant: no other answer is allowed, for any
- * request.
+ * Checks whether an answer is documented by its row. Other answers are not allowed for any request.
  */
 
 import type { Row } from '../../../protocol/contract.ts'
@@ -21,8 +20,9 @@ const parsed = (text: string): unknown => {
 }
 
 /**
- * The fault of a refusal, or undefined. @param codes The allowed codes. @param sent The bytes of
- * the request; the size of its refusal is limited.
+ * Returns what is wrong with a refusal, or undefined.
+ * @param codes the allowed codes.
+ * @param sent the size of the request in bytes, which limits the size of the refusal.
  */
 export function badRefusal(
   { status, headers, text }: Answered,
@@ -71,7 +71,11 @@ export function badRefusal(
   return text.length > 100_000 + 2 * sent ? `${text.length} bytes of refusal` : undefined
 }
 
-/** The fault of a row's answer, or undefined. */
+/**
+ * Returns what is wrong with a row's answer, or undefined.
+ * @param sent the size of the request in bytes.
+ * @param also further allowed codes.
+ */
 export function bad(
   name: string,
   row: Row,

@@ -1,6 +1,6 @@
 /**
- * Corrupts valid JSON at any location of a value and of its text. Results are texts, because many
- * are not JSON.
+ * Corrupts valid JSON, at any location of the value or of its text. The results are texts or bytes,
+ * because many of them are not JSON.
  */
 import fc from 'fast-check'
 
@@ -99,12 +99,12 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
     ]),
   )
 }
-/** The JSON of a value with this text at one location. */
+/** The JSON of a value, with this text at one location. */
 const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /**
- * The JSON of an object at a location, with another member in front, so that a later one with the
- * same name is a repetition.
+ * The JSON of a value with a further field at the beginning of one of its objects. If the object
+ * has a field of that name, the name is repeated.
  */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>(
@@ -121,7 +121,7 @@ function textWithout(value: unknown, path: Path): string {
   return text.replace(/(?:"(?:[^"\\]|\\.)*":)?\u0002,?/, '').replace(/,([}\]])/, '$1')
 }
 
-/** Corrupted forms of a value. Bytes are used for invalid UTF-8. */
+/** Corrupted forms of a value. Invalid UTF-8 is returned as bytes. */
 export function mutated(values: fc.Arbitrary<unknown>): fc.Arbitrary<string | Uint8Array> {
   return values.chain((value) => {
     const text = JSON.stringify(value) ?? 'null'

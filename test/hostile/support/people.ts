@@ -1,4 +1,6 @@
-/** Rows that only people can use, and devices that wait for a person. */
+/**
+ * Requests of people: rows that only people can use, and devices that wait for a person's answer.
+ */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'
 import { bodyFor, type Place } from './rows.ts'
@@ -6,14 +8,14 @@ import { bodyFor, type Place } from './rows.ts'
 const isForPeople = (name: RowName): boolean =>
   /^(me|cli_credential)\./.test(name) || name === 'device.answer'
 
-/** The form that a device sends. */
+/** The body and headers of a form, as a device sends it. */
 export const deviceForm = (
   fields: Readonly<Record<string, string>>,
 ): { readonly body: string; readonly headers: Readonly<Record<string, string>> } => ({
   body: new URLSearchParams(fields).toString(),
   headers: { 'content-type': 'application/x-www-form-urlencoded' },
 })
-/** A device that waits for an answer. Returns its two codes. */
+/** Starts the sign-in of a device, which then waits for an answer. Returns its two codes. */
 export async function waitingDevice(
   s: Service,
 ): Promise<{ readonly device_code: string; readonly user_code: string }> {
@@ -25,7 +27,10 @@ export async function waitingDevice(
   return body as never
 }
 
-/** A credential and a body that a row accepts: those of the owner, or of a user of the place. */
+/**
+ * Returns a credential and a body that a row accepts. The credential is the owner's, or a user's if
+ * the row is for people.
+ */
 export async function accepted(
   s: Service,
   name: RowName,

@@ -1,7 +1,7 @@
 /**
  * Valid requests for every row of the table: a project with one record of each kind, the ids in the
- * path of a row, and a body that the row accepts. A new row is tested automatically if its path has
- * known slots; otherwise it fails here.
+ * path of a row, and a body that the row accepts. A new row is tested automatically if the slots of
+ * its path are known here, and fails in this file otherwise.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
@@ -13,7 +13,7 @@ import { exampleOf } from './generate.ts'
 export const rows = Object.entries(api) as [RowName, Row][]
 export const slotsOf = (name: RowName): string[] => routeOf(api[name]).slots
 
-/** A separate project with a record of each kind. */
+/** A separate project with a record of each kind. Most fields are ids of these records. */
 export interface Place {
   readonly id: string
   readonly handle: string
@@ -34,7 +34,7 @@ export interface Place {
   readonly organization_key: string
   readonly instance: string
   readonly interaction: string
-  /** One that has ended, and one that waits for a review. */
+  /** An interaction that has ended, and one that waits for a review. */
   readonly settled: string
   readonly submitted: string
   readonly channel: string
@@ -53,7 +53,7 @@ export interface Place {
   readonly shared: string
   /** A session of the agent with a running turn and a pending nudge. */
   readonly session: string
-  /** Another session without turns; and one without messages. */
+  /** A session without turns, and one without messages. */
   readonly resting: string
   readonly silent: string
   readonly turn: string
@@ -63,7 +63,10 @@ export interface Place {
 }
 let made = 0
 
-/** Creates a place. @param mark A text that every record of it contains. */
+/**
+ * Creates a place.
+ * @param mark a text that every record of the place contains.
+ */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
     () => s.raw('GET', '/readyz'),
@@ -154,7 +157,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     provider: 'slack',
     integration_id: handle,
   })
-  // The name does not resolve, so a call ends in a failure.
+  // The name does not resolve, so calls of the action fail.
   const [, shared] = await Promise.all([
     s.ok('action.create', {
       ...at,
@@ -305,7 +308,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
   )
 }
 
-/** Bodies of rows that a schema alone does not describe. */
+/** Bodies of rows whose schemas alone do not describe a valid body. */
 const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'run.start': () => ({ spec: instant() }),
   'run.signal': () => ({ name: 'go' }),
@@ -401,9 +404,12 @@ export function bodyFor(name: RowName, place: Place): object | undefined {
   return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
 }
 
-/** The query of a row that requires one, with its question mark. */
+/** The query string of a row that requires one, with its question mark; otherwise empty. */
 export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
-/** The path of a row. @param slots Encoded values. */
+/**
+ * The path of a row.
+ * @param slots the values of its slots, already encoded.
+ */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string =>
   `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
 /** The encoded path of a row in a place. */
@@ -416,8 +422,8 @@ export const placedPath = (name: RowName, place: Place): string =>
   )
 
 /**
- * All records that the lists of a project and the organization return, without members that change
- * by themselves. Skills of the organization are omitted.
+ * All records that the lists of a project and of the organization return, without fields that
+ * change by themselves. Skills of the organization are omitted.
  */
 export async function shownIn(
   s: Service,

@@ -1,6 +1,6 @@
 /**
- * The resources that a service uses, from its metrics: streams, sockets, followers, open files, and
- * memory after garbage collection.
+ * The resources that a service uses: streams, sockets, followers and open files from its metrics,
+ * and memory after garbage collection.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -12,8 +12,8 @@ export interface Usage {
   readonly followers: number
   readonly files: number
   /**
-   * Requests with an internal error. 503 does not count: a node without processor time for seconds
-   * answers it.
+   * The number of requests with an internal error. 503 does not count, because a node that had no
+   * processor time for seconds answers it.
    */
   readonly failed: number
 }
@@ -37,8 +37,8 @@ export async function usage(s: Service): Promise<Usage> {
 }
 
 /**
- * The values once they have returned to the base, or after 15 s; without a base, once they no
- * longer change.
+ * Returns the values once streams, sockets, followers and files have returned to those of `base`,
+ * or after 15 s. Without `base`, returns the values once they no longer change.
  */
 export async function settled(s: Service, base?: Usage): Promise<Usage> {
   let last = await usage(s)

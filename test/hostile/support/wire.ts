@@ -1,10 +1,10 @@
 /**
- * HTTP as bytes: requests that no library would send, and their answers. Boundary: knows sockets
- * and the format of answers, nothing of the service.
+ * HTTP as bytes: requests that no library would send, and their answers. This file contains sockets
+ * and the format of answers, and nothing that is specific to the service.
  */
 import { connect, type Socket } from 'node:net'
 
-/** An answer as received. `closed`: the server closed the connection within the waiting time. */
+/** An answer as received. */
 export interface Said {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -12,11 +12,15 @@ export interface Said {
 }
 export interface Heard {
   readonly answers: readonly Said[]
+  /** Whether the server closed the connection within the waiting time. */
   readonly closed: boolean
   readonly text: string
 }
 
-/** Opens a connection. @param url The address of the service, with its port. */
+/**
+ * Opens a connection.
+ * @param url the address of the service, with its port.
+ */
 export function dial(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   return new Promise((done, failed) => {
@@ -48,8 +52,8 @@ export function answersIn(text: string): Said[] {
 }
 
 /**
- * Sends these bytes on a new connection and reads until this number of answers has arrived, the
- * server has closed, or the time is over. Then closes the connection. @param ms The longest wait.
+ * Sends bytes on a new connection, and reads until `answers` answers have arrived, the server has
+ * closed, or `ms` milliseconds have passed. Then closes the connection.
  */
 export async function say(
   url: string,
@@ -65,7 +69,10 @@ export async function say(
   }
 }
 
-/** Reads from a connection until `enough`, its end, or the time is over. */
+/**
+ * Reads from a connection until `enough` returns true, the server closes, or `ms` milliseconds have
+ * passed. Does not close the connection.
+ */
 export function listen(
   socket: Socket,
   enough: (text: string) => boolean,
@@ -89,6 +96,9 @@ export function listen(
   })
 }
 
-/** A request as text. @param lines Headers in addition to Host. */
+/**
+ * A request as text.
+ * @param lines headers in addition to Host.
+ */
 export const spoken = (method: string, path: string, lines: readonly string[], body = ''): string =>
   `${method} ${path} HTTP/1.1\r\nHost: test\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body}`

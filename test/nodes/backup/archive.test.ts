@@ -1,6 +1,6 @@
 /**
- * The files of a backup: what is written is read again, also from archives of earlier releases and
- * with files of 8 GiB; damaged, incomplete and hostile archives are refused.
+ * The files of a backup. What is written is read again, also from archives of earlier releases and
+ * with files of 8 GiB. Damaged, incomplete and hostile archives are refused.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'baton-archive-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 /**
- * An archive from before the headers were encoded by a library: `installation.json`,
+ * An archive of a release that encoded headers without a library. It contains `installation.json`,
  * `JOURNAL_0.tar.s2` (400 `a` and 200 `b`), the empty `OBJ_BLOBS.tar.s2`, and `manifest.json`.
  */
 const EARLIER = gunzipSync(

@@ -1,4 +1,4 @@
-/** An executor with a scripted engine and a manual clock. */
+/** An executor with scripted replies of queues and a manual clock. */
 import t from 'tap'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
 import type { World } from '../../../gateway/ports.ts'
@@ -28,7 +28,7 @@ const header = (n: number): JobHeader => ({
 })
 const turn = () => new Promise<void>((done) => setImmediate(done))
 
-/** An executor and its ports; the test decides when a job ends. */
+/** An executor and its ports. Tests decide when a job ends. */
 function stage({
   limit = 4,
   takes = () => ({}),

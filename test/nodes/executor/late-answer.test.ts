@@ -1,6 +1,6 @@
 /**
- * The permission to answer a request ends with the connection that received it; a late answer is no
- * missing permission.
+ * An answer to a NATS request after a reconnection. The permission to answer a request ends with
+ * the connection that received it, so the server's error then reports no missing permission.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,7 +55,10 @@ t.test('an answer after a reconnection is not reported as a missing permission',
   const again = new Promise<void>((done) => shards.onReconnect(done))
   await shards.connection.reconnect()
   await again
-  /** Publishes, and receives the server's permission errors. */
+  /**
+   * Publishes a message and waits until the server has processed it. Fails if a permission is
+   * missing.
+   */
   const publish = (subject: string) =>
     shards.permitted(
       (async () => {

@@ -1,4 +1,7 @@
-/** The timeout for a silent provider, which also works if garbage is collected meanwhile. */
+/**
+ * The timeout for a silent provider, which must also end a generation when garbage is collected
+ * before.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'

@@ -1,6 +1,6 @@
 /**
- * Copies of several journals are consistent if no entry in one follows from an entry that another
- * copy lacks.
+ * Copies of several journals are inconsistent if one contains an effect whose cause is missing in
+ * the copy of another journal.
  */
 import t from 'tap'
 import { crosses } from '../../../nodes/backup/crossing.ts'

@@ -1,5 +1,5 @@
 /**
- * The ports of the host over a real nats-server: their guarantees hold, also after the server was
+ * The ports of the host over a real nats-server. Their guarantees also hold after the server was
  * killed.
  */
 import t from 'tap'
@@ -17,7 +17,10 @@ import { startStore } from '../support/store.ts'
 const bytes = (text: string) => new TextEncoder().encode(text)
 const words = (stored: { readonly data: Uint8Array } | undefined) =>
   stored && new TextDecoder().decode(stored.data)
-/** Waits for a condition that other parts fulfil. */
+/**
+ * Polls until the condition holds.
+ * @throws {Error} after `within` milliseconds.
+ */
 const until = async (what: string, holds: () => boolean, within = 10_000) => {
   for (
     const started = Date.now();
@@ -107,7 +110,7 @@ t.test(
       connections++
     })
     let read = 0
-    // The reader is busy with each of the first envelopes, so further messages queue up at the
+    // The reader is busy with each of the first envelopes, so further messages queue up in the
     // server.
     for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
       read += data.length
@@ -160,7 +163,7 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(await blobs.get('none'), undefined)
   await blobs.put('some/value', large)
   t.same(Buffer.from((await createBlobs(two).get('some/value')) ?? []).equals(large), true)
-  // The value is deleted while it is read: its chunks are missing, and the read ends at once.
+  // The value is deleted while it is read. Its chunks are missing, so the read ends at once.
   await one.manager.streams.purge(`OBJ_${names.blobs}`, { filter: `$O.${names.blobs}.C.>` })
   const reading = createBlobs(two).get('some/value')
   await blobs.delete('some/value')

@@ -1,6 +1,6 @@
 /**
- * Starting during an election of the NATS servers: a node retries, logs it, and finally reports
- * what to check.
+ * The start of a node during an election of the NATS servers: the node retries, logs the reason,
+ * and finally reports what to check.
  */
 import t from 'tap'
 import { patiently } from '../../../nodes/nats/server/provision.ts'

@@ -1,6 +1,6 @@
 /**
- * Publishing over a real nats-server: every answer is matched to its request, and no request stays
- * pending.
+ * Publishing over a real nats-server: every acknowledgement is matched to its message, and no
+ * message stays pending.
  */
 import { JetStreamApiError } from '@nats-io/jetstream'
 import {
@@ -114,8 +114,8 @@ t.test('publishing continues after an outage of the server', async (t) => {
   await one.sent()
   const restart = await kill()
   t.ok((await unanswered) instanceof Disconnected, 'pending requests fail at once')
-  // The message is written to a closing socket or not at all; the failure shows after its timeout
-  // or when the disconnect is noticed.
+  // The message is written to a closing socket, or not at all. The failure is noticed with the
+  // disconnect or after the timeout.
   t.ok(
     isUnanswered(await failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))),
   )

@@ -1,6 +1,6 @@
 /**
- * Outbound requests for users: the guard against every spelling of a non-public address,
- * signatures, limits.
+ * Outbound requests for users: the guard against non-public addresses in every spelling, the
+ * signatures, and the limits.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -165,7 +165,7 @@ async function serving(t: Test, listener: RequestListener): Promise<number> {
 t.test('a request connects to the address that was checked', async (t) => {
   let asked = 0
   const port = await serving(t, (req, res) => res.end(JSON.stringify({ host: req.headers.host })))
-  // A name that resolves to this machine when it is checked, and to another address afterwards.
+  // The name resolves to this machine when it is checked, and to another address afterwards.
   const post = createPost(
     createGuard(['127.0.0.1'], async () => (asked++ === 0 ? ['127.0.0.1'] : ['127.0.0.9'])),
   )

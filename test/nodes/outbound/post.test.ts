@@ -9,7 +9,10 @@ import { createPost, type Sending } from '../../../nodes/outbound/post.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-/** Starts a server that gives `answer` the socket of each request, after the request's body. */
+/**
+ * Starts a server. It passes the socket of each request to `answer` once the request's body has
+ * arrived.
+ */
 async function receiving(t: Test, answer: (socket: Socket, connection: number) => void) {
   const requests: string[] = []
   const sockets = new Set<Socket>()
@@ -150,7 +153,7 @@ t.test('of several checked addresses, one that answers is used', async (t) => {
   const { port } = await answering(t, OK)
   let resolved = 0
   const guard = createGuard(['127.0.0.0/8'], async () =>
-    // After the check, the name has a different address.
+    // After the check, the name resolves to a different address.
     resolved++ === 0 ? ['127.0.0.2', '127.0.0.1'] : ['127.0.0.3'],
   )
   const answer = await createPost(guard)({

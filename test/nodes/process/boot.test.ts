@@ -148,7 +148,10 @@ function importsOf(file: string): readonly string[] {
   imports.set(file, found)
   return found
 }
-/** Returns the chain of imports that leads from a file to one that starts a server or a service. */
+/**
+ * Returns the chain of imports from a file to one that starts a server or a service, or an empty
+ * list.
+ */
 function chainOf(file: string): readonly string[] {
   const from = new Map<string, string | undefined>([[file, undefined]])
   for (const at of from.keys()) {
@@ -168,7 +171,7 @@ t.test('no unit test imports what starts nats-server or a service', async (t) =>
     t.ok(chainOf(file).length > 1, `${file} is found`)
 })
 
-/** Changes with a quiet time and runs that end when the test says so. */
+/** A watcher of changes whose quiet time and runs end when the test says so. */
 function manualChanges() {
   const runs: (readonly string[])[] = []
   let interrupted = 0
@@ -195,7 +198,7 @@ function manualChanges() {
     ...changes,
     runs,
     interrupted: () => interrupted,
-    /** Lets the quiet time pass; returns whether a run was due. */
+    /** Lets the quiet time pass. Returns whether changes were waiting for its end. */
     pass() {
       const due = quiet
       quiet = undefined

@@ -10,7 +10,7 @@ const files = ['actors', 'gateway', 'nodes', 'views'].flatMap((folder) =>
     .filter((name) => name.endsWith('.ts'))
     .map((name) => join(folder, name)),
 )
-/** Passes on the events of actors. */
+/** The file that logs the warnings of actors, whose event names are not literals there. */
 const forwards = 'nodes/host/warnings.ts'
 
 interface Logged {
@@ -19,7 +19,10 @@ interface Logged {
   readonly messages: readonly string[]
 }
 
-/** The values that an expression can have, if they are literals: one, or both of a conditional. */
+/**
+ * The values that an expression can have if they are string literals: one, or both of a
+ * conditional.
+ */
 function literals(node: ts.Expression | undefined): readonly string[] {
   if (node === undefined) return []
   if (ts.isConditionalExpression(node))
@@ -37,7 +40,7 @@ function initializerOf(
   return undefined
 }
 
-/** The object and the method of `log.warn(…)`, `world.log.warn(…)` and `log[level](…)`. */
+/** Whether a node is a call such as `log.warn(…)`, `world.log.warn(…)` or `log[level](…)`. */
 function isLogCall(node: ts.Node): node is ts.CallExpression {
   if (!ts.isCallExpression(node)) return false
   const { expression } = node

@@ -20,7 +20,7 @@ import { ManualClock, silent } from '../../support/memory.ts'
 
 const HOUR = 3_600_000
 
-/** A journal of `last` entries; those in `bad` are not delivered. */
+/** The verification of a journal of `last` entries. Those in `bad` are not delivered. */
 function setting(last: number, begin = 0) {
   const clock = new ManualClock()
   const bad = new Set<number>()

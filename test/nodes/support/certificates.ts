@@ -1,6 +1,4 @@
-/**
- * Certificates for tests, created by the program openssl, because node:crypto cannot create them.
- */
+/** Certificates for tests. The program openssl creates them, because node:crypto cannot. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,11 +11,11 @@ interface Certified {
 export interface Authority {
   /** The certificate of the authority. */
   readonly ca: string
-  /** Issues a certificate for 127.0.0.1 and localhost, valid for both ends of a connection. */
+  /** Issues a certificate for 127.0.0.1 and localhost. Servers and clients can use it. */
   issue(commonName: string): Certified
 }
 
-/** Why no certificates can be created on this machine; undefined if they can. */
+/** The reason why no certificates can be created on this machine; undefined if they can be. */
 export function whyNoCertificates(): string | undefined {
   const tried = spawnSync('openssl', ['version'], { encoding: 'utf8' })
   return tried.status === 0
@@ -25,7 +23,7 @@ export function whyNoCertificates(): string | undefined {
     : 'openssl is not installed: TLS to NATS is NOT TESTED on this machine'
 }
 
-/** A new authority with its own folder for files. */
+/** Creates an authority with its own folder for files. */
 export function createAuthority(folder: string, name: string): Authority {
   mkdirSync(folder, { recursive: true })
   const at = (file: string) => join(folder, file)

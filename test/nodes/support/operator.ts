@@ -29,8 +29,8 @@ export interface OperatorMode {
 }
 
 /**
- * Creates an operator with an account that has unlimited JetStream. @param folder The folder of the
- * credentials files.
+ * Creates an operator with an account that has unlimited JetStream.
+ * @param folder the folder of the credentials files.
  */
 export async function createOperatorAccount(folder: string): Promise<OperatorAccount> {
   const [operator, account, system] = [createOperator(), createAccount(), createAccount()]
@@ -69,7 +69,7 @@ resolver_preload: { ${account.getPublicKey()}: ${jwts.account}, ${system.getPubl
   }
 }
 
-/** Starts one server. */
+/** Starts one server in operator mode, in a new folder. */
 export async function startOperatorMode(): Promise<OperatorMode> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-operator-'))
   const { authorization, user } = await createOperatorAccount(folder)

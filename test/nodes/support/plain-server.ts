@@ -21,9 +21,9 @@ export const jetstreamBlock = (folder: string, domain?: string): string =>
 
 /**
  * Starts a server and waits until it reports that it is ready.
- * @param folder The folder of its configuration; created if missing.
- * @param configuration The text after name, address and payload size.
- * @throws Error With the output of the server, if it ends before.
+ * @param folder the folder of its configuration, which is created if it is missing.
+ * @param configuration the text after server name, address and payload size.
+ * @throws {Error} with the output of the server, when it ends before it is ready.
  */
 export async function startPlainServer(
   folder: string,

@@ -1,4 +1,7 @@
-/** A nats-server for one test file, with two connections to it; all of it is removed at the end. */
+/**
+ * A nats-server for one test file, with two connections to it. Server, connections and data are
+ * removed at the end of the file.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,12 +16,18 @@ export interface Store {
   readonly one: Nats
   readonly two: Nats
   connect(name: string): Promise<Nats>
-  /** Starts another server on the same folder. @param port 0 for a free port. */
+  /**
+   * Starts another server on the same folder.
+   * @param port the port of the server; 0: any free port.
+   */
   start(port: number): Promise<Server>
-  /** Kills the server. @returns A function that starts it again, on the same port and folder. */
+  /** Kills the server. Returns a function that starts it again, on the same port and folder. */
   kill(): Promise<() => Promise<void>>
 }
-/** Starts the server and the connections. */
+/**
+ * Starts the server and the connections.
+ * @param sync the sync interval of the server, such as `always`.
+ */
 export async function startStore(sync: string): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-store-'))
   const { path: binary } = await findServer(process.env)

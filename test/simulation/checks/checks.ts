@@ -1,6 +1,6 @@
 /**
  * Final checks: the observations of clients, workers and followers must agree with the journal, and
- * the owners' states with it.
+ * so must the states of the owners.
  */
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
@@ -20,7 +20,7 @@ import { sessionUnchanged } from './sessions.ts'
 
 const text = (value: unknown): string => JSON.stringify(value ?? null)
 
-/** Performs all checks; must be called at rest. */
+/** Performs all checks. The simulation must be at rest. */
 export async function checkAll(sim: Simulation): Promise<void> {
   for (const sent of sim.records.sent.values()) checkAnswers(sim, sent)
   checkReads(sim)
@@ -68,8 +68,8 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
               place.cursor >= cursor && then <= at ? [record] : [],
             )
           : [text(reply)]
-      // An attempt that found nothing to cancel left no entry, and its answer may arrive after a
-      // later attempt with an entry.
+      // An attempt that found nothing to cancel left no entry. Its answer may arrive after that of
+      // a later attempt, which left one.
       const idle = command.name.startsWith('session.cancel') && from < stored.at
       if (!said.includes(text(outcome.reply)) && !idle)
         say(`was answered ${text(outcome.reply)}, but the journal says ${said.join(' or ')}`)
@@ -128,8 +128,8 @@ function changedNothing(
 }
 
 /**
- * Every read shows a committed state that is at least as new as the state known when the read
- * began.
+ * Every read returns a committed state that is at least as new as every state that was acknowledged
+ * or read before the read began.
  */
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
@@ -173,7 +173,7 @@ function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): 
   return least
 }
 
-/** An accepted result is the one in the journal. */
+/** The result of an accepted report is the one in the journal. */
 function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
@@ -192,7 +192,7 @@ function checkReports(sim: Simulation): void {
   }
 }
 
-/** Every published entry is committed; followers saw every entry once and in order. */
+/** Every published entry is committed, and followers saw every entry once and in order. */
 function checkFeeds(sim: Simulation): void {
   const stored = new Map<number, unknown>()
   for (const past of sim.history.actors.values())
@@ -233,7 +233,10 @@ function checkLedgers(sim: Simulation): void {
   }
 }
 
-/** The query for the owner of an actor, and the answer that its state in the journal gives. */
+/**
+ * The query to the owner of an actor, and the answer that follows from the actor's state in the
+ * journal.
+ */
 function question(
   sim: Simulation,
   address: Address,
@@ -261,7 +264,7 @@ function question(
 }
 
 /**
- * The owner of every actor has the state of the journal in memory. Schedules of loops keep running,
+ * The owner of every actor has the state that the journal gives. Schedules of loops keep running,
  * so the state at the time of the answer is accepted as well.
  */
 async function askOwners(sim: Simulation): Promise<void> {

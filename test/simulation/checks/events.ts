@@ -1,7 +1,8 @@
 /**
  * Invariants of source events, in journal order: each event is compared with exactly the waits and
- * triggers known when it was published; a deduplication key publishes once; no wait is shown as
- * open before the matcher knows it; at rest no matched wait is left.
+ * triggers that the matcher stored when the event was published; a deduplication key publishes
+ * once; and no wait is shown as open before the matcher stores it. At rest, no matched wait is
+ * left.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -35,13 +36,13 @@ const waitsOf = (state: RunState): string[] =>
 
 export class EventRules {
   readonly #sim: Simulation
-  /** By project, then by wait. */
+  /** Waits of the matcher, by project and then by id. */
   readonly #waits = new Map<string, Map<string, Awaited>>()
   readonly #known = new Set<string>()
   readonly #fitted = new Set<string>()
   readonly #keys = new Set<string>()
   readonly #loops: LoopRules
-  /** By project, then by loop. */
+  /** Triggers of the matcher, by project and then by loop. */
   readonly #triggers = new Map<string, Map<string, readonly Watch[]>>()
 
   constructor(sim: Simulation, loops: LoopRules) {
@@ -89,7 +90,7 @@ export class EventRules {
       }
     }
   }
-  /** Checks an entry of a run: the matcher knows every wait that the run shows. */
+  /** Checks an entry of a run: the matcher stores every wait that the run shows as open. */
   checkRun({ cursor, entry }: Placed): void {
     for (const { type, payload = {} } of entry.events as readonly RunEvent[]) {
       const { event_type, wait_id } = payload
@@ -105,7 +106,7 @@ export class EventRules {
       }
     }
   }
-  /** Why the waits of a run are not at rest; undefined if they are. */
+  /** The reason why the waits of a run are not at rest; undefined if they are. */
   unsettledRun({ address, state }: Past): string | undefined {
     const missed = waitsOf(state as RunState).find((id) => this.#fitted.has(id))
     return missed === undefined
@@ -113,7 +114,8 @@ export class EventRules {
       : `run ${address.id} still has ${missed}, which an event was for`
   }
   /**
-   * Why the matcher of a project is not at rest; undefined if it knows exactly the existing waits.
+   * The reason why the matcher of a project is not at rest. Undefined if it stores exactly the
+   * existing waits.
    */
   unsettled({ address, state }: Past): string | undefined {
     const runs = [...this.#sim.history.actors.values()].filter(

@@ -1,8 +1,8 @@
 /**
  * Reads the journal as it grows, folds every actor from its events, and checks every entry.
  *
- * Checked here: only the current owner writes (epochs, chains); no command is stored twice;
- * histories of runs are legal; no superseded lease takes effect.
+ * This file itself checks that only the current owner writes (epochs, chains) and that no command
+ * is stored twice. The rules of each kind of actor are in the other files of this folder.
  */
 import { evolve } from '../../../actors/actor.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
@@ -21,15 +21,15 @@ export interface Past {
   state: unknown
   prev: number
   /**
-   * Every entry with its time, and for runs and interactions the record that a read shows after it,
-   * as JSON.
+   * Every entry with its time. Entries of runs and interactions also have the record that a read
+   * returns after them, as JSON.
    */
   readonly entries: { readonly place: Placed; readonly at: number; readonly record?: string }[]
 }
 
 export class History {
   readonly actors = new Map<string, Past>()
-  /** By actor key and command id. */
+  /** Stored commands, by actor key and command id. */
   readonly commands = new Map<string, { readonly place: Placed; readonly at: number }>()
   entries = 0
   readonly events: EventRules
@@ -62,7 +62,7 @@ export class History {
       if (!message) return
       const envelope = journal.envelope(message)
       const owner = this.#owners.get(message.shard) ?? { epoch: 0, sequence: 0 }
-      // A shard whose fence was refused appends it later, as a probe.
+      // A shard whose fence was refused appends the fence later, as a probe.
       const fence = /-(takeover|probe)-/.test(message.message_id)
       const say = (what: string) =>
         this.#sim.violated(

@@ -1,7 +1,7 @@
 /**
- * Invariants of interactions, in journal order: each is created once; nobody answers twice in a
- * round; each ends once and does not change afterwards; a run waits only for an interaction that
- * can still be answered.
+ * Invariants of interactions, in journal order: each is created once; no person answers twice in a
+ * round; each ends once and does not change afterwards; and a run waits only for an interaction
+ * that can still be answered.
  */
 
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -19,7 +19,7 @@ interface Course {
   ended?: string
 }
 
-/** The record of an interaction in the journal. */
+/** The record of an interaction, as folded from the journal. */
 export const interactionOf = ({ state }: Past): Interaction | undefined =>
   (state as InteractionState | null)?.record
 
@@ -52,8 +52,8 @@ export class InteractionRules {
 }
 
 /**
- * Why an interaction is not at rest; undefined if it is. @param until Unix milliseconds; everything
- * due by then must have happened.
+ * The reason why an interaction is not at rest; undefined if it is.
+ * @param until Unix milliseconds. Everything that is due by then must have happened.
  */
 export function unsettledInteraction(
   sim: Simulation,

@@ -1,4 +1,7 @@
-/** Invariants of job leases, in journal order. */
+/**
+ * Invariants of jobs and their leases, in journal order: one lease at a time, reports only under
+ * the current or last lease, no lease that ends too early, and nothing after the end of a job.
+ */
 
 import type { Placed } from '../../../protocol/entry.ts'
 import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
@@ -17,13 +20,19 @@ export class JobRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Whether a lease ended too early. @param ms Milliseconds since its last heartbeat was sent. */
+  /**
+   * Whether a lease ended too early. Always false if clocks are faulty.
+   * @param ms milliseconds since its last successful heartbeat was sent.
+   */
   #early(ms: number): boolean {
     const { timing, weather } = this.#sim
     const clocks = (['skew', 'drift', 'jump'] as const).some((kind) => weather.kinds.has(kind))
     return !clocks && ms < timing.lease * 1000
   }
-  /** Checks an entry of a queue. @param at The time when it was stored. */
+  /**
+   * Checks an entry of a queue.
+   * @param at the simulated time at which it was stored.
+   */
   check({ cursor, entry }: Placed, at: number): void {
     const reported = this.#sim.records.reports.get(entry.command.id)?.report
     for (const event of entry.events as readonly QueueEvent[]) {

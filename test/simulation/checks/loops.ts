@@ -23,15 +23,13 @@ interface Course {
   trigger_ids: Readonly<Record<string, string>>
   over: boolean
   paused: boolean
-  /**
-   * Whether the loop was never paused since it was saved; a paused loop may have missed firings.
-   */
+  /** Whether the loop was active all the time. A loop that was paused may have missed firings. */
   steady: boolean
   /** Runs that have started and not ended, with their triggers. */
   readonly under: Map<string, string>
   /**
-   * The last fired time of each schedule, and the start of its counting: clocks may be set back,
-   * and then a change starts earlier.
+   * For each schedule, the last time for which it fired, and the anchor from which its times are
+   * counted. If a clock is set back, a changed schedule may get an earlier anchor.
    */
   readonly times: Map<string, string>
   readonly anchors: Map<string, number | undefined>
@@ -41,7 +39,7 @@ const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort(
 export class LoopRules {
   readonly #sim: Simulation
   readonly #loops = new Map<string, Course>()
-  /** Settled firings, by loop. */
+  /** Settled firings, as `loop trigger event` or `loop trigger time`. */
   readonly #settled = new Set<string>()
   readonly #wanted = new Map<string, string>()
   #begun = 0
@@ -104,7 +102,7 @@ export class LoopRules {
     for (const [loop, triggers] of Object.entries(fires))
       for (const trigger of triggers) this.#wanted.set(`${loop} ${trigger} ${id}`, loop)
   }
-  /** Checks an entry of a run; the second argument is the state after it. */
+  /** Checks an entry of a run. The second argument is the state after the entry. */
   checkRun({ cursor, entry }: Placed, { record, engine }: RunState): void {
     const { id, loop_id } = record
     const course = loop_id === undefined ? undefined : this.#loops.get(loop_id)
@@ -139,8 +137,8 @@ export class LoopRules {
   }
 
   /**
-   * A firing that no loop has settled, of a loop that was active all the time; undefined if there
-   * is none.
+   * Describes a firing that no loop has settled although its loop was active all the time.
+   * Undefined if there is none.
    */
   unfired(): string | undefined {
     const missed = [...this.#wanted].find(
@@ -156,8 +154,8 @@ export class LoopRules {
     )
   }
   /**
-   * Why a loop is not at rest; undefined if it was deleted with its project and knows exactly the
-   * existing runs.
+   * The reason why a loop is not at rest. Undefined if it was deleted with its project and stores
+   * exactly the existing runs.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address
@@ -184,7 +182,7 @@ export class LoopRules {
       ? undefined
       : `project ${project} knows ${JSON.stringify(told)} of loop ${id}, which told ${standing.version}`
   }
-  /** Why the slots of the organization are not at rest; undefined if they are. */
+  /** The reason why the slots of the organization are not at rest; undefined if they are. */
   unsettledPlaces({ state }: Past): string | undefined {
     const { given, line } = state as {
       given: Record<string, Omit<Wanting, 'run_id'>>
@@ -202,7 +200,10 @@ export class LoopRules {
       ? `${line.length} wait for a place, and there is room`
       : undefined
   }
-  /** Why the matcher of a project still watches triggers although all loops are deleted. */
+  /**
+   * The reason why the matcher of a project is not at rest: it still stores triggers although all
+   * loops are deleted. Undefined if it stores none.
+   */
   unsettledMatcher({ address, state }: Past): string | undefined {
     const [watched] = Object.entries((state as SourcesState).loops).filter(
       ([, { triggers }]) => triggers.length > 0,

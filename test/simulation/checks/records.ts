@@ -21,9 +21,14 @@ export class Records {
   readonly reads: Read[] = []
   readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
   readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
-  /** Leases by worker session, as the view knows them: granted, and not known to have ended. */
+  /**
+   * Leases by worker session, as a view would list them: granted, and not yet ended through a
+   * gateway.
+   */
   readonly leases = new Map<string, Map<string, string>>()
-  /** When the last successful heartbeat of a lease was sent, by lease token. */
+  /**
+   * The simulated time at which the last successful heartbeat of a lease was sent, by lease token.
+   */
   readonly beats = new Map<string, number>()
   /** Interactions of which people were notified. */
   readonly told = new Set<string>()

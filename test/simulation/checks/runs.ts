@@ -1,4 +1,4 @@
-/** Invariants of the history of a run, event by event. */
+/** Invariants of the history of a run, in journal order. */
 
 import type { Placed } from '../../../protocol/entry.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'

@@ -18,7 +18,7 @@ interface Course {
   sequence: number
   readonly statuses: Map<string, string>
   readonly keys: Set<string>
-  /** Calls by turn and id: their job, and whether they have ended. */
+  /** Calls by turn and id, each with its job and whether it has ended. */
   readonly calls: Map<string, { job?: string; done?: true }>
   /** Tool uses of the last row without results. */
   open: readonly string[]
@@ -141,8 +141,8 @@ export class SessionRules {
   }
 
   /**
-   * Why a session is not at rest; undefined if each turn that has not ended waits for a person's
-   * answer.
+   * The reason why a session is not at rest. Undefined if each turn that has not ended waits for a
+   * person's answer.
    */
   unsettled({ address: { id, project }, state }: Past): string | undefined {
     const { turns, compacting, nudges, revision, sequence } = state as SessionState

@@ -1,8 +1,8 @@
 /**
  * Clients that start runs (also of loops, see loop-clients.ts), control them, answer their
- * questions and read them, each command through some gateway. A client without an answer repeats
- * its command or gives up; an answered client sometimes repeats it to check that the answer is the
- * same.
+ * questions and read them. Each command goes through some gateway. A client that receives no answer
+ * repeats its command or gives up. A client that received one sometimes repeats the command, to
+ * check that the answer is the same.
  */
 
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -17,14 +17,14 @@ import type { Simulation } from '../simulation.ts'
 import { Follower } from './follower.ts'
 import { people, signals, specOf } from './specs.ts'
 
-/** Milliseconds that a client waits for an answer before it tries another gateway. */
+/** Milliseconds for which a client waits for an answer before it tries another gateway. */
 const PATIENCE = 9000
-/** Milliseconds before a command that must be decided is repeated. */
+/** Milliseconds after which a command that must be decided is repeated. */
 const PAUSE = 500
 const ATTEMPTS = 6
 
 export class Clients {
-  /** Pending requests. */
+  /** The number of pending requests. */
   busy = 0
   readonly #sim: Simulation
   readonly #runs: Address[] = []
@@ -106,7 +106,7 @@ export class Clients {
   #steer(to: Address, name: string, input: object, person?: string): void {
     this.send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
   }
-  /** A run that a loop started. */
+  /** Returns a run that a loop started, if there is one. */
   #ofLoop(): Address | undefined {
     const { history, loops, dice } = this.#sim
     if (!loops.any) return undefined
@@ -124,7 +124,7 @@ export class Clients {
       ({ address }) => address.kind === 'interaction',
     )
   }
-  /** People answer, some of them twice or too late, review, and cancel. */
+  /** Answers an interaction as people do: some answer twice or too late, review, or cancel. */
   #answer({ address, state }: Past, times: number): void {
     const { dice } = this.#sim
     const { status, target_user_ids, resolution_policy } = (state as InteractionState).record
@@ -246,7 +246,7 @@ export class Clients {
     this.busy--
     return reply
   }
-  /** Calls a gateway that is up; undefined if it dies or does not answer. */
+  /** Calls a gateway that is up. Returns undefined if its machine dies or does not answer. */
   #through<T>(
     ask: (world: {
       command(command: Command): Promise<Outcome>

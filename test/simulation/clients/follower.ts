@@ -1,7 +1,7 @@
 /**
- * A follower of a run or a session: uses live entries that continue its position, otherwise the
- * journal, like a gateway that queries a view. Invariant: it sees every entry exactly once and in
- * order.
+ * A follower of a run or a session. It takes live entries that continue its position, and otherwise
+ * reads the journal, as a gateway queries a view. Invariant: it sees every entry exactly once and
+ * in order.
  */
 import { lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
 import type { Machine } from '../machines/machine.ts'

@@ -77,7 +77,7 @@ export class Hub {
       input,
     )
   }
-  /** Renews a lease; undefined if no owner could decide. */
+  /** Renews a lease. Returns whether the lease is alive, or undefined if no owner could decide. */
   async heartbeat(
     worker: Worker,
     job_id: string,
@@ -100,7 +100,7 @@ export class Hub {
     }
     return alive
   }
-  /** Sends a report to its queue until it is decided. */
+  /** Sends a report to its queue until it is decided, and returns the verdict. */
   async report(worker: Worker, report: JobReport): Promise<Verdict> {
     const to = this.#queueOf(worker.project, report.job_id, report.lease_token)
     this.#hear(worker, report.job_id, report.lease_token)
@@ -153,8 +153,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases without heartbeats, and expires them at their queues if the connection was silent
-   * as long.
+   * Drops leases whose time has passed without a renewal. Those without a heartbeat for a full
+   * duration are also expired at their queues, if this connection is still the current one of its
+   * session.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

@@ -1,6 +1,6 @@
 /**
- * Clients of loops: they save loops, start their runs, pause and resume them. Finally they delete
- * the projects.
+ * Clients of loops: they save loops, start their runs, and pause and resume them. Finally they
+ * delete the projects.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { makeId, slotOf } from '../../../protocol/ids.ts'
@@ -101,7 +101,7 @@ export class LoopClients {
     const loop = this.#dice.pick(this.#loops)
     return loop && { id, kind: 'loop', config: { loop_id: loop.address.id } }
   }
-  /** Deletes the projects, repeating the commands until they are done. */
+  /** Deletes the projects. The commands are repeated until they are decided. */
   end(): void {
     const { organization, clients, projects } = this.#sim
     if (this.any)

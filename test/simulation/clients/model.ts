@@ -1,6 +1,6 @@
 /**
- * Results of jobs in the simulation. A model answers with text or tool calls, chosen by a random
- * stream per attempt, so that a repeated report is the same.
+ * Results of jobs in the simulation. A model answers with text or tool calls. They are chosen by a
+ * random stream of the attempt, so a repeated report has the same content.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'

@@ -4,7 +4,7 @@ import type { Dice } from '../faults/dice.ts'
 
 /** The people who answer and review. */
 export const people = ['user_a', 'user_b', 'user_c'] as const
-/** Names of the signals that workflows wait for, and of the queues that they use. */
+/** Names of the signals that workflows wait for, and of the queues that workflows use. */
 export const signals = ['go', 'on'] as const
 const queues = ['main', 'side'] as const
 

@@ -1,6 +1,6 @@
 /**
  * Clients of agents: they send messages, some of them twice, nudge, cancel and answer questions.
- * They have a separate random stream, and are not in every seed.
+ * They have a separate random stream. Only some seeds have them.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Address } from '../../../protocol/entry.ts'
@@ -10,7 +10,7 @@ import type { Simulation } from '../simulation.ts'
 import { Follower } from './follower.ts'
 import { definitionOf } from './model.ts'
 
-/** Share of the seeds with clients of agents. */
+/** The share of seeds that have clients of agents. */
 const TALKING = 0.4
 const AGENT = { agent_id: 'agt_1', agent_name: 'Bot' } as const
 
@@ -24,7 +24,10 @@ export class Talk {
     this.#sim = sim
     this.#dice = fork(sim.seed, 'talk')
   }
-  /** Schedules the messages. @param end Milliseconds until the faults end. */
+  /**
+   * Schedules the messages.
+   * @param end milliseconds until the faults end.
+   */
   plan(end: number): void {
     if (!this.#dice.chance(TALKING)) return
     for (let i = 4 + this.#dice.below(12); i > 0; i--)

@@ -1,6 +1,6 @@
 /**
- * A worker process: connects through some gateway, does jobs, and misbehaves in every known way if
- * the seed says so.
+ * A worker process: it connects through some gateway and does jobs. If the seed says so, it
+ * misbehaves in one of the ways of `Manner`.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
@@ -10,8 +10,15 @@ import type { Simulation } from '../simulation.ts'
 import { resultOf } from './model.ts'
 
 /**
- * How a worker treats a job. silent: no report. late: reports long after its lease has expired.
- * stubborn: continues after a lost lease.
+ * How a worker treats a job.
+ * - complete, fail: it reports that outcome once, and repeats the report only if it is not
+ *   acknowledged.
+ * - twice: it reports twice.
+ * - silent: it neither renews the lease nor reports.
+ * - late: it reports after its lease has expired.
+ * - stubborn: it continues after a lost lease.
+ * - capacity, shutdown: it returns the job.
+ * - die: it dies during the job.
  */
 type Manner =
   | 'complete'
@@ -62,7 +69,10 @@ export class Worker {
     this.slots = slots
   }
 
-  /** Connects through a machine that is up; tries another one after a failure. */
+  /**
+   * Connects through a machine that is up. After a failure, it tries again, possibly through
+   * another one.
+   */
   connect(): void {
     if (!this.alive) return
     const attempt = ++this.#attempt
@@ -108,15 +118,15 @@ export class Worker {
     this.#generation = registration.generation
     machine.hub.sit(this, registration)
   }
-  /** Handles a broken connection: the machine died, or closed it. */
+  /** Handles the end of the connection: the machine died or closed it. */
   disconnected(machine: Machine): void {
     if (this.#machine !== machine) return
     this.#machine = undefined
     this.#sim.timeline.after(this.#sim.dice.between(5, 400), () => this.connect())
   }
   /**
-   * Breaks the connection while both ends live. @param unnoticed Milliseconds until the machine
-   * notices.
+   * Breaks the connection while both ends live.
+   * @param unnoticed milliseconds until the machine notices it.
    */
   cutOff(unnoticed: number): void {
     const [machine, session, generation] = [this.#machine, this.#session, this.#generation]

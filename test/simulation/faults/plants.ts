@@ -1,6 +1,6 @@
 /**
- * Deliberate faults. Each breaks one guarantee of the engine, and the checks of the simulation must
- * detect it.
+ * Deliberate faults. Each breaks one guarantee of the service, and the checks of the simulation
+ * must detect it.
  */
 import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -20,7 +20,7 @@ import type { JobReport } from '../../../protocol/internal.ts'
 import type { Plant } from '../simulation.ts'
 import { sessionPlants } from './session-plants.ts'
 
-/** Replaces a member of a class. Returns a function that restores it. */
+/** Replaces a method of a class. Returns a function that restores it. */
 function replace<T extends object, K extends keyof T>(target: T, name: K, value: T[K]): () => void {
   const original = target[name]
   target[name] = value
@@ -30,8 +30,8 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
 }
 
 /**
- * The answer is sent before the append is acknowledged: it is decided on a copy, while the command
- * takes its normal way.
+ * A command is answered before its append is acknowledged. The answer is decided on a copy of the
+ * state, while the command is processed as usual.
  */
 const early: Plant = {
   name: 'answers before the acknowledgement',
@@ -235,7 +235,7 @@ const mute: Plant = {
   }),
 }
 
-/** A run of a loop that was told to stop counts as ended before it has stopped. */
+/** A run of a loop that is to stop counts as ended before it has stopped. */
 const hurried: Plant = {
   name: 'counts stopping runs as ended',
   kinds: (kinds) => {
@@ -244,7 +244,8 @@ const hurried: Plant = {
       state.line = state.line.filter((waiting) => waiting.run_id !== run_id)
       return state
     }
-    // A decision returns the state after its events; that state must be dropped here, too.
+    // Decisions also return the state after their events. It is dropped, so that the replaced
+    // `evolve` takes effect.
     return {
       ...kinds,
       loop: {

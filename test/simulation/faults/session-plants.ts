@@ -1,4 +1,4 @@
-/** Deliberate faults of sessions. */
+/** Deliberate faults of sessions, which the checks of the simulation must detect. */
 import type { AnyActor, Decision } from '../../../actors/actor.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import { jobOf } from '../../../actors/sessions/turns/jobs.ts'
@@ -10,7 +10,7 @@ type Arm = (
   input: { readonly job_id: string },
   cause: never,
 ) => Decision<Event, unknown>
-/** Replaces one command of sessions. */
+/** A fault that replaces one command of sessions. */
 const planted = (name: string, command: string, replaced: (arm: Arm) => Arm): Plant => ({
   name,
   kinds: (kinds) => {

@@ -1,11 +1,14 @@
 /**
- * Schedules faults before a seed starts: machines die, pause and lose the servers, clocks are set,
- * and stores lose data.
+ * Schedules the faults of a seed that happen at certain times: machines die, pause and lose their
+ * connections, workers lose theirs, clocks are set, and stores lose data.
  */
 import type { Simulation } from '../simulation.ts'
 import type { FaultKind } from './weather.ts'
 
-/** Schedules the faults of a seed. @param end Milliseconds until the faults end. */
+/**
+ * Schedules the faults of a seed.
+ * @param end milliseconds until the faults end.
+ */
 export function makeTrouble(sim: Simulation, end: number): void {
   const { weather, timeline } = sim
   const plan = (kind: FaultKind, most: number, happen: () => void) => {
@@ -50,7 +53,7 @@ export function makeTrouble(sim: Simulation, end: number): void {
   plan('socket', 8, () => {
     const dice = weather.dice('socket')
     const worker = dice.pick(sim.workers.filter(({ alive }) => alive))
-    // The other end may not notice the break for a while.
+    // The machine may notice the break only after a while.
     worker?.cutOff(dice.chance(0.5) ? dice.between(0, 20) : dice.between(20, 5000))
   })
   plan('jump', 3, () => victim('jump')?.jump(weather.dice('jump').between(-4000, 4000)))

@@ -1,6 +1,6 @@
 /**
- * The kinds of faults. A seed chooses kinds; each kind has a separate random stream, so switching
- * one off does not affect the others. Failing seeds are shrunk in this way.
+ * The kinds of faults. A seed chooses kinds. Each kind has a separate random stream, so that
+ * switching one off does not affect the others. Failing seeds are shrunk in this way.
  */
 import { type Dice, fork } from './dice.ts'
 
@@ -27,21 +27,21 @@ const faultKinds = [
   'socket',
 ] as const
 /**
- * - kill: processes die at any outside call, and return.
- * - pause: processes stand still beyond their lease.
- * - cut: machines lose the servers.
- * - delay, loss, duplicate, reorder: messages between nodes.
- * - append: appends without an answer, stored or not.
- * - late: appends that are stored after their timeout.
+ * - kill: processes die at any outside call or stop in order, and are started again.
+ * - pause: processes stand still for up to 6 s, which is longer than a lease.
+ * - cut: machines lose their connection to the servers and to each other.
+ * - delay, loss, duplicate, reorder: the messages between nodes.
+ * - append: appends get no answer, whether they were stored or not.
+ * - late: appends are stored after their timeout.
  * - disk: the journal is slow.
  * - wipe: all snapshots are lost.
- * - tail: a restarted server has lost its newest snapshots and its memory.
+ * - tail: a restarted server has lost its newest snapshots, and the registry, which is in memory.
  * - state: snapshots are slow or fail.
- * - registry: compare-and-set is slow, fails, or has no answer.
+ * - registry: compare-and-set is slow, fails, or gets no answer.
  * - amnesia: the registry loses everything.
- * - skew, drift, jump: clocks differ, run at other speeds, are set.
+ * - skew, drift, jump: clocks differ, run at other speeds, or are set.
  * - workers: workers misbehave.
- * - socket: connections of workers break while both ends live, and frames in flight are lost; the
+ * - socket: connections of workers break while both ends live, and frames in flight are lost. The
  *   workers resume their sessions.
  */
 export type FaultKind = (typeof faultKinds)[number]
@@ -63,7 +63,7 @@ export class Weather {
   dice(kind: FaultKind): Dice {
     return this.#dice.get(kind) as Dice
   }
-  /** Whether a fault of this kind happens now. */
+  /** Whether a fault of this kind happens at this moment. */
   strikes(kind: FaultKind, chance: number): boolean {
     return !this.calm && this.kinds.has(kind) && this.dice(kind).chance(chance)
   }

@@ -3,9 +3,10 @@
  * connected to the simulation.
  *
  * Invariants:
- * M1. Nothing that a dead machine awaited ever completes: its promises stay pending, its timers and
- * subscriptions are silent.
- * M2. A paused machine does nothing; everything that arrived meanwhile arrives when it resumes.
+ * M1. Nothing that a dead machine awaited ever completes. Its promises stay pending, and its timers
+ *     and subscriptions are silent.
+ * M2. A paused machine does nothing. Everything that arrives during the pause is delivered when it
+ *     resumes.
  * M3. A death can be scheduled for a future outside call, before or after the call takes effect.
  */
 
@@ -32,15 +33,18 @@ export class Machine {
   /** Callbacks for its death. */
   readonly onDeath: (() => void)[] = []
   paused = false
-  /** Whether it was told to stop. */
+  /** Whether an orderly stop has begun. */
   stopping = false
   /** Whether the servers and the other machines are unreachable. */
   cut = false
-  /** Whether its gateway reaches its shards like one in another process. */
+  /**
+   * Whether its gateway reaches its shards only over the network, as if they were in another
+   * process.
+   */
   readonly apart: boolean
-  /** Remaining outside calls until it dies. */
+  /** The number of outside calls after which it dies. */
   fuse = Number.POSITIVE_INFINITY
-  /** When its last call to the servers arrives there. */
+  /** The simulated time at which its latest call arrives at the servers. */
   arrived = 0
   readonly clock: Clock
   readonly world: World
@@ -139,7 +143,7 @@ export class Machine {
     this.hub = new Hub(this)
   }
 
-  /** Joins the cluster. If that fails, the machine dies, like a process. */
+  /** Joins the cluster. If that fails, the machine dies, as a process would. */
   async start(): Promise<void> {
     try {
       await this.#membership.start(() => this.host.round())
@@ -156,7 +160,10 @@ export class Machine {
     await this.#membership.stop()
     this.kill()
   }
-  /** Runs something on this machine, now or when it resumes. */
+  /**
+   * Runs a function on this machine: at once, or when the machine resumes. A dead machine never
+   * runs it.
+   */
   enter(run: () => void): void {
     if (!this.alive) return
     if (this.paused) this.#backlog.push(run)
@@ -170,7 +177,7 @@ export class Machine {
       this.paused = false
       const backlog = this.#backlog
       this.#backlog = []
-      // Input from sockets and timers has no mutual order.
+      // Input from different sockets and timers has no common order.
       for (const run of backlog)
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
@@ -188,8 +195,8 @@ export class Machine {
     this.sim.died(this)
   }
   /**
-   * Counts a call to the outside. Returns false if the machine is dead, or died just before the
-   * call.
+   * Counts an outside call. Returns false if the call must not happen, because the machine is dead
+   * or dies just before it.
    */
   spend(): boolean {
     if (!this.alive) return false

@@ -25,15 +25,15 @@ const copy = (message: unknown): unknown =>
 export class Network {
   readonly #sim: Simulation
   readonly #listeners = new Set<Listener>()
-  /** Subscribers of a subject, cached until they change. */
+  /** The subscribers of each subject, cached until a subscription changes. */
   readonly #known = new Map<string, readonly Listener[]>()
-  /** When the last message on a link arrives, for links that keep the order. */
+  /** The arrival time of the last message on each link, so that links can keep the order. */
   readonly #arrivals = new Map<string, number>()
 
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Removes a machine that the servers found to be disconnected. */
+  /** Removes the subscriptions of a machine whose connection the servers consider lost. */
   forget(machine: Machine): void {
     for (const listener of this.#listeners)
       if (listener.machine === machine) this.#listeners.delete(listener)
@@ -41,7 +41,7 @@ export class Network {
   }
   /**
    * Whether the servers report no subscriber for this node. They may have dropped a node that is
-   * cut off or does not read, and may be wrong for a moment.
+   * cut off or does not read, and their answer may be wrong for a moment.
    */
   nobody(machine: Machine, id: string): Promise<boolean> {
     if (!machine.spend()) return new Promise(() => {})
@@ -102,7 +102,10 @@ export class Network {
     this.#known.set(subject, found)
     return found
   }
-  /** Remote subscribers that receive a message: all without a group, and one of each group. */
+  /**
+   * Chooses the remote subscribers of a message: all without a group, and one of each group that is
+   * not in `served`.
+   */
   #elsewhere(
     machine: Machine,
     subject: string,
@@ -122,7 +125,9 @@ export class Network {
     }
     return chosen
   }
-  /** Carries a message from one machine to another; it may arrive never, late or twice. */
+  /**
+   * Carries a message from one machine to another. It may be lost, arrive late, or arrive twice.
+   */
   #carry(from: Machine, to: Machine, deliver: () => void): void {
     const { weather, timeline } = this.#sim
     if (from.cut || to.cut || weather.strikes('loss', 0.05)) return

@@ -1,5 +1,5 @@
 /**
- * The servers as a machine reaches them: every call travels there, acts, and travels back; each
+ * The servers as a machine reaches them. Every call travels to them, acts, and travels back. Each
  * part may fail.
  */
 import type { Appended, Journal, Registry, Snapshots, Stored } from '../../../nodes/host/ports.ts'
@@ -8,8 +8,8 @@ import type { Machine } from './machine.ts'
 /** Milliseconds until a call without an answer times out. */
 const TIMEOUT = 1000
 /**
- * The maximal total delay of slow writes to the state stream, in milliseconds: it must come to rest
- * once the faults end.
+ * The maximum total delay of slow writes to the state stream, in milliseconds. Without a maximum,
+ * the stream would not come to rest soon after the faults.
  */
 const BACKLOG = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
@@ -20,7 +20,10 @@ interface Way {
   /** Milliseconds that the operation takes in addition to the travel. */
   readonly slow?: number
 }
-/** One call: `act` runs at the servers; without an answer the caller gets `missed`, or an error. */
+/**
+ * Performs one call, in which `act` runs on the servers. Without an answer, the caller gets
+ * `missed`, or else an error.
+ */
 function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {
   if (!machine.spend()) return never()
   const { timeline, weather } = machine.sim

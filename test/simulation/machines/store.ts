@@ -1,13 +1,11 @@
-/**
- * The server side: journal, snapshots, registry and blobs. Each operation is atomic and immediate.
- */
+/** The servers: journal, snapshots, registry and blobs. Each operation is atomic and immediate. */
 
 import type { Appended, Stored } from '../../../nodes/host/ports.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 
 export interface Message extends Stored {
   readonly shard: number
-  /** When it was stored. */
+  /** The simulated time at which it was stored. */
   readonly at: number
 }
 const text = new TextDecoder()
@@ -78,8 +76,9 @@ export class StateStore {
     this.#values.clear()
   }
   /**
-   * Loses the newest writes. The values that they replaced return, or are lost too. @param share
-   * The share of all writes.
+   * Loses the newest writes. The values that they replaced either return, or are lost too.
+   * @param share the share of all writes that is lost.
+   * @param older whether the replaced values return.
    */
   loseTail(share: number, older: boolean): void {
     const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
@@ -115,7 +114,7 @@ export class RegistryStore {
       .filter(([key]) => key.startsWith(prefix))
       .map(([key, entry]) => ({ key, ...entry }))
   }
-  /** Restarts empty, like a bucket in memory when its servers restart. */
+  /** Restarts empty, as a bucket in memory does when its servers restart. */
   forget(): void {
     this.#values.clear()
     this.#revision = 0

@@ -1,6 +1,7 @@
 /**
- * Virtual time: a queue of events by time. Between two events every promise chain runs to its next
- * outside wait, because each event is a separate immediate; nothing waits for real time.
+ * Virtual time: a queue of events, ordered by time. Each event runs as a separate immediate.
+ * Between two events, every promise chain therefore runs until it waits for something outside.
+ * Nothing waits for real time.
  */
 interface Happening {
   readonly at: number
@@ -9,7 +10,7 @@ interface Happening {
 }
 const before = (a: Happening, b: Happening): boolean =>
   a.at < b.at || (a.at === b.at && a.order < b.order)
-/** Immediates queued at a time; the event loop drains microtasks between them. */
+/** The number of immediates that are queued at once. Node.js drains microtasks between them. */
 const STRIDE = 64
 
 export class Timeline {
@@ -29,7 +30,8 @@ export class Timeline {
     }
   }
   /**
-   * Advances the time to a moment, or until `enough` returns true. It is called before every event.
+   * Advances the time to the moment `until`, or until `enough` returns true. `enough` is called
+   * before every event.
    */
   pass(until: number, enough: () => boolean = () => false): Promise<void> {
     return new Promise((done, fail) => {
