@@ -139,10 +139,7 @@ export interface Join {
   readonly items?: readonly unknown[]
   /** Number of branches that the current attempt of the step has begun. */
   readonly next: number
-  /**
-   * Indexes of the branches that a later attempt begins; absent in the first attempt, which begins
-   * all branches.
-   */
+  /** Indexes of the branches that a later attempt begins; absent in the first attempt. */
   readonly todo?: readonly number[]
   readonly done: number
   readonly failed: number
@@ -175,8 +172,8 @@ export interface Engine extends Place {
   readonly priority: number
   readonly fairness_key?: string
   /**
-   * Number of step attempts that the run has begun since it was created, in branches too. Attempts
-   * of a job that only the queue repeats are not counted.
+   * Number of step attempts that the run has begun, in branches too. Attempts of a job that only
+   * the queue repeats are not counted.
    */
   readonly executed: number
   /** Number of those attempts that belong to branches. */
@@ -225,10 +222,7 @@ export interface Engine extends Place {
   readonly more_at?: number
   /** Ids of the source events that were delivered last, to detect repeats. */
   readonly delivered?: readonly string[]
-  /**
-   * Present while the run waits for its loop's permission to start, or to continue after a recovery
-   * by `resume` or `retry`.
-   */
+  /** Present while the run waits for its loop's permission to start, or to continue (recovery). */
   readonly held?: 'start' | 'resume' | 'retry'
   /** The trigger that started the run. */
   readonly trigger_id?: string
@@ -253,10 +247,7 @@ export interface RunState {
   readonly signals: readonly StoredSignal[]
   /** Source event ids by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
-  /**
-   * Active branches, in the order in which they began. A list is used because it is short and is
-   * copied with every event.
-   */
+  /** Active branches, oldest first. The list is short and is copied with every event. */
   readonly branches?: readonly Branch[]
   readonly join?: Join
   /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
@@ -278,10 +269,7 @@ export interface Note {
   readonly at?: string
   /** Changes of the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
-  /**
-   * Changes of the join; null: the step of the join has ended, and the outcomes of its branches are
-   * dropped.
-   */
+  /** Changes of the join; null: its step has ended, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
   readonly about?: About
