@@ -22,7 +22,7 @@ export const DeviceRequest = Type.Object({
 })
 export type DeviceRequest = Static<typeof DeviceRequest>
 
-/** A personal token as command-line clients see it. */
+/** A personal token in the list of credentials that command-line clients show. */
 export const CliCredential = Type.Object({
   id: Type.String(),
   status: Type.Enum(['active', 'expired']),

@@ -8,7 +8,7 @@ import type { JobHeader } from '../jobs/rows.ts'
 import type { ClaimedJob } from './socket.ts'
 
 /**
- * Messages to the mailbox of one gateway (`subjects.gateway`). The reply to each is
+ * Messages to the mailbox of one gateway or executor (`subjects.gateway`). The reply to each is
  * `{ok: boolean}`.
  */
 export type GatewayMessage =
