@@ -1,5 +1,5 @@
 /**
- * Schemas and texts that many resources share: times, durations, integers, tags, ids, pages. What
+ * Schemas and parsers that many resources share: times, durations, integers, tags, ids, pages. What
  * belongs to one resource is in the folder of that resource.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
@@ -164,9 +164,9 @@ export const pageOf = <T extends TSchema>(item: T) =>
     next_cursor: Type.Optional(Type.String()),
   })
 /**
- * A schema of a page of runs. The array is present under both names that clients read. `data` is
- * omitted for lists that are filtered by `loop_id` or `source_event_id`, because only clients that
- * read `items` use these filters.
+ * A schema of a page of runs. The operator configures under which of the names `items` and `data`
+ * the array is returned; the default is both. Lists that are filtered by `loop_id` or
+ * `source_event_id` have only `items`, because only clients that read `items` use these filters.
  */
 export const runPageOf = <T extends TSchema>(item: T) =>
   Type.Object({

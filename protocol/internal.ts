@@ -61,8 +61,9 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Returns a job that could not be delivered to the queue. Sent by a gateway or the shard host. It
-   * does not count as an attempt, and changes nothing after a heartbeat for the job.
+   * Puts a job back into the queue, because it could not be delivered to its worker. Sent by a
+   * gateway or the shard host. The delivery does not count as an attempt. Changes nothing after a
+   * heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** Ends the leases of a worker session that has ended permanently. Sent by a gateway. */
@@ -276,7 +277,7 @@ export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly session_id: string
   readonly place: Place
 }
-/** One expense. Costs are in thousandths of a credit. */
+/** One expense. Costs are in whole thousandths of a credit. */
 interface Usage {
   readonly usage_id: string
   readonly category: string

@@ -89,7 +89,10 @@ export interface DeviceApproval {
   readonly project_handle: string
   readonly principal: Principal
   readonly credential: Credential
-  /** Permissions of the credential. Creating the token is refused when the person has others. */
+  /**
+   * Permissions of the credential. Creating the token is refused when the person has permissions
+   * that are not among these.
+   */
   readonly holds: readonly string[]
   /** The expiry of the credential; the token expires at the same time. */
   readonly expires_at?: string
