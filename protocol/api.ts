@@ -30,7 +30,7 @@ import { webhooks } from './webhooks/rows.ts'
 import { workers } from './workers/socket.ts'
 import { workflows } from './workflows/rows.ts'
 
-/** All rows by name. Names are unique. */
+/** All rows, by name. */
 export const api = {
   ...projects,
   ...access,

@@ -1,5 +1,5 @@
 /**
- * Schemas and texts that many resources share: times, durations, integers, tags, ids, pages. What
+ * Schemas and parsers that many resources share: times, durations, integers, tags, ids, pages. What
  * belongs to one resource is in the folder of that resource.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
@@ -104,8 +104,8 @@ export const sizeOf = (text: string, most: number): number =>
 /** A JSON object whose content the service does not interpret. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown())
 export type JsonObject = Static<typeof JsonObject>
-// The record schema retains only the pattern of its key schema; the default pattern of TypeBox does
-// not match keys with several lines.
+// A record schema retains only the pattern of its key schema, and the default pattern of TypeBox
+// does not match keys that contain line breaks.
 export const Tags = Type.Record(
   Type.String({ pattern: '^[\\s\\S]*$' }),
   Type.String({ maxLength: 256 }),
@@ -164,8 +164,9 @@ export const pageOf = <T extends TSchema>(item: T) =>
     next_cursor: Type.Optional(Type.String()),
   })
 /**
- * A page of runs. It has the array under both names that clients read; `data` is omitted for
- * filters that only clients of `items` use.
+ * A schema of a page of runs. The operator configures under which of the names `items` and `data`
+ * the array is returned; the default is both. Lists that are filtered by `loop_id` or
+ * `source_event_id` have only `items`, because only clients that read `items` use these filters.
  */
 export const runPageOf = <T extends TSchema>(item: T) =>
   Type.Object({

@@ -1,8 +1,7 @@
 /**
  * The declaration of endpoints. A row is a value that describes one endpoint. Routing, validation,
  * types, permissions, the API reference, the client and the command line are derived from the table
- * of rows. Operations without a credential are the only ones outside of the table
- * (`access/unauthenticated-rows.ts`).
+ * of rows. Operations without a credential are not in the table (`access/unauthenticated-rows.ts`).
  */
 import type { Static, TSchema } from 'typebox'
 import type { Permission } from './access/schema.ts'
@@ -73,8 +72,8 @@ export interface Shape {
   /** Refusals of this row, in addition to those of every row. */
   readonly errors?: readonly Code[]
   /**
-   * Commands: the actor that handles the command. Absent for queries and streams, and for rows with
-   * `each` or `relays`.
+   * Commands: the actor that handles the command. Absent for other verbs, and for rows with `each`
+   * or `relays`.
    */
   readonly to?: To
   /**
@@ -96,7 +95,10 @@ export interface Shape {
    * The file itself is not sent to an actor.
    */
   readonly upload?: true
-  /** The row is a variant of the named row for older clients, and listed under the tag `compat`. */
+  /**
+   * The row is a variant of the named row that some clients use. It is listed under the tag
+   * `compat`.
+   */
   readonly alias?: string
   /**
    * The row whose handler or query answers this row. The two rows differ only in path or status.

@@ -167,8 +167,8 @@ export interface Placed {
   readonly cursor: number
   readonly entry: Entry
   /**
-   * Set only for followers: the events were too large to be published, and have only their type
-   * here. Views have the complete events.
+   * Only in live entries: the event was too large to be published, and has only its type here.
+   * Views have the complete event.
    */
   readonly stripped?: true
 }

@@ -22,8 +22,8 @@ const ATTEMPTS = 20
 
 export type Errand =
   /**
-   * Look up what the turn of an exchange needs, and start the turn. `agents`: ids of the agents in
-   * the channel. `alone`: the channel is a direct message of two members.
+   * Looks up what the turn of an exchange needs, and starts the turn. `agents`: ids of the agents
+   * in the channel. `alone`: the channel is a direct message of two members.
    */
   | {
       readonly errand: 'exchange'
@@ -32,10 +32,10 @@ export type Errand =
       readonly agents: readonly string[]
       readonly alone: boolean
     }
-  /** Remove a principal that is no longer active from all channels. */
+  /** Removes a principal that is no longer active from all channels. */
   | { readonly errand: 'leave'; readonly principal_id: string }
   /**
-   * Check again whether new members of a channel are active principals, and expel those that are
+   * Checks again whether new members of a channel are active principals, and expels those that are
    * not.
    */
   | {
@@ -44,11 +44,11 @@ export type Errand =
       readonly member_ids: readonly string[]
     }
   /**
-   * Fire a trigger of a loop for an event of a private session, if the last editor of the loop may
+   * Fires a trigger of a loop for an event of a private session, if the last editor of the loop may
    * read the session.
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
-  /** The task is obsolete, and nothing is done. */
+  /** Does nothing, because the task is obsolete. */
   | { readonly errand: 'none' }
 
 /**

@@ -10,7 +10,7 @@ interface ErrorFacts {
    * no message of its own.
    */
   readonly message: string
-  /** Whether the same request can succeed later. */
+  /** Whether the same request can succeed later, without a change. */
   readonly retryable?: true
 }
 

@@ -1,8 +1,7 @@
 /**
  * Internal commands of queues, runs, interactions and workers: commands that clients cannot send.
- * They come from other actors, from the shard host, from executors, and from gateways on behalf of
- * workers. The internal commands of other kinds are in the folder of their resource;
- * `queries/commands.ts` lists all of them.
+ * The internal commands of other kinds are in the folder of their resource; `queries/commands.ts`
+ * lists all of them.
  */
 
 import type { Definition } from './access/directory.ts'
@@ -25,8 +24,8 @@ export interface GrantedLease {
   readonly lease_token: string
 }
 /**
- * The current state of a lease in its queue. `last_heartbeat_at` is absent until the queue has
- * received a heartbeat for the job.
+ * The current state of a lease. `last_heartbeat_at`: absent before the first heartbeat that the
+ * queue has received.
  */
 export interface Renewal {
   readonly job_id: string
@@ -35,17 +34,11 @@ export interface Renewal {
 }
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = {
-  /** Enqueues a job. Sent by its owner, such as a run or a session, in the same commit. */
+  /** Enqueues a job. Sent by the owner of the job, in the same commit. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /**
-   * Cancels jobs. Sent by their owner. A waiting job ends at once. The worker of a leased job is
-   * requested to stop.
-   */
+  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are requested to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /**
-   * Assigns waiting jobs to worker sessions of one gateway, or to one executor. Sent by the shard
-   * host after an offer was accepted.
-   */
+  /** Assigns jobs to workers of one gateway, or to an executor, after it accepted an offer. */
   'queue.claim': {
     input: { gateway: string; takes: readonly Take[] }
     reply: { claimed: readonly string[] }
@@ -61,16 +54,15 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Returns a job that could not be delivered to the queue. Sent by a gateway or the shard host. It
-   * does not count as an attempt, and changes nothing after a heartbeat for the job.
+   * Puts back a job that was not delivered to its worker. It does not count as an attempt. Changes
+   * nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-  /** Ends the leases of a worker session that has ended permanently. Sent by a gateway. */
+  /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
-   * Ends a lease of a session that has sent no heartbeat for the job for longer than a lease lasts.
-   * Sent by a gateway. It affects only leases whose heartbeats the queue does not know, because the
-   * owner of its shard has changed.
+   * Ends a lease without a heartbeat for longer than a lease lasts. Sent by a gateway. Affects only
+   * leases whose heartbeats the queue does not know, because the owner of its shard has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
@@ -91,10 +83,7 @@ export interface JobReport {
   readonly lease_token: string
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly result?: JsonObject
-  /**
-   * The application context that an HTTP action reports, for the session whose turn called the
-   * action.
-   */
+  /** The application context from an HTTP action, for the session whose turn called it. */
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
@@ -190,14 +179,11 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /**
-   * From the `events` actor, when it has registered the wait. It delivers every matching event from
-   * then on.
-   */
+  /** From the `events` actor: the wait is registered, and every matching event will arrive. */
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /**
-   * From the `events` actor: a source event matches these waits. Without `wait_ids`, the run
-   * compares the event with its waits itself. A repeat changes nothing.
+   * From the `events` actor: an event matches these waits. Without `wait_ids`, the run compares the
+   * event with its waits itself. A repeat changes nothing.
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
@@ -207,14 +193,9 @@ export type RunCommands = {
   'run.begin': { input: { later?: true }; reply: undefined }
   /** From the loop of the run: the run must wait before it starts. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /**
-   * From the loop of the run: cancels the run, because another run replaces it, or because the loop
-   * is deleted (`deleted`).
-   */
+  /** From the loop of the run: another run replaces the run, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
-  /**
-   * From the loop of the run, when the daily budget of the loop is spent. Amounts are in credits.
-   */
+  /** From the loop of the run: its daily budget is spent. Amounts are in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /**
    * From the loop of the run, which has recorded the failure of the run: the run ends. `paused`:
@@ -243,8 +224,8 @@ export type RunCommands = {
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
 /**
- * The turn that an agent step requests. An executor reads this request and looks up the definition
- * of the turn. Without `agent`, the turn is for the reviewer that the service itself provides.
+ * The turn that an agent step requests. An executor looks up its definition. Without `agent`, the
+ * turn is for the reviewer that the service itself provides.
  */
 export interface TurnWanted {
   readonly turn_id: string
@@ -270,19 +251,19 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
-/** The session in which a turn of a run takes place, and the definition with which it runs. */
+/** The session of a turn of a run, and the definition with which the turn runs. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string
   readonly place: Place
 }
-/** One expense. Costs are in thousandths of a credit. */
+/** One expense. Costs are in whole thousandths of a credit. */
 interface Usage {
   readonly usage_id: string
   readonly category: string
   readonly quantity: number
   readonly credit_cost_milli: number
-  /** The cost that counts against budgets, if it differs from the cost that is paid. */
+  /** The cost that counts against budgets, if it differs from `credit_cost_milli`. */
   readonly budget_cost_milli?: number
   /** Id of the turn that caused the expense. */
   readonly agent_turn_id?: string
@@ -292,8 +273,8 @@ interface Usage {
   readonly agent_turns?: number
   readonly step_key?: string
   /**
-   * The turn that caused the expense has ended, and the next command reports its end. If the budget
-   * is exceeded, the run still stores the results of the turn, because they were paid for.
+   * The turn has ended, and the next command reports its end. Even over budget, the run stores the
+   * results of the turn, because they were paid for.
    */
   readonly ends?: boolean
 }
@@ -324,10 +305,7 @@ export interface InteractionSettled {
   readonly responder?: { readonly user_id: string }
   readonly comment?: string
   readonly reason?: string
-  /**
-   * The interaction was cancelled because targets or reviewers do not exist, which is a fault of
-   * the step that opened it.
-   */
+  /** Targets or reviewers do not exist, which is a fault of the step that opened it. */
   readonly invalid?: true
 }
 
@@ -345,13 +323,13 @@ export type InteractionCommands = {
     reply: undefined
   }
   /**
-   * From the node that looked up the targets and reviewers, when some do not exist (`unknown`):
-   * cancels the interaction. Ignored after the interaction has ended.
+   * From the node that looked up targets and reviewers, when some do not exist (`unknown`): cancels
+   * the interaction. Ignored after the interaction has ended.
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /**
-   * From the run or session that opened the interaction, when it no longer needs a response:
-   * cancels the interaction. Ignored after the interaction has ended.
+   * From the run or session that opened the interaction and no longer needs a response: cancels the
+   * interaction. Ignored after the interaction has ended.
    */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
@@ -381,9 +359,9 @@ export interface InteractionOpening
 /** Internal commands of the actor of one worker instance. */
 export type WorkerCommands = {
   /**
-   * Starts or resumes a worker session. A session is resumed if `given_token_hash` is its token
-   * hash; otherwise `session` and `token_hash` identify the new session. Refused with `conflict`
-   * while the instance has another session that may still be alive.
+   * Starts a worker session, or resumes the one whose token hash is `given_token_hash`. `session`
+   * and `token_hash` belong to a new session. Refused with `conflict` while the instance has
+   * another session that may still be alive.
    */
   'worker.register': {
     input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
@@ -395,9 +373,9 @@ export type WorkerCommands = {
     }
   }
   /**
-   * Reports that a connection is alive, at every heartbeat interval. `leases`: the number of jobs
-   * that the session holds. `takes`: the work that the worker accepts, if it has just changed.
-   * `current` is false when another connection has replaced this one.
+   * Reports at every heartbeat interval that a connection is alive. `leases`: number of jobs that
+   * the session holds. `takes`: the work that the worker accepts, if it has just changed. `current`
+   * is false when another connection has replaced this one.
    */
   'worker.seen': {
     input: {

@@ -87,8 +87,8 @@ const replaced = (url: string, change: (value: string, name: string) => string):
 export const maskUrl = (url: string): string => replaced(url, () => MASK)
 
 /**
- * Returns the record with its URL masked, as clients receive it. It masks here because earlier
- * releases stored the URL in plain text.
+ * Returns the record with its URL masked, as clients receive it. The URL may not be masked yet,
+ * because earlier releases stored it in plain text.
  */
 export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: string }>(
   record: T,

@@ -104,11 +104,14 @@ export const subjects = {
   demandAll: 'demand.*',
   /** Probes of a node and greetings to it. The node answers them while it is alive. */
   node: (node: string) => `node.${token(node)}`,
-  /** The mailbox of one gateway for assigned jobs, cancellations and invalidations of its cache. */
+  /**
+   * The mailbox of one gateway or executor for assigned jobs, cancellations and invalidations of
+   * its cache.
+   */
   gateway: (node: string) => `gateway.${node}`,
   /**
-   * The name by which claims identify an executor. It differs from the name of a gateway on the
-   * same node.
+   * The name of an executor for `gateway` and in claims. It differs from the name of a gateway on
+   * the same node.
    */
   executor: (node: string) => `x-${node}`,
   /** Messages to all gateways. */

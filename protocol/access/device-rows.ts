@@ -22,7 +22,7 @@ export const DeviceRequest = Type.Object({
 })
 export type DeviceRequest = Static<typeof DeviceRequest>
 
-/** A personal token as command-line clients see it. */
+/** A personal token in the list of credentials that command-line clients show. */
 export const CliCredential = Type.Object({
   id: Type.String(),
   status: Type.Enum(['active', 'expired']),
@@ -89,7 +89,10 @@ export interface DeviceApproval {
   readonly project_handle: string
   readonly principal: Principal
   readonly credential: Credential
-  /** Permissions of the credential. Creating the token is refused when the person has others. */
+  /**
+   * Permissions of the credential. Creating the token is refused when the person has permissions
+   * that are not among these.
+   */
   readonly holds: readonly string[]
   /** The expiry of the credential; the token expires at the same time. */
   readonly expires_at?: string

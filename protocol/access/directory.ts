@@ -1,7 +1,7 @@
 /**
  * The configuration with which a request or a job is admitted. Gateways and executors read it from
  * the actors of the organization and the project, and cache it (`gateway/directory.ts`). A change
- * is acknowledged only after every live gateway has dropped its cached copy.
+ * is acknowledged only after every live gateway and executor has dropped its cached copy.
  *
  * This file defines the cached shapes, lookups in them, and the data that the gateway adds to
  * commands from it. It contains no cache.

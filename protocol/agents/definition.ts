@@ -100,10 +100,10 @@ export interface EffectiveDefinition {
 
 /** The timeout when no source sets one, in seconds of active execution. */
 const DEFAULT_TIMEOUT = 600
-/** The longest timeout, in seconds, that an operation may request. */
+/** The maximum timeout in seconds that an operation can request. */
 const MAX_OPERATION_SECONDS = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
-/** The share of the context window at which a session is summarized. */
+/** The shares of the context window at which a session is summarized, by threshold. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 
 /**

@@ -17,7 +17,8 @@ import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
 /**
  * Limits of channels. `content`: characters of a message. `metadata`: bytes as JSON. `members` and
  * `agents`: of one channel. `initial`: members with which a channel can be created. `dm`: members
- * of a direct message. `skew`: milliseconds by which the time of archiving may lie in the future.
+ * of a direct message. `pinned`: pinned messages. `skew`: milliseconds by which the time of
+ * archiving may lie in the future.
  */
 export const limits = {
   content: 40_000,

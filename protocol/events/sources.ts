@@ -155,7 +155,7 @@ export interface Recalled {
  * idempotent.
  */
 export type SourceCommands = {
-  /** Publishes an event. Sent by its producer. */
+  /** Publishes an event. Sent by the producer of the event. */
   'source.publish': { input: Publication & { readonly recalled?: Recalled }; reply: Published }
   /**
    * Replaces the triggers of a loop that listen to events. Sent by the loop, with the complete
@@ -209,8 +209,8 @@ export type SourcesEvent =
         /** Ids of the triggers that fire, by loop. */
         readonly fires?: Readonly<Record<string, readonly string[]>>
         /**
-         * Ids of the triggers that do not fire because their loop is paused, by loop, with the
-         * reason of the pause.
+         * Ids of the triggers that do not fire because their loop exceeds the limits and is paused,
+         * by loop, with the reason of the pause.
          */
         readonly overruns?: Readonly<Record<string, Pick<Overrun, 'trigger_ids' | 'reason'>>>
         /** Ids of the waits that the event matches, by run. */

@@ -86,12 +86,15 @@ const isSignal = (event_type: string): boolean => event_type.startsWith('signal.
 /** Whether an event is internal: only the service itself receives it. */
 export const isInternal = (event_type: string): boolean => internal.has(event_type)
 /**
- * Whether no trigger and no pattern matches an event. This holds for signals, which reach only the
- * waits of one run, and for internal events.
+ * Whether an event matches no trigger and no pattern of `fitsType`. This holds for signals, which
+ * only webhooks and waits for the exact type receive, and for internal events.
  */
 export const isPrivate = (event_type: string): boolean =>
   isSignal(event_type) || internal.has(event_type)
-/** Whether an event of this type matches an exact type or a pattern such as `table.row.*`. */
+/**
+ * Whether an event type matches an exact type, or a pattern such as `table.row.*`. No pattern
+ * matches private events (`isPrivate`).
+ */
 export const fitsType = (pattern: string, event_type: string): boolean =>
   pattern.endsWith('.*')
     ? event_type.startsWith(pattern.slice(0, -1)) && !isPrivate(event_type)

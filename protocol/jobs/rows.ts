@@ -133,7 +133,7 @@ export interface JobHeader {
   readonly enqueued_at: number
   /**
    * The number of reported failures (`max_attempts`) and of lost leases (`max_losses`) after which
-   * the job fails. Both come from `retry` of the step.
+   * the job fails. For a job of a step, both come from the `retry` of the step.
    */
   readonly max_attempts: number
   readonly max_losses: number
@@ -164,7 +164,7 @@ export type QueueEvent =
       /** Time in Unix milliseconds before which the job is not assigned. */
       readonly not_before?: number
     })
-  /** The pause before the next attempt has ended. */
+  /** The back-off before the next attempt has ended. */
   | (JobEvent & { readonly type: 'job.rested' })
   | (JobEvent & {
       readonly type: 'job.cancel_requested'

@@ -98,7 +98,7 @@ export type LoopEvent =
       readonly reason: QueueReason
       readonly last_run_at: string
     })
-  /** A run leaves the queue of the loop and starts. */
+  /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
   /**
    * The run is requested to end in favor of another run. A waiting run leaves the queue at once.
@@ -173,7 +173,7 @@ export type LoopEvent =
     })
   /**
    * The state of the loop, which is reported to the project. `organization` is empty as long as the
-   * loop does not have its id.
+   * loop has not received the id of the organization.
    */
   | (Event & LoopStanding & { readonly type: 'loop.stands'; readonly organization: string })
   | (Event & {
@@ -232,7 +232,7 @@ export interface RunOpening {
   /** The causal chain of the source event that caused the run. */
   readonly chain?: Chain
 }
-/** The request of a step of a run that a loop start a run. */
+/** The request of a step of a run to a loop to start a run. */
 export interface ChildRequest {
   readonly from: {
     readonly run_id: string

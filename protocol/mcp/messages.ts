@@ -8,8 +8,8 @@ import { Closed, JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 
 /**
- * Supported protocol versions, newest first. Apart from batches, which are not supported,
- * 2025-03-26 needs no special handling.
+ * Supported protocol versions, newest first. The version 2025-03-26 has batches, which are not
+ * supported; apart from that, it needs no special handling.
  */
 export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /**

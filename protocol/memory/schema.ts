@@ -105,8 +105,8 @@ export type MemoryCommands = {
     reply: MemoryEntry
   }
   /**
-   * From a tool call of the agent: the same as deleting over HTTP, except that a missing entry is
-   * not refused.
+   * From a tool call of the agent: the same as deleting over HTTP. `forgotten`: whether the entry
+   * existed.
    */
   'memory.discard': {
     input: { readonly memory_key: string; readonly source_run_id?: string }

@@ -21,7 +21,7 @@ export interface Schedule {
   readonly timezone?: string
 }
 
-/** The shortest time between two firings, in milliseconds. */
+/** The minimum interval of a schedule in milliseconds. */
 export const SHORTEST = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/

@@ -10,7 +10,8 @@ import { Spec } from '../workflows/spec.ts'
 import { WaitingOn } from './waiting.ts'
 
 /**
- * The statuses in which a run has ended. A failed run leaves its status only when it is retried.
+ * The statuses in which a run has ended. Only a failed run can leave its status, when it is retried
+ * or recovered.
  */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 

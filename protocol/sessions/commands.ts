@@ -45,8 +45,8 @@ export type SessionCommands = {
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**
-   * From the newest session of a session key to the first session of the key: earlier sessions have
-   * ended.
+   * From the newest session of a session key to the first session of the key. `generation`:
+   * generation of the newest session.
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /**
@@ -175,8 +175,8 @@ export interface Standing {
   /** The session was deleted, or was idle for longer than its retention. */
   readonly gone: boolean
   /**
-   * The generation of the newest session of the key, if this is the first session of the key, which
-   * is notified of its successors.
+   * The generation of the newest session of the key. Only the first session of the key is notified
+   * of newer sessions.
    */
   readonly generation: number
   readonly session?: Session

@@ -89,7 +89,7 @@ export interface DeliveryOutcome
 
 /** Internal commands of a delivery. They are never refused, and idempotent. */
 export type DeliveryCommands = {
-  /** From the actor that produced the event: opens the delivery. */
+  /** From the actor that produced the event, or from the project for a test: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
    * From the executor that has the lease of the job: starts an attempt. `attempt` is the number of

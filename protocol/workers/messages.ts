@@ -8,12 +8,12 @@ import type { JobHeader } from '../jobs/rows.ts'
 import type { ClaimedJob } from './socket.ts'
 
 /**
- * Messages to the mailbox of one gateway (`subjects.gateway`). The reply to each is
+ * Messages to the mailbox of one gateway or executor (`subjects.gateway`). The reply to each is
  * `{ok: boolean}`.
  */
 export type GatewayMessage =
   /**
-   * Deliver a leased job to a worker session. The reply is `ok: false` when the session is not
+   * Delivers a leased job to a worker session. The reply is `ok: false` when the session is not
    * connected to this gateway; the lease is then released.
    */
   | {
@@ -30,7 +30,7 @@ export type GatewayMessage =
       readonly reason?: string
       readonly at: number
     }
-  /** Close the connection of a session that has registered at another gateway. */
+  /** Closes the connection of a session that has registered at another gateway. */
   | {
       readonly type: 'supersede'
       readonly project: string
@@ -38,7 +38,10 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** Drop the cached configuration of a project or of the organization, and reply after that. */
+  /**
+   * Drops the cached configuration of a project or of the organization. The reply is sent after
+   * that.
+   */
   | { readonly type: 'forget'; readonly project: string }
 
 /** An offer of jobs to gateways or executors. The jobs are in the order of assignment. */

@@ -1,10 +1,14 @@
 /** The timing of workers: heartbeats, leases and claims, and the constraints between them. */
 
 /**
- * Timing in seconds. `cadence`: between two heartbeats. `lease`: duration of a lease. `poll`:
- * maximum duration of a claim. `stale`: without a heartbeat until a worker counts as stale.
- * `takeover`: without a heartbeat until another process may register under the same instance.
- * `register`: from the connection to its registration. The constraints are checked at start.
+ * Timing in seconds. The constraints between the values are checked at start.
+ * - `cadence`: time between two heartbeats.
+ * - `lease`: duration of a lease.
+ * - `poll`: maximum duration of a claim.
+ * - `stale`: time without a heartbeat after which a worker counts as stale.
+ * - `takeover`: time without a heartbeat after which another process may register as the same
+ *   instance.
+ * - `register`: maximum time from the connection to the registration.
  */
 export interface WorkerTiming {
   readonly cadence: number

@@ -81,7 +81,7 @@ function texts(
 }
 
 /**
- * `a matches b`.
+ * `a matches b`: whether the pattern b matches anywhere in the text a.
  * @param compiled the pattern, if it is a literal and was compiled in advance.
  */
 export const matchesPattern = (

@@ -1,4 +1,7 @@
-/** The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects. */
+/**
+ * The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects.
+ * `keywords.ts` has all other keywords.
+ */
 import { type Budget, isObject, spend } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'
 

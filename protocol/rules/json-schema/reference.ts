@@ -30,7 +30,10 @@ function unescaped(part: string): string | undefined {
   }
 }
 
-/** Finds the schema with an anchor, without recursion. */
+/**
+ * Returns the schema with an anchor, or undefined. It works without recursion, because deep
+ * documents would overflow the stack.
+ */
 function anchored(document: unknown, name: string, budget: Budget): unknown {
   const todo: unknown[] = [document]
   for (let value = todo.pop(); value !== undefined; value = todo.pop()) {

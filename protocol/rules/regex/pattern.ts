@@ -177,8 +177,8 @@ const repeat =
 
 /**
  * Compiles a pattern.
- * @throws ExpressionError if it is malformed, too long, too large, or needs backtracking; the
- *   message is for the author.
+ * @throws ExpressionError if the pattern is malformed, too long or too large, or has a construct
+ *   that requires backtracking. The message is for the author.
  */
 export function compilePattern(source: string, dialect: Dialect = RE2): Pattern {
   if (source.length > dialect.longest)

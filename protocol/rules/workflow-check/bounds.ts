@@ -4,7 +4,7 @@ import type { FieldError } from '../../errors.ts'
 import { interpolationsIn } from '../expressions/template.ts'
 import { below } from './path.ts'
 
-/** Ten years, in milliseconds. */
+/** The maximum duration in milliseconds: ten years of 366 days. */
 const MAX_DURATION_MS = 10 * 366 * 86_400_000
 const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
