@@ -3,7 +3,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { loopNamed } from '../commands/loops.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 
-/** Query handlers, by API row name. */
+/** Handlers of the query rows, by row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
   'loop.triggers': answer<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
     const loop_id = await loopNamed(world, project, name)

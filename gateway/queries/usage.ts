@@ -1,4 +1,7 @@
-/** The usage events of all partitions as one list. A project key sees only those of its project. */
+/**
+ * The list of usage events of all partitions. For a key of a project, the list is limited to the
+ * events of the project.
+ */
 
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -7,7 +10,7 @@ import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import type { Call, Edge } from '../call.ts'
 
-/** A page of one partition; `position` as in `query.ts`. */
+/** A page of one partition. `position` is present only when more events follow in the partition. */
 interface Part {
   readonly items: readonly UsageEvent[]
   readonly position?: unknown
@@ -20,7 +23,7 @@ interface UsagePage {
   readonly beside: Readonly<Record<string, number>>
 }
 
-/** Asks every partition and merges their pages in the order of the list. */
+/** Queries every partition, and merges the pages in the order of the list. */
 export async function listUsage(
   { world }: Edge,
   { caller: { scope }, query }: Call,

@@ -1,6 +1,7 @@
 /**
- * The lookups for a turn of a run: the agent, its session, and the definition of the turn. The run
- * opens the turn; nothing is written here.
+ * The lookups for a turn of a run: the agent, its session, and the definition of the turn. An
+ * executor calls them and sends the result to the run, which then opens the turn. Nothing is
+ * written here.
  */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -15,7 +16,7 @@ import { locate } from './session-id.ts'
 
 const REVIEWER =
   'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
-/** The agent of the service's own judge, which has no tools and no memory. */
+/** The source of the service's own agent that judges assertions. It has no tools and no memory. */
 function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`
   const at = timestamp(0)
@@ -35,7 +36,7 @@ function reviewer({ world }: CapabilityReader): AgentSource {
   }
 }
 
-/** Finds an agent by its id or its name. */
+/** Finds an active agent by its id or its name. */
 async function named(
   asking: CapabilityReader,
   project: string,
@@ -46,7 +47,10 @@ async function named(
   return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
 }
 
-/** Returns the session and the definition of a turn. */
+/**
+ * Returns the session and the definition of a turn of a run. Refused with `forbidden` when the
+ * starter of the run may not read the session.
+ */
 export async function turnFor(
   asking: CapabilityReader,
   project: string,
@@ -57,7 +61,7 @@ export async function turnFor(
   if (isRefusal(agent)) return agent
   const { scope, ref_id, name, title, visibility, compaction_policy } = session
   const channel = scope === 'agent' ? channelOfKey(name) : undefined
-  // A run may use the session of a channel only if its starter may read the channel.
+  // A run may use the session of a channel only if the starter of the run may read the channel.
   const readable =
     channel === undefined
       ? undefined
