@@ -1,3 +1,7 @@
+/**
+ * The query for the triggers of a loop, with the faults of their conditions. The triggers are read
+ * from the loop's actor, and the faults from the project's `events` actor.
+ */
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { loopNamed } from '../commands/loops.ts'
