@@ -1,7 +1,7 @@
 /**
- * Everything that can be called in a project: its own actions, the organization's actions, its
- * published workflows, and the service's built-in actions for agents. Read from the views, so that
- * `readiness` reflects which workers are connected now.
+ * The catalog of a project: its own actions, the organization's actions, its published workflows,
+ * and the service's built-in actions. The entries are read from views, so `readiness` reflects
+ * which workers are connected. Which entries a caller may call is not decided here.
  */
 import { type Builtin, builtins } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
@@ -106,7 +106,7 @@ const ofService = ({
   ),
   source: 'platform',
 })
-/** JSON Schema types for the type names in declared inputs. */
+/** The JSON Schema types of the type names in the declared input of a workflow. */
 const types: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',
@@ -151,9 +151,9 @@ function ofWorkflow({
 }
 
 /**
- * Catalog entries in the order of their names; an action of the project shadows one of the
- * organization.
- * @param name returns only the entries of this name.
+ * The catalog entries sorted by name. An action of the project replaces an action of the
+ * organization with the same name, and both replace a built-in action.
+ * @param name limits the actions to this name; without it, all entries are returned.
  */
 export async function entriesOf(
   world: Asking,
@@ -177,7 +177,7 @@ export async function entriesOf(
     entries.set(`workflow.${workflow.handle}`, ofWorkflow(workflow))
   return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
-/** The entry with a name. */
+/** The entry with a name. Refused with `not_found` when there is none. */
 export async function findEntry(
   world: Asking,
   project: string,
@@ -190,13 +190,16 @@ export async function findEntry(
         refuse('not_found', { action_name: name }, 'There is no such action in the catalog.'))
 }
 
-/** An entry as clients read it: built-in actions are ready, but only agents may call them. */
+/**
+ * An entry as the API returns it. The description of a built-in action says that only agents can
+ * call it, because its `readiness` does not.
+ */
 const told = (entry: CatalogEntry): CatalogEntry =>
   entry.source === 'platform'
     ? { ...entry, description: `${entry.description} Only agents call this.` }
     : entry
 
-/** Query handlers, by API row name. */
+/** Handlers of the query rows, by row name. */
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
   'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)

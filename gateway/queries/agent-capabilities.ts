@@ -1,7 +1,7 @@
 /**
- * The toolkits and skills of an agent: assigned by its project, with the service's toolkits and the
- * organization's skills filled in. Read from the owners, so the result is what was last committed.
- * Deleted toolkits and skills are left out.
+ * The toolkits and skills of projects and agents. The assignments of an agent are read from its
+ * project's actor and contain the records of the project, the organization and the service. They
+ * reflect the last commit, and leave out deleted toolkits and skills. Lists are read from views.
  */
 
 import type {
@@ -18,13 +18,15 @@ import { systemToolkits, type Toolkit } from '../../protocol/toolkits/schema.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
-/** The sources that are read. */
+/** The parts of a gateway or executor that these functions read from. */
 export interface CapabilityReader {
   readonly world: World
   readonly directory: Directory
 }
 
-/** The built-in toolkits of the service; their creation time is that of the project. */
+/**
+ * The built-in toolkits of the service. Their creation time is the creation time of the project.
+ */
 export async function serviceToolkits(
   { world, directory }: CapabilityReader,
   project: string,
@@ -84,7 +86,7 @@ async function held(
   }
 }
 
-/** The toolkits of an agent, as clients see them. */
+/** The toolkit assignments of an agent, as the API returns them, in the order of assignment. */
 export async function toolkitAssignments(
   asking: CapabilityReader,
   project: string,
@@ -103,7 +105,7 @@ export async function toolkitAssignments(
         })),
       }
 }
-/** The skills of an agent, as clients see them. */
+/** The skill assignments of an agent, as the API returns them, in the order of assignment. */
 export async function skillAssignments(
   asking: CapabilityReader,
   project: string,
@@ -125,8 +127,8 @@ export async function skillAssignments(
 }
 
 /**
- * What a turn of an agent starts with: the agent's record, toolkits and skills. `not_found` when
- * there is no such agent.
+ * The agent's record, toolkits and skills, from which the definition of a turn is resolved. Refused
+ * with `not_found` when there is no such agent.
  */
 export async function agentSource(
   asking: CapabilityReader,
@@ -143,8 +145,8 @@ export async function agentSource(
       }
 }
 /**
- * All toolkits and skills that an inline definition may refer to by name, oldest first, so that a
- * newer record cannot take over a name.
+ * All toolkits and skills that an inline definition can refer to by name. They are sorted by age,
+ * oldest first, so that a newer record with the same name does not replace an older one.
  * @public
  */
 export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {
@@ -158,7 +160,10 @@ export async function byName(asking: CapabilityReader, project: string): Promise
     : { toolkits: [...toolkits].reverse(), skills: [...skills].reverse() }
 }
 
-/** Toolkits of a project: those of the service first, then its own, newest first. */
+/**
+ * The toolkits of the service, then the toolkits of the project, newest first.
+ * @param include_system whether to include the toolkits of the service.
+ */
 export async function allToolkits(
   asking: CapabilityReader,
   project: string,
@@ -172,8 +177,8 @@ export async function allToolkits(
   return isRefusal(mine) ? mine : [...system, ...mine.items]
 }
 /**
- * Skills of a project and then those of the organization, each newest first. The service has no
- * skills of its own.
+ * The skills of the project, then the skills of the organization, each newest first. The service
+ * has no skills.
  */
 export async function allSkills(
   { world }: CapabilityReader,

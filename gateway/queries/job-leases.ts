@@ -1,7 +1,7 @@
 /**
- * Current leases of jobs. Heartbeats are not journaled, so a view has a lease as it was granted;
- * the owning queue has the last heartbeat. Each queue of a page is asked once. The jobs of a queue
- * that does not answer in time stay as stored.
+ * Adds current leases to jobs from a view. Heartbeats are not in the journal, so a view has a lease
+ * as it was granted, and only the queue's actor has the last heartbeat. Each queue of a page is
+ * read once. The jobs of a queue that does not answer in time are returned unchanged.
  */
 
 import { isRefusal } from '../../protocol/errors.ts'
@@ -12,12 +12,12 @@ import { shardOf } from '../../protocol/subjects.ts'
 import type { World } from '../ports.ts'
 import { atMost } from '../timing.ts'
 
-/** Milliseconds to wait for the answers of queues. */
+/** Maximum wait for the answer of a queue, in milliseconds. */
 const QUEUE_TIMEOUT_MS = 1000
 
 /**
- * The jobs of one project; each leased job with its current `lease_expires_at` and, once its worker
- * has sent a heartbeat, `last_heartbeat_at`.
+ * Returns the jobs of one project. A leased job has its current `lease_expires_at` and, if its
+ * worker has sent a heartbeat, `last_heartbeat_at`.
  */
 export async function withLeases(
   world: World,

@@ -1,7 +1,8 @@
 /**
- * Queries that this gateway answers itself from its cached directories: projects, keys, principals,
- * people, roles, permissions. The directories are complete, and as current as the last answered
- * change.
+ * Queries that the gateway answers itself, and the table of all such queries. This file has the
+ * queries of projects, keys, principals, people, roles, permissions, event types and models. Most
+ * are answered from the cached directories, which contain every change that was answered before the
+ * query.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -43,7 +44,10 @@ import { manifestQueries } from './tool-manifest.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)
-/** Keys from their owner, with their last use: API keys, or the tokens of one person. */
+/**
+ * Reads keys from their actor instead of the cache, because their last use is not cached: the API
+ * keys of the organization or the project, or the tokens of one person.
+ */
 const keys = {
   organization: async <T>(
     { directory }: LocalContext,
@@ -88,7 +92,9 @@ const credentialOf = ({ id, name, expires_at, last_used_at }: ApiKey, now: numbe
   ...(last_used_at !== undefined && { last_used_at }),
 })
 
-/** Whether a project has a tag: `key`, or `key:value` where the key may itself contain colons. */
+/**
+ * Whether a project has a tag, given as `key` or as `key:value`. The key may itself contain colons.
+ */
 const tagged = ({ tags = {} }: Project, term: string): boolean =>
   Object.hasOwn(tags, term) ||
   Object.entries(tags).some(([key, value]) => `${key}:${value}` === term)
@@ -110,7 +116,8 @@ function projectFilter(
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
- * People are listed only on request, because existing clients do not know that kind of principal.
+ * Whether a principal is in the list. People are listed only with `kind=user`, because some clients
+ * do not support this kind of principal.
  */
 const listed = (
   principal: PrincipalRecord,
@@ -124,8 +131,9 @@ const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
 }
 
 /**
- * All roles: the system roles, weakest first, then those of the project, newest first. `rank` is
- * the position of a system role; custom roles share the last rank.
+ * Calls `use` with all roles: the system roles, weakest first, then the roles of the project,
+ * newest first. `rank` returns the position of a system role; the roles of the project share the
+ * last rank.
  */
 async function everyRole<T>(
   context: LocalContext,
@@ -147,7 +155,9 @@ async function everyRole<T>(
   return use([...system, ...newestFirst(home)], rank)
 }
 
-/** Queries by row name; they also answer the rows that refer to one of them (`as`). */
+/**
+ * The queries by the name of their operation. A query also answers rows that share its operation.
+ */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'project.list': answer<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>

@@ -1,9 +1,13 @@
+/**
+ * The query for the triggers of a loop, with the faults of their conditions. The triggers are read
+ * from the loop's actor, and the faults from the project's `events` actor.
+ */
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { loopNamed } from '../commands/loops.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 
-/** Query handlers, by API row name. */
+/** Handlers of the query rows, by row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
   'loop.triggers': answer<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
     const loop_id = await loopNamed(world, project, name)

@@ -1,6 +1,6 @@
 /**
- * The tool manifest of an agent: its toolkits and skills, read from the owners and resolved with
- * the project's catalog.
+ * The query for the tool manifest of an agent: resolves the agent's toolkits and skills with the
+ * project's catalog. The rules of resolution are in `protocol/agents/`.
  */
 import { manifestOf } from '../../protocol/agents/manifest.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../protocol/errors.ts'
@@ -8,7 +8,7 @@ import { answer, type LocalQuery } from '../listing.ts'
 import { entriesOf } from './action-catalog.ts'
 import { agentSource } from './agent-capabilities.ts'
 
-/** Query handlers, by API row name. */
+/** Handlers of the query rows, by row name. */
 export const manifestQueries: Readonly<Record<string, LocalQuery>> = {
   'agent.tools': answer<'agent.tools'>(
     async (context, { id, toolkit_ids, skill_name, allowed_tools }) => {

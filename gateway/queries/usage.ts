@@ -1,4 +1,7 @@
-/** The usage events of all partitions as one list. A project key sees only those of its project. */
+/**
+ * The list of usage events of all partitions. For a key of a project, the list is limited to the
+ * events of the project.
+ */
 
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -8,7 +11,8 @@ import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import type { Call, Edge } from '../call.ts'
 
 /**
- * A page with the totals that the answer contains next to its items; `position` as in `query.ts`.
+ * A page with the totals that the answer contains next to its items. `position` is present only
+ * when more events follow.
  */
 interface UsagePage {
   readonly items: readonly UsageEvent[]
@@ -16,7 +20,7 @@ interface UsagePage {
   readonly beside: Readonly<Record<string, number>>
 }
 
-/** Asks every partition and merges their pages in the order of the list. */
+/** Queries every partition, and merges the pages in the order of the list. */
 export async function listUsage(
   { world }: Edge,
   { caller: { scope }, query }: Call,

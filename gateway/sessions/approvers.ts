@@ -1,8 +1,8 @@
 /**
- * Who may approve a call of an action: every principal that may execute it, except agents.
- * Approvers are named by role, so that a change of roles takes effect while an approval is pending.
- * The answer itself is checked against the permissions of the principal that gives it
- * (actors/interactions/approval.ts).
+ * Determines the roles whose holders may approve a call of an action: every role that permits to
+ * execute the action and has a holder that is not an agent. Approvers are named by role, so that a
+ * change of a role's holders takes effect while an approval is pending. The permissions of the
+ * principal that answers are checked in actors/interactions/approval.ts.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -11,11 +11,12 @@ import { systemRoleId, systemRoleNames, systemRoles } from '../../protocol/acces
 import { parseTimestamp } from '../../protocol/common.ts'
 import type { Approver } from '../../protocol/sessions/turns/definition.ts'
 
-/** The maximum number of targets of an interaction. */
+/** Maximum number of targets of an interaction. */
 const MAX_TARGETS = 100
 
 /**
- * A role of the project: its target, the permissions it grants, and the principals that hold it.
+ * A role: its name as a target of interactions, the permissions that it grants, and the ids of the
+ * principals that hold it.
  */
 interface HeldRole {
   readonly target: string
@@ -24,8 +25,8 @@ interface HeldRole {
 }
 
 /**
- * The roles with at least one active holder that is not an agent. An organization key holds its
- * system role in every project.
+ * The system roles and the project's roles with at least one active holder that is not an agent.
+ * The principal of an organization key holds the key's role in every project.
  */
 function heldRoles(
   home: ProjectDirectory,
@@ -60,8 +61,9 @@ function heldRoles(
 }
 
 /**
- * Returns a function from an action's name to the roles whose holders may approve a call of it.
- * @param now Unix milliseconds: expired organization keys do not count.
+ * Returns a function that determines the approvers of an action by its name, at most `MAX_TARGETS`.
+ * `sole` is the id of a role's only holder.
+ * @param now Unix milliseconds. Organization keys that have expired by then are ignored.
  */
 export function approversIn(
   home: ProjectDirectory,

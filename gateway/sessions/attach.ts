@@ -1,7 +1,8 @@
 /**
- * Files of sessions at the edge. A file is inspected, reserved in its session, stored, and only
- * then acknowledged. If the file of a reservation is never stored, the session gives up the
- * reservation and has any bytes deleted.
+ * Uploads, lists and sends the files of sessions. A file is inspected, reserved in its session,
+ * stored, and only then announced to the session as stored. If this never happens, the session ends
+ * the reservation, and an effect deletes any stored bytes. Files are inspected in
+ * `../files/file.ts`.
  */
 
 import type { Origin } from '../../protocol/entry.ts'
@@ -48,7 +49,7 @@ const command = <N extends 'session.attach' | 'attachment.reserve'>(
   origin: Origin,
 ) => world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
 
-/** The name of a file without its directories. */
+/** The name of a file without its directories. Both `/` and `\` separate directories. */
 const base = (name: string): string => name.split(/[/\\]/).at(-1)?.trim() ?? ''
 async function upload(
   edge: Edge,
@@ -108,14 +109,14 @@ async function upload(
   }
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) return { done: done.reply }
-  // The session has ended meanwhile, so nothing refers to the file. After any other refusal the
-  // session may have accepted it.
+  // The session no longer exists, so nothing refers to the file. After any other refusal, the
+  // session may have accepted the file.
   if (done.refused === 'not_found') await away(world, place)
   return done.refused === 'not_found' ? missing : done
 }
 /**
- * Deletes the bytes of a detached file before the answer. If the gateway fails before that, the
- * session has them deleted.
+ * Prepares a detachment: the bytes of the file are deleted before the call is answered. If the
+ * gateway fails before, an effect of the session deletes them.
  */
 const erase: Prepare = (edge, call) => ({
   answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
@@ -123,13 +124,13 @@ const erase: Prepare = (edge, call) => ({
 const away = async ({ files }: World, place: string): Promise<void> => {
   for (const name of [place, textName(place)]) await files?.delete(name).catch(() => {})
 }
-/** Preparations of attachment commands, by operation name. */
+/** Preparations of the attachment commands, by operation name. */
 export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
   'session.attach': upload,
   'session.detach': erase,
 }
 
-/** Attachment queries, by operation name. */
+/** Handlers of the attachment queries, by operation name. */
 export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
   'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
     const to = sessionOf(context.project ?? '', session_id)
@@ -144,7 +145,7 @@ const placeOf = ({ created_at, id }: Artifact): Place => [created_at, id]
 const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
   created_at > time || (created_at === time && id > other)
 
-/** MIME types that browsers may display; files of any other type are only for download. */
+/** MIME types that browsers may display. Files of other types are sent as downloads. */
 const shown: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
@@ -159,8 +160,8 @@ const fileNameValue = (name: string): string =>
   encodeURIComponent(name).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
 
 /**
- * Sends the bytes of a file. It first reserves memory for them, which is freed when the exchange
- * closes.
+ * Answers with the bytes of a file. First reserves memory for the bytes, which is released when the
+ * exchange ends.
  */
 export async function sendFile(
   edge: Edge,

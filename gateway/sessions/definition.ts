@@ -1,7 +1,7 @@
 /**
- * The agent and the definition of a turn, resolved before the turn's command is sent. The
- * definition merges all layers. Tools are resolved only here: a session receives the list of
- * granted tools.
+ * Resolves the agent and the definition of a turn before the command that starts the turn is sent.
+ * The rules by which the layers of the definition are merged are in protocol/agents/definition.ts.
+ * Tools are resolved only here; a session receives the list of granted tools.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -25,8 +25,8 @@ import { agentSource, byName, type CapabilityReader } from '../queries/agent-cap
 import { grantedTools, remembered } from './tools.ts'
 
 /**
- * Cache of agent sources by agent id. They depend only on configuration, so they are valid as long
- * as the directory's objects are current (directory.ts, D2).
+ * Cache of agent sources. They depend only on configuration, so they are valid while the directory
+ * objects from which they were derived are the cached ones.
  */
 const sources = new WeakMap<
   ProjectDirectory,
@@ -52,8 +52,9 @@ async function sourceOf(
 }
 
 /**
- * Finds the agent that a reference names, active or not.
- * @param field the request field that contains the reference, for the refusal.
+ * Finds the agent that a reference names, whether it is active or not. Refused with `not_found`
+ * when there is none.
+ * @param field path of the reference in the request, for the refusal.
  */
 export async function findAgent(
   { world, directory }: CapabilityReader,
@@ -79,12 +80,12 @@ export async function findAgent(
   const source = await sourceOf({ world, directory }, project, id)
   return isRefusal(source) ? source : source.agent
 }
-/** Returns the agent if it is active, otherwise `agent_inactive`. */
+/** Returns the agent if it is active. Otherwise refused with `agent_inactive`. */
 export const inUse = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /**
- * Finds the agent that a reference names; `not_found` when there is none, `agent_inactive` when it
- * is not active.
+ * Finds the active agent that a reference names. Refused with `not_found` when there is none, and
+ * with `agent_inactive` when it is not active.
  */
 export async function agentOf(
   asking: CapabilityReader,
@@ -95,19 +96,23 @@ export async function agentOf(
   return isRefusal(agent) ? agent : inUse(agent)
 }
 
-/** The part of a request that affects the definition of its turn. */
+/** The fields of a request that affect the definition of its turn. */
 export interface Wanted {
   readonly config?: InlineConfig
-  /** The permissions of the author of the config; absent without a config. */
+  /**
+   * The permissions of the author of `config`, who needs a permission for each of its tools. Absent
+   * when `config` need not be checked.
+   */
   readonly author?: Caller['permissions']
   readonly operation?: { readonly timeout_seconds?: number }
-  /** The settings of the run's step. */
+  /** The settings of the step, for a turn of a run. */
   readonly step?: TurnWanted['step']
 }
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /**
- * The definition that all layers together result in, before its tools and the agent's memory are
+ * The definition that results from all layers, before its tools and the agent's memory are
  * resolved.
+ * @param given the source of an agent that is not an agent of the project.
  */
 async function effectiveIn(
   edge: CapabilityReader,
@@ -121,7 +126,7 @@ async function effectiveIn(
   if (isRefusal(source)) return source
   const effective =
     config === undefined ? session?.config : clearsConfig(config) ? undefined : config
-  // The config names toolkits or skills without giving their contents.
+  // Whether the config refers to toolkits or skills by name.
   const means =
     effective?.toolkits?.some(({ actions }) => actions === undefined) ||
     effective?.skills?.some(({ body }) => body === undefined)
@@ -149,8 +154,8 @@ async function effectiveIn(
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /**
- * How a session compacts: automatically above a number of tokens, or not at all. A step of a run
- * that names another model may have another threshold.
+ * The compaction settings of a session: automatic above a number of tokens, or none. The threshold
+ * may differ in a turn of a run whose step names another model.
  */
 export async function compactionOf(
   edge: CapabilityReader,
@@ -162,8 +167,10 @@ export async function compactionOf(
   return isRefusal(found) ? found : found.compaction
 }
 /**
- * The definition of a turn of an active agent in a session, which may be new.
- * @param given the agent and its source, if it is not an agent of the project.
+ * Resolves the definition of a turn. Refused when the agent is inactive or the definition is
+ * invalid.
+ * @param session settings of the session, which need not exist yet.
+ * @param given the source of an agent that is not an agent of the project.
  */
 export async function define(
   edge: CapabilityReader,
@@ -216,7 +223,7 @@ export async function define(
     ...(config && { config: clearsConfig(config) ? null : config }),
   }
 }
-/** The tools that a step leaves: a step can only remove tools, never add any. */
+/** The tools that remain in a turn of a step. A step can only remove tools. */
 const allowed = (
   tools: readonly GrantedTool[],
   { tool_names, disable_tools }: TurnWanted['step'] = {},

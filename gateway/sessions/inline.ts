@@ -1,7 +1,7 @@
 /**
- * Inserts the files that a conversation refers to into a model request: text files as text, all
- * others in base64. A file is replaced by a note if the model does not read its type, if it exceeds
- * the limit, or if it is not available, so that the model knows of it.
+ * Inserts the files that a conversation refers to into a model request. Text files and the text of
+ * Office files are inserted as text, all other files as base64. A file is replaced by a note if the
+ * model cannot read its type, if the files exceed the limit, or if it is not available.
  */
 
 import type { JsonObject } from '../../protocol/common.ts'
@@ -15,20 +15,23 @@ import {
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 import type { Files } from '../ports.ts'
 
-/** Which of a conversation's files are inserted. */
+/** The rules for which files of a conversation are inserted. */
 interface Showing {
   /**
-   * The maximum bytes of all files together, as they are sent in JSON; the latest files come first.
+   * Maximum total size of the inserted files in bytes, as they are encoded in JSON. The latest
+   * files take precedence.
    */
   readonly most: number
-  /** Whether the model reads files of a type. */
+  /** Whether the model can read files of a type. */
   reads(mime_type: string): boolean
 }
-/** Whether messages refer to files at all. */
+/** Whether any message refers to a file. */
 export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
   messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
 
-/** Returns the messages with their files. Throws when the store cannot be reached. */
+/**
+ * Returns the messages with their files inserted. Rejects when the store of files is unreachable.
+ */
 export async function withBytes(
   files: Pick<Files, 'get'> | undefined,
   project: string,
@@ -53,7 +56,7 @@ export async function withBytes(
 
 const CROWDED = 'omitted, because the conversation has too many files'
 /**
- * Returns a block with its file or with a note, and how many bytes the file takes in the request.
+ * Returns a block with its file or with a note, and the size of the file in the request in bytes.
  */
 async function show(
   files: Pick<Files, 'get'> | undefined,

@@ -1,6 +1,6 @@
 /**
- * Session queries. They add what views do not know: the meaning of the list's filters, and the
- * token threshold at which a session compacts.
+ * Queries of sessions that a view cannot answer alone: the list, whose filters refer to agents by
+ * name and have defaults, and the record of a session, which has a compaction threshold.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -11,7 +11,7 @@ import { viewerOf } from '../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { compactionOf } from './definition.ts'
 
-/** Queries a page of sessions. */
+/** Queries a page of the sessions that the caller may read. */
 export async function listSessions(
   edge: Edge,
   call: Call,
@@ -34,8 +34,8 @@ export async function listSessions(
     ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
     : agent_id
   if (known && id === undefined) return { items: [] }
-  // A key refers to the agent's own session. Sessions that runs created under the same key need an
-  // explicit `scope`.
+  // A key refers to the agent's own session. Sessions that runs created under the same key are only
+  // listed with an explicit `scope`.
   const scope = question.scope ?? (session_key === undefined ? undefined : 'agent')
   return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,
@@ -48,8 +48,8 @@ export async function listSessions(
 }
 
 /**
- * Returns one session with the compaction threshold that its next turn would have. A session
- * without a valid definition has none.
+ * Returns a session with the compaction threshold that its next turn would have. Without automatic
+ * compaction or a valid definition, the session has no threshold.
  */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
   const session = await edge.world.view(scopeId(edge, call), 'session.get', {

@@ -1,6 +1,6 @@
 /**
- * Session operations: the lookups before their commands are decided, and the completion of their
- * answers.
+ * Preparations of the session rows: the lookups before their commands are sent, and the completion
+ * of their answers. The definition of a turn is resolved in `definition.ts`.
  */
 
 import { api } from '../../protocol/api.ts'
@@ -40,7 +40,7 @@ interface Said {
   readonly idempotency_key?: string
 }
 
-/** Reads the current state of a turn. */
+/** Reads the current state of a turn from the view. */
 const turnNow = (
   edge: Edge,
   call: Call,
@@ -50,8 +50,8 @@ const turnNow = (
   edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id })
 
 /**
- * Completes the acknowledgement of a turn: it seals the resume cursor, repeats the content of the
- * user message, and shows the turn's current state if the command was a repeat.
+ * Completes the acknowledgement of a turn: seals the resume cursor, adds the content of the user
+ * message and, if the command was a repeat, replaces the turn by its current state.
  */
 async function acknowledged(
   edge: Edge,
@@ -75,7 +75,10 @@ async function acknowledged(
   }
 }
 
-/** Returns the located session, unless it is private and the caller may not read it. */
+/**
+ * Returns the located session. Refused with `not_found` when the session is private and the caller
+ * may not read it.
+ */
 async function readable(
   edge: Edge,
   call: Call,
@@ -90,16 +93,19 @@ async function readable(
   return refused ?? located
 }
 
-/** An update that deletes a session needs the permission of the DELETE operation. */
+/**
+ * Prepares an update. An update that deletes a session needs the permission of `session.delete`.
+ */
 const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
   (body['status'] === 'deleted'
     ? authorize(world.settings.brand, api['session.delete'].shape.permission, caller)
     : undefined) ?? {}
 
 /**
- * Returns the definition of a turn. For a command with an idempotency key, a refused definition is
- * passed on as `unfit`, because a repeat needs no definition and only the session knows whether the
- * command is one. A fault in the command's own config is refused here.
+ * Returns the definition of a turn for the command's input. For a command with an idempotency key,
+ * the refusal of a definition becomes the field `unfit` of the input. A repeat needs no definition,
+ * and only the session's actor can decide whether the command is a repeat. A fault in the config of
+ * the command itself is refused at once.
  */
 function orRepeat(
   defined: Defined | Refusal,
@@ -184,7 +190,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
     : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
-/** The session named in the path. */
+/** The session of the path. Refused with `not_found` when it does not exist or has ended. */
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
   if (!isId(id, 'agent_session')) return missing
@@ -193,7 +199,7 @@ async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { session, gone } = known
   return session && !gone ? session : missing
 }
-/** The definition of a turn in this session. */
+/** Resolves the definition of a turn in a session. */
 async function definedIn(
   edge: Edge,
   call: Call,
@@ -204,8 +210,10 @@ async function definedIn(
   return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
 }
 /**
- * Prepares operations that may start a turn in an existing session.
- * @param joins the command may join the turn in progress, which has its own definition.
+ * Creates the preparation of an operation that may start a turn in an existing session.
+ * @param more creates the other parts of the preparation.
+ * @param joins given when the command may join the turn in progress. Such a command needs no
+ * definition, so the actor decides about a refused definition.
  */
 const turning =
   (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>
@@ -223,8 +231,8 @@ const turning =
     return { ...rest, input: { ...defined, ...input } }
   }
 /**
- * Prepares an append. Appended messages may trigger a compaction if the session's agent has a
- * model; the answer then waits for the summary.
+ * Prepares an append. Appended messages may trigger a compaction if the definition of the session's
+ * agent is valid; the answer then waits for the end of the compaction.
  */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)
@@ -240,11 +248,11 @@ const append: Prepare = async (edge, call) => {
   }
 }
 
-/** Milliseconds between checks of a compaction. */
+/** Time between two checks of a compaction, in milliseconds. */
 const LOOK = 100
 /**
- * Waits until no compaction is in progress, at most until the compaction's own deadline, and
- * returns the session.
+ * Waits until no compaction is in progress, and returns the session. The wait ends, because the
+ * session ends a compaction at a deadline.
  */
 async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { world } = edge
@@ -270,7 +278,9 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   const turn = await turnNow(edge, call, ack.session.id, ack.turn.id)
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
-/** Returns a cancelled nudge, or refuses because the nudge was delivered already. */
+/**
+ * The nudge of a cancellation. Refused with `nudge_already_delivered` when it was delivered before.
+ */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots
   const nudge = await edge.world.view(scopeId(edge, call), 'session.get_nudge', {
@@ -282,14 +292,14 @@ async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal
     : refuse('nudge_already_delivered', { nudge })
 }
 
-/** Preparations of session commands, by operation name. */
+/** Preparations of the session commands, by operation name. */
 export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'agent.invoke': invoke,
   'session.create': create,
   'session.start_turn': turning((edge, call) => ({
     answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply),
   })),
-  // Metadata used to be at the position of `null`; keeping it there keeps stored hashes valid.
+  // Stored hashes were computed with `null` as the second item, so it must not be removed.
   'session.nudge': turning(
     (edge, call) => ({
       input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) },

@@ -1,6 +1,6 @@
 /**
- * Whether a principal other than the caller may read a private session, such as the last editor of
- * a trigger or of a webhook.
+ * Checks whether a principal that is not the caller of a request may read a session, such as the
+ * last editor of a trigger or a webhook. The check for callers is in `visibility.ts`.
  */
 
 import {
@@ -24,8 +24,9 @@ const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: st
   )
 
 /**
- * Whether an active principal may read a session now; false if the session does not exist.
- * @returns a refusal when that cannot be determined now.
+ * Whether a principal is active and may currently read a session.
+ * @returns false if the session does not exist; a refusal if a directory or the view cannot be
+ * read.
  */
 export async function mayRead(
   { world, directory }: { readonly world: Pick<World, 'view'>; readonly directory: Directory },

@@ -1,6 +1,6 @@
 /**
- * Results of tool calls whose row is still streaming. No view stores them, so they are read from
- * the session.
+ * Reads the results of tool calls whose row is still streaming. No view has these results, so they
+ * are read from the session's actor.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -10,9 +10,10 @@ import type { World } from '../ports.ts'
 import { cameTo } from './transcript/notes.ts'
 
 /**
- * The known results of the tool calls of streaming rows, in the format of the older stream; none if
- * the session does not answer.
- * @param rows called again when the session has answered.
+ * The results so far of the tool calls of streaming rows, in the format of the older stream. Empty
+ * if the session's actor does not answer.
+ * @param rows returns the streaming rows. It is called again after the actor has answered, because
+ * rows may have ended in the meantime.
  */
 export async function knownResults(
   world: Pick<World, 'ask' | 'now'>,

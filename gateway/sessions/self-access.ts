@@ -1,6 +1,7 @@
 /**
- * Self-access: an agent that uses its own key may send input to itself and cancel its own work
- * without the permission to invoke agents.
+ * Self-access: an agent that uses a key of its own principal may send input to itself and cancel
+ * its own work without the permission to invoke agents. Rows declare whether they permit
+ * self-access.
  */
 import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -10,12 +11,15 @@ import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { standingOf } from './session-id.ts'
 
-/** Whether the operation permits self-access, and its caller is an agent. */
+/**
+ * Whether the operation permits self-access and the caller is an agent. The target of the call is
+ * checked by `ownAgent`.
+ */
 export const isSelfAccess = (
   { selfAccess }: Pick<Shape, 'selfAccess'>,
   { principal }: Caller,
 ): boolean => principal.type === 'agent' && selfAccess === true
-/** Whether a call targets the agent that makes it; false if that cannot be determined. */
+/** Whether the target of a call is the agent that makes the call. False if a lookup fails. */
 export async function ownAgent(edge: Edge, call: Call): Promise<boolean> {
   const { id } = call.caller.principal
   const project = scopeId(edge, call)

@@ -1,6 +1,7 @@
 /**
- * Determines which session a request refers to: the session of its key, or its successor once that
- * session is deleted or expired. Every gateway computes the same id.
+ * Determines which session a request refers to: the session of its key, or the next generation once
+ * that session is deleted or expired. Ids are derived from the key and the generation, so every
+ * gateway and executor computes the same id.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -10,9 +11,11 @@ import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 
-/** The key of requests that contain none. */
+/** The key of requests without a key. */
 const DEFAULT_KEY = 'default'
-/** Reads a session's standing from its owner. */
+/**
+ * Reads the standing of a session from its actor: whether it exists or has ended, and its record.
+ */
 export const standingOf = (
   edge: Pick<CapabilityReader, 'world'>,
   project: string,
@@ -22,15 +25,17 @@ export const standingOf = (
 export interface Located {
   readonly id: string
   readonly place: Place
-  /** The current session, unless it is missing, deleted or expired. */
+  /** The session's record. Absent when the session does not exist, is deleted or has expired. */
   readonly session?: Session
-  /** The id is new: no other node knows it. */
+  /** The id was generated at random for this request, so no such actor exists. */
   readonly born?: true
 }
 /**
- * Finds the id and the place of a session.
- * @param owned for a run: the loop or workflow that scopes the key, if the agent does not.
- * @param seed of a request that may be repeated: each repeat gets the same new session.
+ * Finds the session of a request: its id, and the place with which it is created if it does not
+ * exist.
+ * @param owned given for a run. `scope_ref_id` is the loop or workflow in whose scope the key is;
+ * without it, the key is in the scope of the agent.
+ * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
 export async function locate(
   edge: Pick<CapabilityReader, 'world'>,

@@ -1,6 +1,6 @@
 /**
- * The tools and the memory of a turn: the tools that its toolkits select from the current catalog,
- * and the entries of its agent's memory. Only toolkits grant tools.
+ * Resolves the tools and the memory of a turn: the tools that its selectors select from the current
+ * catalog, and the entries of its agent's memory. The rest of the definition is in `definition.ts`.
  */
 
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -16,8 +16,8 @@ import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import { approversIn } from './approvers.ts'
 
 /**
- * The tools that selectors grant. An exact name that is missing from the catalog counts as an
- * action of the workers that list it.
+ * The tools that selectors grant. An exact name that is not in the catalog is granted as a worker
+ * action, because a worker may serve an action that is not registered.
  */
 export async function grantedTools(
   { world, directory }: CapabilityReader,
@@ -42,7 +42,7 @@ export async function grantedTools(
     ),
   ]
 }
-/** Adds to destructive actions the principals that may approve their calls. */
+/** Adds to each destructive tool the roles whose holders may approve its calls. */
 async function withApprovers(
   { world, directory }: CapabilityReader,
   project: string,
@@ -80,12 +80,15 @@ const toolOf = ({
   ...(execution?.queue !== undefined && { queue: execution.queue }),
 })
 
-/** Memory entries per page and in total; pinned and most important entries come first. */
+/**
+ * Number of memory entries per query, and number of entries after which no further page is read.
+ * Pinned and more important entries are read first.
+ */
 const PAGE = 200
 const MAX_ENTRIES = 2000
 /**
- * The agent's memory as text for the model, of at most `max_bytes`. A larger memory is cut in
- * `index` mode and is a fault in `full` mode.
+ * The agent's memory as text for the model, with entries of at most `max_bytes` in total. A larger
+ * memory is truncated in the mode `index`, and is a fault in the mode `full`.
  */
 export async function remembered(
   world: Pick<World, 'view'>,

@@ -1,6 +1,7 @@
 /**
- * The lookups for a turn of a run: the agent, its session, and the definition of the turn. The run
- * opens the turn; nothing is written here.
+ * The lookups for a turn of a run: the agent, its session, and the definition of the turn. An
+ * executor calls them and sends the result to the run, which then opens the turn. Nothing is
+ * written here.
  */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -37,7 +38,7 @@ function reviewer({ world }: CapabilityReader): AgentSource {
   }
 }
 
-/** Finds an agent by its id or its name. */
+/** Finds an active agent by its id or its name. */
 async function named(
   asking: CapabilityReader,
   project: string,
@@ -48,7 +49,10 @@ async function named(
   return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
 }
 
-/** Returns the session and the definition of a turn. */
+/**
+ * Returns the session and the definition of a turn of a run. Refused with `forbidden` when the
+ * starter of the run may not read the session.
+ */
 export async function turnFor(
   asking: CapabilityReader,
   project: string,
@@ -59,7 +63,7 @@ export async function turnFor(
   if (isRefusal(agent)) return agent
   const { scope, ref_id, name, title, visibility, compaction_policy } = session
   const channel = scope === 'agent' ? channelOfKey(name) : undefined
-  // A run may use the session of a channel only if its starter may read the channel.
+  // A run may use the session of a channel only if the starter of the run may read the channel.
   const readable =
     channel === undefined
       ? undefined

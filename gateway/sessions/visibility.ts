@@ -1,7 +1,9 @@
 /**
- * Who may read a session. A session of a channel has the readers of the channel; a private session
- * is readable as described in protocol/sessions/visibility.ts; any other session is open to the
- * project. For other callers the session does not exist.
+ * Checks whether a caller may read a session. A session of a channel is readable by the readers of
+ * the channel, and a private session as described in protocol/sessions/visibility.ts. Any other
+ * session is readable by every caller in the project. To a caller that may not read it, a session
+ * does not exist. The decision is made by the view; this file caches sessions that every caller may
+ * read.
  */
 import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -17,8 +19,8 @@ export type SessionReference =
   | { readonly turn_id: string }
   | { readonly interaction_id: string }
 /**
- * The session that a path refers to, by its id, by one of its turns, or by a question asked in it.
- * @param facts of the operation.
+ * The session that a path refers to: by its id, by one of its turns or, on rows whose `id` is an
+ * interaction, by an interaction. Undefined when the path refers to none.
  */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,
@@ -30,20 +32,21 @@ export const sessionReferenceOf = (
 }
 
 /**
- * The maximum number of cached sessions that are open to the project. They stay open, because
- * neither the key nor the visibility of a session changes.
+ * Maximum number of cached references to sessions that every caller in the project may read. They
+ * remain valid, because neither the key nor the visibility of a session changes.
  */
 const REMEMBERED = 10_000
 
+/** The visibility check of a gateway. */
 export interface SessionVisibility {
   /**
-   * Returns `not_found` if the caller may not read the session; undefined if the session does not
-   * exist, which is not checked here.
+   * Returns `not_found` if the caller may not read the session, and undefined if it may. Also
+   * returns undefined if the session does not exist, because this is checked elsewhere.
    */
   check(project: string, of: SessionReference, caller: Caller): Promise<Refusal | undefined>
   /**
-   * Calls `changed` when the access of a caller to a session may have changed, until the returned
-   * function is called.
+   * Calls `changed` when a change of the session's channel may have changed the caller's access,
+   * until the returned function is called. Does nothing for a session without a channel.
    */
   onChange(
     project: string,
@@ -52,7 +55,7 @@ export interface SessionVisibility {
     changed: () => void,
   ): Promise<() => void>
 }
-/** Returns the visibility check, with an empty cache. */
+/** Creates the visibility check of a gateway, with an empty cache. */
 export function openSessionVisibility({
   world,
   directory,
@@ -94,7 +97,7 @@ export function openSessionVisibility({
 }
 const missing = (resource: 'session' | 'interaction'): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
-/** Events of a channel that may change who can read it. */
+/** The types of channel events that may revoke a principal's access to the channel. */
 const VISIBILITY_EVENTS: ReadonlySet<string> = new Set([
   'member.removed',
   'channel.updated',

@@ -1,11 +1,12 @@
 /**
- * The stream of one channel: pages from the view, and live entries from the channel's owner. A
- * gateway has one subscription per channel, for any number of clients.
+ * The events of one channel as a sequence to follow: pages from the view, and live entries from the
+ * owner of the channel's shard. A gateway has one subscription for each followed channel, for any
+ * number of clients.
  *
- * Invariant: no client receives an event that was committed after the client lost access to the
- * channel. The followed sequence itself contains the events that change access. So every stream
- * derives access from its own frames, starting with the view's answer as of a cursor, and ends at
- * the event that revokes access.
+ * Invariant: no client receives an event that was committed after the client lost its access to the
+ * channel. The events that change access are part of the followed sequence. A stream starts with
+ * the access that the view returns as of a cursor, updates it from its own frames, and ends at the
+ * event that revokes access.
  */
 import {
   type ChannelEvent,
@@ -26,9 +27,9 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
-/** Events per query. */
+/** Number of events per query. */
 const PAGE = 100
-/** Events that are read from the view, because their entry contains only the changes. */
+/** Types of events that are read from the view, because their entry contains only the changes. */
 const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
 
 const itemOf = (record: ChannelEventRecord): Item => ({
@@ -36,7 +37,7 @@ const itemOf = (record: ChannelEventRecord): Item => ({
   frame: frame(record.event_type, record, record.sequence),
 })
 
-/** The items of an entry whose events contain everything to show. */
+/** The items of an entry whose events contain everything that clients receive. */
 function itemsOf({ cursor, entry }: Placed): Item[] {
   const at = timestamp(entry.origin.at)
   return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {
@@ -66,7 +67,8 @@ function itemsOf({ cursor, entry }: Placed): Item[] {
 }
 
 /**
- * The events of a channel; a query refuses with `not_found` when the project has no such channel.
+ * The source of a channel's events. Its queries are refused with `not_found` when the project has
+ * no such channel.
  */
 export function channelSource(world: World, project: string, id: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) => {
@@ -113,7 +115,9 @@ export function channelSource(world: World, project: string, id: string): Source
 }
 
 type Access = Exclude<ViewQueries['channel_access']['reply'], Refusal>
-/** The caller's current access to the channel of the path, or a refusal. */
+/**
+ * Reads the caller's current access to the channel of the path. Refused when the caller has none.
+ */
 export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal> =>
   await edge.world.view(scopeId(edge, call), 'channel_access', {
     id: call.slots['id'] ?? '',
@@ -123,8 +127,10 @@ export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal
 const EVENT = /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: (.*)\n\n$/
 
 /**
- * Returns a sink that ends itself at the event that revokes its client's access to the channel.
- * That event is the last one written.
+ * Wraps a sink so that it ends at the event that revokes its client's access to the channel. This
+ * event is the last one that is written.
+ * @param me principal id of the client.
+ * @param access the client's access when the stream was opened.
  */
 export function watched(sink: Sink, me: string, access: Access): Sink {
   let { private: closed, member } = access
@@ -159,8 +165,8 @@ export function watched(sink: Sink, me: string, access: Access): Sink {
 }
 
 /**
- * Whether a chunk may contain an event that changes access. Most chunks contain only messages and
- * are written unchanged.
+ * Whether a chunk may contain an event that changes access. Most chunks contain only messages, and
+ * need not be parsed.
  */
 const mayChangeVisibility = (chunk: string | Uint8Array): boolean =>
   SIGNS.some((sign) =>
@@ -170,8 +176,8 @@ const mayChangeVisibility = (chunk: string | Uint8Array): boolean =>
   )
 const SIGNS = ['\nevent: member.', '\nevent: channel.'] as const
 /**
- * The frames of a chunk, each with its final empty line; no frame contains an empty line before
- * that.
+ * The frames of a chunk, each with the empty line that ends it. A frame contains no other empty
+ * line.
  */
 const framesOf = (chunk: string | Uint8Array): string[] =>
   (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()).split(/(?<=\n\n)/)

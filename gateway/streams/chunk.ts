@@ -1,11 +1,11 @@
 /**
- * Joins items into chunks, which are built once for all clients, because each write is a system
- * call. A chunk is small compared with the limit of a client's unread data, so that a slow client
- * is detected between two chunks.
+ * Joins items into chunks, because each write is a system call. A chunk is built once for all
+ * clients. It is small compared with the limit of unsent data of a client, so that a slow client is
+ * detected between two chunks. Chunks are written by `follow.ts`.
  */
 import { WHOLE } from '../http/respond.ts'
 
-/** An item of a sequence: its cursor and its bytes. */
+/** An item of a sequence: its cursor, and the text of its frames. */
 export interface Item {
   readonly cursor: number
   readonly frame: string
@@ -19,8 +19,8 @@ export interface Chunk {
   readonly content: string | Uint8Array
 }
 /**
- * Characters after which a chunk ends. The margin below `WHOLE` lets a chunk with most last items
- * still be written in one piece.
+ * Number of characters after which a chunk ends. It is less than `WHOLE`, so that a chunk can
+ * usually be written as a whole, although its last item exceeds this number.
  */
 const SIZE = WHOLE - 1000
 
@@ -37,7 +37,7 @@ const chunkOf = (items: readonly Item[], encoded: boolean): Chunk => {
 
 /**
  * Joins items into chunks.
- * @param encoded whether to encode them as bytes, which pays off for many clients.
+ * @param encoded whether to encode the chunks as bytes, which is faster for several clients.
  */
 export function chunkFrames(items: readonly Item[], encoded: boolean): Chunk[] {
   const chunks: Chunk[] = []

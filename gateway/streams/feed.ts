@@ -1,7 +1,7 @@
 /**
- * The project-wide stream of run events as a sequence to follow. Commits of any run or queue of the
- * project only signal that there is something new. The frames come from the view, which determines
- * their order.
+ * The feed of a project, the stream of all its run events, as a sequence to follow. Owners of
+ * shards only announce that there may be new events. The frames are read from the view, which
+ * determines their order over all shards.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
@@ -11,10 +11,13 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frameOf } from './sse.ts'
 
-/** Frames per page: usually, and for followers that lag behind. */
+/** Number of frames per page: usually, and for followers that lag behind. */
 const PAGE = { usual: 200, long: 2000 } as const
 
-/** The frames of one event share its cursor and form one item, so that they are never split. */
+/**
+ * Joins the frames of each event, which have the same cursor, into one item, so that they are never
+ * separated.
+ */
 function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {
   const items: Item[] = []
   for (const { seq, type, json } of events) {
@@ -24,15 +27,15 @@ function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {
   return items
 }
 
-/** The feed of a project. */
+/** The source of a project's feed. */
 export function feedSource(world: World, project: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
     await world.view(project, 'feed', { after, limit }, fresh, within)
   return {
     key: `feed ${project}`,
     comment: ':keepalive',
-    // The query requires only the next position, so that new events are returned as soon as the
-    // view has them. Waiting for everything announced would double the lag.
+    // The view only has to reach the next position, so that new events are returned as soon as the
+    // view has them. Waiting for all announced events would double the lag.
     ask: async (after, fresh, behind) => {
       const page = await ask(
         after,
@@ -57,8 +60,8 @@ export function feedSource(world: World, project: string): Source {
         ? page
         : { items: [], last: page.last, ended: false, oldest: 0, more: false }
     },
-    // The follower runs one query at a time. Signals that arrive meanwhile cause one more query, so
-    // under load many signals share a query.
+    // The follower runs one query at a time. All announcements that arrive during a query cause
+    // only one further query.
     subscribe: (follower: Follower) => world.moved(project, (cursor) => follower.notice(cursor)),
   }
 }

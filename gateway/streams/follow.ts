@@ -1,21 +1,23 @@
 /**
- * Follows one sequence of committed events for many clients: each client first receives what the
- * view has, and then live entries.
+ * Follows one sequence of committed events for many clients. Each client first receives the items
+ * that the view has after its cursor (replay), and then live entries. What a sequence contains is
+ * defined by its source (`followers.ts`).
  *
  * Invariants:
- * F1. Every client gets every item after its cursor once, in order: `sent` is the last position
- *     sent to it, and an item at or below `sent` is never written again.
- * F2. All clients in `#live` have received everything up to `#head`. An entry whose `prev` lies
- *     beyond `#head` reveals a gap: the view is queried for the missing part, once for all of them.
- * F3. A client joins `#live` only when the view's answer covers every cursor received before the
- *     query. The subscription to live entries starts before the query, so no entry is skipped. A
- *     page counts only up to its own end, because a view may have learned "committed by now" from a
- *     leader that was replaced meanwhile. Cursors received but not covered by a page are queried
- *     explicitly.
- * F4. A view that does not become current in time returns what it has: followers get events late
- *     rather than never.
- * F5. A client that does not read is removed from `#live`, and continues by replay when its socket
- *     has drained: nothing is buffered here.
+ * F1. Every client receives every item after its cursor once and in order. `sent` is the last
+ *     position that was sent to the client, and an item at or below `sent` is never written again.
+ *     A reset frame reports items that are no longer stored.
+ * F2. All clients in `#live` have received everything up to `#head`. An entry whose `prev` is
+ *     greater than `#head` reveals a gap. The view is then queried once for all live clients.
+ * F3. A client joins `#live` only when its pages cover every cursor that the follower has received.
+ *     The subscription to live entries starts before the query, so no entry is skipped. A page
+ *     without `fresh` counts only up to its own end, because the view may have asked a stream
+ *     leader that was replaced for the last committed position. Cursors that were received but are
+ *     not covered by a page are then requested with `fresh`.
+ * F4. A view that does not become current within `WITHIN` returns the events that it has. They are
+ *     sent, and the query is repeated.
+ * F5. A client that does not read is removed from `#live`, and continues with replay when its
+ *     socket has drained. So nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Sink } from '../http/respond.ts'
@@ -27,32 +29,30 @@ import { resetFrame } from './sse.ts'
 export interface Page {
   readonly items: readonly Item[]
   /**
-   * Without `more`: the position that the page reaches, whatever cursor was requested; it never
-   * lies in the future.
+   * The position up to which a page without `more` is complete, independent of the requested
+   * cursor. It is never greater than the last committed position.
    */
   readonly last: number
   readonly more: boolean
-  /** No item will ever follow the last one. */
+  /** Whether the sequence has ended, so that no item will follow. */
   readonly ended: boolean
-  /** Items below this cursor are no longer stored; 0 when all are stored. */
+  /** Items below this cursor are no longer stored. 0 when all items are stored. */
   readonly oldest: number
-  /** The page extends beyond the requested cursor, but perhaps not up to `fresh`. */
+  /** Whether the page may end before the cursor `fresh`. */
   readonly partial?: boolean
-  /** The view did not reach the required position in time. */
+  /** Whether the view did not reach the required position in time. */
   readonly late?: boolean | undefined
 }
-/**
- * Milliseconds that a query waits for the view to become current before it accepts what the view
- * has.
- */
+/** Maximum time in milliseconds for which a query waits for the view to become current. */
 export const WITHIN = 1000
 /**
- * The source of pages. `fresh`: the page must contain everything up to this cursor; absent:
- * everything committed by now. `behind`: the previous page had more after it, so a longer page is
- * preferred. Otherwise the duration of a query would limit the throughput of the stream.
+ * Queries the page after a cursor. The page must be complete up to the cursor `fresh` or, without
+ * `fresh`, up to everything that was committed before the query. `behind` says that the previous
+ * page was not the last, so a longer page is preferred: with short pages, the duration of a query
+ * would limit the throughput of the stream.
  */
 export type Ask = (after: number, fresh?: number, behind?: boolean) => Promise<Page | Refusal>
-/** The first page of a client, and the highest cursor received before it was queried. */
+/** The first page of a client, and the highest cursor that was received before the query. */
 export interface Opening {
   readonly page: Page
   readonly heard: number
@@ -62,10 +62,10 @@ interface Client {
   readonly sink: Sink
   sent: number
   waiting: boolean
-  /** Whether more items follow those sent last. */
+  /** Whether the view has more items after those that were sent last. */
   more: boolean
 }
-/** Milliseconds between failed queries; the last value repeats. */
+/** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 /** The pause after a number of failed queries in a row, in milliseconds. */
 export const pauseMs = (failures: number): number =>
@@ -84,9 +84,9 @@ export class Follower {
   #pulling = false
 
   /**
-   * @param pause runs something later.
-   * @param fallback counts a client that was too slow.
-   * @param given counts items written.
+   * @param pause runs a function after a time in milliseconds.
+   * @param fallback called for each live client that was too slow and returns to replay.
+   * @param given called with the number of items that were written.
    */
   constructor(
     ask: Ask,
@@ -104,7 +104,7 @@ export class Follower {
     return this.#clients.size
   }
 
-  /** Queries the first page of a client; by default, the page after its cursor. */
+  /** Queries the first page of a client: with `ask`, or the page after the cursor. */
   async open(after: number, ask = () => this.#ask(after)): Promise<Opening | Refusal> {
     const heard = this.#heard
     const page = await ask()
@@ -112,8 +112,9 @@ export class Follower {
   }
 
   /**
-   * Adds a client; its sink ends when the sequence does.
-   * @param opening the page after `after`, from `open`.
+   * Adds a client. Its sink ends when the sequence ends.
+   * @param after cursor after which the client receives items.
+   * @param opening the first page, from `open`.
    */
   join(sink: Sink, after: number, opening: Opening): void {
     const client: Client = { sink, sent: after, waiting: false, more: false }
@@ -129,9 +130,11 @@ export class Follower {
   }
 
   /**
-   * Handles a committed entry.
-   * @param prev the last cursor of the entry before it.
-   * @param last its own last cursor.
+   * Handles a committed entry of the sequence.
+   * @param prev the last cursor of the previous entry.
+   * @param last the last cursor of this entry.
+   * @param items returns the items of this entry; called only when they are sent.
+   * @param ended whether the sequence ends with this entry.
    */
   hear(prev: number, last: number, items: () => readonly Item[], ended: boolean): void {
     this.#heard = Math.max(this.#heard, last)
@@ -142,28 +145,28 @@ export class Follower {
     if (ended) this.#end(this.#live)
   }
 
-  /** Handles the report that everything up to a cursor is committed: fetches the new items. */
+  /** Handles a notification that items up to a cursor may have been committed: queries the view. */
   notice(cursor: number): void {
     this.#heard = Math.max(this.#heard, cursor)
     if (!this.#pulling) void this.#pull()
   }
 
   /**
-   * Writes content that is not part of the sequence to the live clients that read; it is never
-   * repeated.
+   * Writes content that is not part of the sequence to the live clients whose sink is not full. The
+   * content is never sent again.
    */
   show(content: string): void {
     for (const { sink } of this.#live) if (!sink.full) sink.write(content)
   }
 
-  /** Queries the view for news, because live entries may have been lost. */
+  /** Queries the view for new items, because live entries may have been lost. */
   check(): void {
     this.#doubt = true
     if (!this.#pulling) void this.#pull()
   }
 
   /**
-   * Ends all clients, which then reconnect with their cursors.
+   * Ends the streams of all clients, so that they reconnect with their cursors.
    * @param farewell returns the last frame of a client.
    */
   stop(farewell: () => string): void {
@@ -171,13 +174,16 @@ export class Follower {
     this.#end(this.#clients)
   }
 
-  /** Advances the live clients to the highest cursor received. */
+  /**
+   * Queries the view and sends the live clients its items, until they have reached the highest
+   * cursor received.
+   */
   async #pull(): Promise<void> {
     this.#pulling = true
     let failures = 0
     /**
-     * The previous page had more after it. The next query accepts any view that has reached that
-     * page; only the last page must be current.
+     * Whether the previous page was not the last. The view then only has to reach the end of that
+     * page, because only the last page must be current.
      */
     let passing = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
@@ -208,15 +214,15 @@ export class Follower {
   }
 
   /**
-   * Sends a client what the view has after its cursor, until the client has caught up with the live
-   * ones, waits for its socket, or ends.
+   * Sends a client the items that the view has after its cursor, until the client joins the live
+   * clients, its sink is full, or its stream ends.
    */
   async #replay(client: Client, opening?: Opening): Promise<void> {
     let given = opening
     let behind = false
     /**
-     * Whether to query a long page. In contrast to `client.more` it is false after the client had
-     * to drain, because such a client may not accept more than a short page.
+     * Whether to query a long page. It is false after the client's socket had to drain, because
+     * such a client may not accept more than a short page.
      */
     let long = false
     for (let failures = 0; !client.sink.closed; ) {
@@ -238,8 +244,7 @@ export class Follower {
         client.sent = page.oldest - 1
       }
       if (!this.#give(client, chunkFrames(page.items, false))) client.more = true
-      // A page queried while `passing` is complete for the client's position, but not current. A
-      // current page must follow it.
+      // A page that was queried while `passing` need not be current, so another page must follow.
       if (client.more || passing || page.late) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(
@@ -257,7 +262,7 @@ export class Follower {
     }
   }
 
-  /** Queries a page; undefined if that fails. A sequence that was deleted has ended. */
+  /** Queries a page. Undefined if the query fails. A sequence that no longer exists has ended. */
   async #page(after: number, fresh: number | undefined, long: boolean): Promise<Page | undefined> {
     const page = await this.#ask(after, fresh, long).catch(() => undefined)
     if (page === undefined || !isRefusal(page)) return page
@@ -277,7 +282,10 @@ export class Follower {
     }
   }
 
-  /** Writes the chunks that the client lacks. @returns false when the client must drain first. */
+  /**
+   * Writes the parts of chunks that a client has not received.
+   * @returns false when the client's socket must drain first.
+   */
   #give(client: Client, chunks: readonly Chunk[]): boolean {
     for (const chunk of chunks) {
       if (chunk.last <= client.sent) continue

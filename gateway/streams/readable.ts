@@ -1,7 +1,10 @@
-/** Backpressure: writing no faster than a client reads. */
+/** Backpressure of a sink as a promise, for code that writes page by page. */
 import type { Sink } from '../http/respond.ts'
 
-/** Returns a function that waits until a sink can be written to, or is closed. */
+/**
+ * Returns a function whose promise resolves when the sink is not full, or is closed. It sets the
+ * sink's `onDrain`, so nothing else may use it.
+ */
 export function readiness(sink: Sink): () => Promise<void> {
   let wake = () => {}
   sink.onDrain(() => wake())

@@ -1,6 +1,7 @@
 /**
- * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): frames, the
- * start of a stream, and its keepalive. Frame ids are cursors (`protocol/entry.ts`).
+ * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): the format
+ * of frames, and the start and keepalive of a stream. Ids of frames of this file are cursors
+ * (`protocol/entry.ts`).
  */
 import { wholeOf } from '../../protocol/common.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
@@ -8,36 +9,38 @@ import type { World } from '../ports.ts'
 import { every } from '../timing.ts'
 
 /**
- * A frame whose data is JSON on one line already. Without an id, a client cannot resume after the
- * frame.
+ * A frame whose data is JSON on one line. Without an id, a client cannot resume after the frame.
  */
 export const frameOf = (event: string, json: string, id?: number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
-/** A frame with any data. */
+/** A frame whose data is encoded as JSON. */
 export const frame = (event: string, data: unknown, id?: number): string =>
   frameOf(event, JSON.stringify(data), id)
 
-/** The cursor of a query or of `Last-Event-ID`; undefined when the text is not a cursor. */
+/** Parses the cursor of a query or of `Last-Event-ID`. Undefined when the text is not a cursor. */
 export const cursorOfText = (text: string): number | undefined =>
   text.startsWith('-') ? undefined : wholeOf(text)
 
-/** Asks the client to wait this many milliseconds before it reconnects; it is not an event. */
+/**
+ * The frame that sets the time in milliseconds for which a client waits before it reconnects. It is
+ * not an event.
+ */
 export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`
 
 /**
- * Reports the start position of a stream whose client sent no cursor: a comment, and an id without
- * an event. Clients that follow the standard (section 9.2.6, "event stream interpretation") resume
- * from that id when the connection breaks before the first event.
+ * The frame that reports the start position to a client that sent no cursor: a comment, and an id
+ * without an event. Clients that follow the standard (section 9.2.6, "Interpreting an event
+ * stream") resume from this id when the connection is lost before the first event.
  */
 export const beginFrame = (cursor: number): string => `: begins after ${cursor}\nid: ${cursor}\n\n`
 
-/** The frame which reports that entries between two cursors are no longer stored. */
+/** The frame that reports that items between two cursors are no longer stored. */
 export const resetFrame = (requested: number, resumed_from: number): string =>
   frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
 
 /**
  * Opens a stream of events on an exchange.
- * @param comment sent first, and then every `settings.keepalive` milliseconds.
+ * @param comment comment line that is sent first, and then every `settings.keepalive` milliseconds.
  * @param onBeat called at every keepalive.
  */
 export function openStream(
@@ -47,8 +50,8 @@ export function openStream(
   onBeat: () => void,
 ): Sink {
   const beat = `${comment}\n\n`
-  // The connection of a stream is not reused: when a gateway ends its streams, their clients should
-  // connect elsewhere.
+  // The connection of a stream is not reused, so that a client whose stream ends with its gateway
+  // can reconnect to another gateway.
   const sink = exchange.stream(
     {
       Connection: 'close',

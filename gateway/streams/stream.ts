@@ -1,6 +1,7 @@
 /**
- * Operations that are answered with Server-Sent Events: where a client's stream starts, and when it
- * ends.
+ * Opens the streams of runs, channels and projects: determines the start position, and checks
+ * access while the stream is open. The items are sent by `follow.ts`. Streams of sessions are in
+ * `../sessions/transcript/stream.ts`.
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
@@ -15,20 +16,23 @@ import type { Followers, Source } from './followers.ts'
 import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import { aloud, timelineSource } from './timeline.ts'
 
-/** The sequence that a stream operation follows, and the name of its cursor parameter. */
+/**
+ * The rules of a stream operation: the sequence that it follows, and the name of its cursor
+ * parameter.
+ */
 interface Followed {
   readonly cursor: string
   source(edge: Edge, call: Call): Source | Refusal
   /**
-   * Checks the caller's access, in addition to its permission, and returns a wrapper that watches
-   * the access of its stream.
+   * Checks the caller's access in addition to its permission. Returns a function that wraps the
+   * stream's sink so that the stream ends when the access is revoked.
    */
   admit?(edge: Edge, call: Call): Promise<((sink: Sink) => Sink) | Refusal>
 }
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // Clients of the compatibility operations do not support previews.
+    // Only clients of the row `run.events` support previews; rows that share its operation do not.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(
@@ -57,8 +61,8 @@ const followed: Readonly<Record<string, Followed>> = {
 }
 
 /**
- * The start position: the larger of the query's cursor and `Last-Event-ID`; undefined when neither
- * is given.
+ * The start position: the larger of the query's cursor and `Last-Event-ID`. Undefined when neither
+ * is given. An invalid header is refused.
  */
 function startOf({ query, incoming }: Call, parameter: string): number | undefined | Refusal {
   const text = incoming.header('last-event-id')
@@ -74,13 +78,13 @@ function startOf({ query, incoming }: Call, parameter: string): number | undefin
   return given.length === 0 ? undefined : Math.max(...given)
 }
 
-/** Whether a stream operation is requested as a page of JSON instead. */
+/** Whether the caller of a stream operation requests a page of JSON instead of a stream. */
 export const wantsPage = ({ row, incoming }: Call): boolean =>
   row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(incoming.header('accept') ?? '')
 
 /**
- * Answers a stream operation: with JSON if the operation allows that and the client did not request
- * events, otherwise by opening the stream; the result is then undefined.
+ * Handles a stream operation. Returns a page of JSON if the operation permits it and the client did
+ * not request events. Otherwise opens the stream and returns undefined.
  */
 export async function runStream(
   edge: Edge,

@@ -1,6 +1,7 @@
 /**
  * The timeline of one run as a sequence to follow: pages from the view, and live entries from the
- * run's owner. A gateway has one subscription per run and format, for any number of clients.
+ * owner of the run's shard. A gateway has one subscription for each followed run and format, for
+ * any number of clients.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -15,18 +16,18 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
-/** Events per query. */
+/** Number of events per query. */
 const PAGE = 100
 const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
-/** The event by which an ended run continues. */
+/** The type of the event with which an ended run continues. */
 const revived = 'run.resumed'
 
-/** A format of the events. */
+/** A format of the events of a timeline. */
 interface Spelling {
-  /** Followers of one run that use the same format share its items. */
+  /** Clients that follow a run in formats of the same name share one follower. */
   readonly name: string
   readonly spell: (record: RunEventRecord) => string
-  /** The frame of a chunk of model output, for clients that are shown such output. */
+  /** Returns the frame of a chunk of model output. Absent in formats without model output. */
   readonly preview?: (chunk: Preview) => string
 }
 const framed: Spelling = {
@@ -34,8 +35,8 @@ const framed: Spelling = {
   spell: (record) => frame(record.event_type, record, record.sequence),
 }
 /**
- * The format with model output for the run. Output is sent once, as it is generated, and has no
- * cursor.
+ * The format with the model output of the run. The output is sent once, while it is generated, and
+ * has no cursor.
  */
 export const aloud: Spelling = {
   ...framed,
@@ -65,20 +66,26 @@ function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => 
   )
 }
 
-/** Whether a run has ended with this entry. */
+/** Whether a run has ended with this entry, and was not resumed by a later event of the entry. */
 const endsWith = ({ entry }: Placed): boolean => {
   const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)
   return last !== undefined && terminal.has(last.type)
 }
 
-/** The timeline of a run; a query refuses with `not_found` when the project has no such run. */
+/**
+ * The source of a run's timeline. Its queries are refused with `not_found` when the project has no
+ * such run.
+ */
 export function timelineSource(
   world: World,
   project: string,
   run: string,
   { name, spell, preview } = framed,
 ): Source {
-  /** Subscribes to model output, at most once, and only when needed: most runs use no models. */
+  /**
+   * Subscribes to model output, at most once. It is called at the first turn of the run, because
+   * most runs use no models.
+   */
   let listen = (): void => {}
   const itemOf = (record: RunEventRecord): Item => {
     if (record.event_type === 'turn.opened') listen()
@@ -88,7 +95,7 @@ export function timelineSource(
     key: `${name} ${project} ${run}`,
     comment: ': keepalive',
     ask: async (after, fresh) => {
-      // The client may have been shown the opening of a turn before it reconnected.
+      // The client may have received `turn.opened` before it reconnected.
       if (after > 0) listen()
       const page = await world.view(
         project,

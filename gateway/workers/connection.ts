@@ -1,15 +1,16 @@
 /**
  * One connection of a worker: parses inbound text and sends frames. It accesses the socket only
- * through `Pipe`.
+ * through `Pipe`. Frames are handled in `dispatch.ts`.
  *
  * Invariants:
- * N1. An unreadable frame is answered with an error, and the connection stays open. Only a flood,
- *     silence before registration, or a refused registration closes it: a client registers once per
- *     socket and would otherwise wait forever.
- * N2. `worker.registered` is the first frame that is not an error: frames that arrive during a
- *     registration wait for it.
- * N3. A socket that accepts no data for 10 s is dropped.
- * N4. A quiet worker is pinged twice per takeover window, so that a live one never appears lost.
+ * N1. An invalid frame is answered with an error, and the connection stays open. Of the faults of a
+ *     client, only too many frames, a missing registration and a refused registration close it. A
+ *     client registers once per socket, and would otherwise wait forever after a refusal.
+ * N2. `worker.registered` is the first frame that is sent, apart from errors. Frames that arrive
+ *     during a registration are handled after it.
+ * N3. A socket that writes none of its buffered data for 10 s (`limits.drain`) is dropped.
+ * N4. A worker is pinged at least twice per takeover time (`timing.takeover`), so that a live
+ *     worker that sends no frames does not appear lost.
  */
 import type { Down, FrameError, Up } from '../../protocol/workers/socket.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
@@ -18,10 +19,11 @@ import { readFrame } from './frames.ts'
 import type { Session } from './session.ts'
 import type { Task } from './timer-wheel.ts'
 
-/** A socket. No method is called after the socket has reported that it closed. */
+/** The methods of a socket. None is called after the socket has reported that it was closed. */
 export interface Pipe {
   /**
-   * `buffered`: accepted, but not yet written completely; `lost`: not accepted, and never will be.
+   * Sends a text. `buffered` means that it was accepted but not yet written completely, and `lost`
+   * that it was not accepted.
    */
   send(text: string): 'sent' | 'buffered' | 'lost'
   ping(): void
@@ -41,16 +43,21 @@ export class Connection {
   session: Session | undefined
   /** Whether a registration is in progress. */
   registering = false
-  /** Frames that wait for the registration. */
+  /** Frames that arrived during the registration and wait for its end. */
   readonly backlog: Incoming[] = []
-  /** Whether anything was received from the worker since this flag was last reset. */
+  /**
+   * Whether anything was received from the worker since the flag was last reset (`presence.ts`).
+   */
   heard = true
   isClosed = false
   readonly #edge: Edge
   readonly #pipe: Pipe
   readonly #dispatch: (connection: Connection, incoming: Incoming) => void
   readonly #gone: () => void
-  /** Cancel the timers for a missing registration and for a socket that does not drain. */
+  /**
+   * Cancels the timer for a missing registration. `#drain` cancels the timer for a socket that does
+   * not drain.
+   */
   #register: (() => void) | undefined
   #drain: (() => void) | undefined
   readonly #pinging: Task = { due: () => this.#ping() }
@@ -76,7 +83,7 @@ export class Connection {
     )
     this.#next()
   }
-  /** The worker registered: from now on the connection belongs to this session. */
+  /** Records that the worker has registered, and with which session. */
   enter(session: Session): void {
     this.session = session
     this.#register?.()
@@ -106,18 +113,27 @@ export class Connection {
   ponged(): void {
     this.heard = true
   }
-  /** Part of the buffer was written. @param left bytes that still wait. */
+  /**
+   * Handles the event that a part of the buffered data was written.
+   * @param left number of bytes that are still buffered.
+   */
   drained(left: number): void {
     this.#drain?.()
     this.#drain = undefined
     if (left > 0) this.#watch()
   }
 
-  /** Sends a frame. @returns whether the socket accepted it. */
+  /**
+   * Sends a frame.
+   * @returns whether the socket accepted it.
+   */
   send(frame: Down): boolean {
     return this.write(JSON.stringify(frame))
   }
-  /** Sends the text of a frame. @returns whether the socket accepted it. */
+  /**
+   * Sends the text of a frame.
+   * @returns whether the socket accepted it.
+   */
   write(text: string): boolean {
     if (this.isClosed) return false
     this.#edge.world.count.inc('frames_out')
@@ -134,15 +150,15 @@ export class Connection {
       error: { code, message },
     })
   }
-  /** Closes the socket; does nothing if it is closed already. */
+  /** Closes the socket. Does nothing if it is closed already. */
   close(code: number, reason: string): void {
     if (this.isClosed) return
     this.ended()
     this.#pipe.close(code, reason)
   }
   /**
-   * Marks the connection as ended, because the socket is closed or about to be: nothing is sent or
-   * received afterwards.
+   * Marks the connection as ended, because the socket is closed or about to be closed. Nothing is
+   * sent or received afterwards.
    */
   ended(): void {
     if (this.isClosed) return
@@ -153,7 +169,10 @@ export class Connection {
     this.onEnd()
     this.#gone()
   }
-  /** Called when the connection ends; set at registration to end the session. */
+  /**
+   * Called when the connection ends. The registration sets it to the function that ends the
+   * session.
+   */
   onEnd: () => void = () => {}
 
   #drop(): void {

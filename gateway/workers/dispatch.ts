@@ -1,4 +1,4 @@
-/** The handlers of inbound frames, by frame type. */
+/** Dispatches inbound frames to their handlers, by frame type. Handles `worker.ready` itself. */
 import { closeCodes, type Up } from '../../protocol/workers/socket.ts'
 import type { Connection, Incoming } from './connection.ts'
 import { draining } from './drain.ts'
@@ -17,8 +17,8 @@ type Frame<T> = Extract<Up, { type: T }>
 type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
 
 /**
- * Handlers of the frames that need a registered session. The rejection of a returned promise must
- * not be lost.
+ * Handlers of the frames that need a registered session. A rejected promise must be passed to
+ * `guard`.
  */
 const arms: {
   readonly [T in Registered]: (
@@ -37,8 +37,8 @@ const arms: {
 }
 
 /**
- * Handles a frame. A keepalive is never answered: two peers that answer each other's keepalives
- * would never stop.
+ * Handles a frame. A keepalive is never answered, because two peers that answer keepalives would
+ * answer each other forever.
  */
 export function dispatch(edge: Edge, connection: Connection, incoming: Incoming): void {
   const { frame, bytes } = incoming
@@ -65,7 +65,10 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
   else connection.fail('not_registered', 'send worker.register first', frame.message_id)
 }
 
-/** Sets new capacity or filters, which apply until another frame changes them. */
+/**
+ * Handles `worker.ready`: sets the session's number of slots or its filters, until another frame
+ * changes them.
+ */
 function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
   if (frame.queues || frame.action_names || frame.models) {
     session.wants = edge.wants(narrowed(session.wants.filters, frame))
@@ -78,7 +81,8 @@ function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void
 }
 
 /**
- * A failure here is a bug: it is logged, and the connection closes so that the worker reconnects.
+ * Logs the failure of a handler, which is a bug, and closes the connection so that the worker
+ * reconnects.
  */
 function guard(edge: Edge, connection: Connection, done: Promise<void> | void): void {
   done?.catch((error: unknown) => {

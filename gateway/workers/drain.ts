@@ -1,6 +1,6 @@
 /**
- * Draining: the worker finishes the jobs it holds and gets no more. Its leases and its connection
- * stay.
+ * Draining of a worker session: the worker finishes the jobs that it holds and gets no more. Its
+ * leases and its connection remain.
  */
 
 import { command, type Edge, registryOf } from './edge.ts'
@@ -11,8 +11,8 @@ import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 
 /**
- * Stops giving work to this session: open claims are answered without jobs, and reserved slots are
- * freed. Jobs that arrive later are refused.
+ * Stops giving jobs to a session. Open claims are answered without jobs, undelivered jobs return to
+ * their queues, and reserved slots are freed. Jobs that are assigned later are refused.
  */
 export function drain(edge: Edge, session: Session): void {
   session.draining = true
@@ -23,7 +23,10 @@ export function drain(edge: Edge, session: Session): void {
   settle(edge, session)
 }
 
-/** Handles the worker's announcement that it drains, whether the server requested it or not. */
+/**
+ * Handles `worker.draining`, with which a worker announces that it drains. The server may have
+ * requested it with `worker.drain`.
+ */
 export function draining(edge: Edge, session: Session, message_id: string | undefined): void {
   drain(edge, session)
   session.connection.send({

@@ -1,6 +1,7 @@
 /**
- * The shared state of the worker socket: connections and sessions of this gateway, listeners for
- * offers, and the function that sends a command to an actor for a worker.
+ * The state that all worker connections of a gateway share: connections, sessions, subscriptions to
+ * offers and limits. Also has the functions that send a worker's commands to queues and to the
+ * registry of workers.
  */
 
 import type { Credential, Principal } from '../../protocol/entry.ts'
@@ -24,8 +25,8 @@ import type { Session } from './session.ts'
 import { TimerWheel } from './timer-wheel.ts'
 
 /**
- * The principal for which a connection acts, as established by its upgrade, and a function that
- * checks whether it still has access.
+ * The access that an upgrade grants to a connection: the project, the principal for which it acts,
+ * and a function that checks the access again.
  */
 export interface Grant {
   /** The project id, and the handle that the request used. */
@@ -33,85 +34,94 @@ export interface Grant {
   readonly handle: string
   readonly principal: Principal
   readonly credential?: Credential
-  /** Connections with the same key are rechecked together. */
+  /** Identifies the access. Connections with the same key are checked again together. */
   readonly key: string
-  /** Returns the refusal that a new connection would get now, if any. */
+  /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
   /**
-   * Whether the caller gets no new jobs at present although it may connect: an agent that is
-   * inactive, or whose status is unknown at the moment. Evaluated again after each `recheck`.
+   * Whether the caller gets no new jobs although it may connect, because it is an agent that is
+   * inactive or whose status cannot be determined synchronously. Absent for other callers.
    */
   readonly asleep?: () => boolean
 }
 
 /**
- * Limits of the worker socket. `frames_per_second` is the average rate of a connection and
- * `frames_at_once` its burst; times are milliseconds.
+ * Limits of the worker socket. `frames_per_second` is the maximum average rate of a connection, and
+ * `frames_at_once` its maximum burst. Times are in milliseconds.
  */
 export const limits = {
   frames_per_second: 5000,
   frames_at_once: 20_000,
-  /** A socket whose buffer does not drain for this long is closed. */
+  /** Time after which a socket that writes none of its buffered data is closed. */
   drain: 10_000,
   ping: 25_000,
-  /** A reserved slot is freed, or an undelivered job given back, after this time. */
+  /** Time after which a reserved slot is freed, or an undelivered job returns to its queue. */
   reservation: 5000,
-  /** How long an answer waits for further reserved jobs, to send them with those it has. */
+  /**
+   * Time for which an answer waits for further reserved jobs, and minimum time between two
+   * announcements of demand.
+   */
   batch: 5,
   /**
-   * `remind`: interval between repetitions of `work.available`. `hint`: the least time from the
-   * last `work.available` to a reminder.
+   * `remind` is the time between repetitions of `work.available`. `hint` is the minimum time
+   * between a `work.available` and the first reminder after it.
    */
   remind: 5000,
   hint: 1000,
-  /** Interval between checks of whether credentials are still valid. */
+  /** Time between checks of whether credentials are still valid. */
   recheck: 5000,
-  /** How long a stop waits for commands in progress. */
+  /**
+   * Maximum time for which a stop waits for commands in progress, before and after it closes
+   * sockets.
+   */
   stop: 3000,
   /**
-   * The maximum number of frames buffered during a registration, and of open claims of a session.
+   * Maximum number of frames that are buffered during a registration, and of open claims of a
+   * session.
    */
   backlog: 256,
   claims: 8,
   /**
-   * The maximum number of (queue, capability) pairs per project whose order over shards is kept.
+   * Number of orders per project (one for each queue and capability) above which idle ones are
+   * removed.
    */
   orders: 256,
 } as const
 
 /**
- * Returns whether the service does a job itself, so that no worker gets it; a refusal when that
- * cannot be determined now.
+ * Determines whether a job is executed by the service or by a worker. Refused when the directory
+ * cannot be read.
  */
 export type Serves = (project: string, job: JobHeader) => MaybePromise<Served | Refusal>
 /**
- * Whether a worker or the service does a job. `losses`: how many of its leases may be lost, if more
- * than its header allows.
+ * Whether the service executes a job itself. `losses` is the number of leases that may be lost
+ * before the job fails, if it is greater than the number in the job's header.
  */
 export interface Served {
   readonly byService: boolean
   readonly losses?: number
 }
 
+/** State shared by all worker connections of a gateway. */
 export interface Edge {
   readonly world: World
   readonly serves: Serves
   readonly connections: Set<Connection>
   readonly timerWheel: TimerWheel
-  /** Returns filters prepared for matching. Workers with equal filters share one object. */
+  /** Prepares filters for matching. Equal filters usually share one object. */
   readonly wants: (filters: Filters) => Wants
-  /** The newest connection of each session, by session id. */
+  /** The current object of each session, by session id. */
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, OfferSubscription>
   readonly answers: Answers
-  /** Publishes the output of models while their workers are connected to this gateway. */
+  /** Publishes the model output of the workers that are connected to this gateway. */
   readonly previews: Previews
-  /** Commands in progress, which a stop waits for. */
+  /** The commands in progress, for which a stop waits. */
   readonly pending: Set<Promise<unknown>>
   stopping: boolean
 }
 
-/** Returns the initial state of a gateway, without connections. */
+/** Creates the state of a gateway without connections. */
 export const openEdge = (world: World, serves: Serves): Edge => ({
   world,
   serves,
@@ -126,13 +136,16 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   stopping: false,
 })
 
-/** Returns unguessable lower-case hex digits. @param bytes how many random bytes they encode. */
+/**
+ * Returns a random secret as lower-case hex digits.
+ * @param bytes number of random bytes.
+ */
 export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
 /**
- * Sends a command to an actor on behalf of a worker. An exception is logged and returned as an
- * `internal` refusal, so that callers handle one kind of failure.
- * @param id the command id; retries must pass the same one.
+ * Sends a command to an actor in the name of a worker's principal. An exception is logged and
+ * returned as the refusal `internal`, so that callers handle one kind of failure.
+ * @param id the command id. A retry must pass the same id.
  */
 export function command<K extends 'queue' | 'worker', N extends CommandName<K>>(
   edge: Edge,
@@ -171,8 +184,8 @@ export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
 }
 
 /**
- * The queue that granted a lease, from the job's shard and the lease token; undefined when either
- * is malformed.
+ * The address of the queue that granted a lease, derived from the job's shard and the lease token.
+ * Undefined when the id or the token is malformed.
  */
 export function queueOf(
   edge: Edge,
@@ -183,7 +196,7 @@ export function queueOf(
   const queue = isId(job_id, 'job') ? queueOfLease(lease_token) : undefined
   return queue === undefined ? undefined : queueNamed(edge, project, job_id, queue)
 }
-/** The queue of this name in the job's shard. */
+/** The address of the queue with a name in a job's shard. Undefined when the id is malformed. */
 export function queueNamed(
   edge: Edge,
   project: string,
@@ -193,7 +206,9 @@ export function queueNamed(
   const shard = shardOf('run', job_id, edge.world.settings.shards)
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
-/** The registry entry of a session's worker instance. */
+/**
+ * The address of the `worker` actor of a session's instance, its entry in the registry of workers.
+ */
 export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,
   kind: 'worker',

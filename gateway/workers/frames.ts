@@ -1,7 +1,7 @@
 /**
- * Parsing of inbound frames. Every frame is validated against its schema before any handler gets
- * it. A fault carries the frame's `message_id`, so that the sender can match the error to its
- * frame.
+ * Parses inbound frames. Every frame is validated against its schema before it is handled. A fault
+ * contains the frame's `message_id`, so that the worker can match the error to the frame. The
+ * schemas are in protocol/workers/socket.ts.
  */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -19,7 +19,8 @@ const partsOfReport = Object.entries(up['job.report'].properties).map(([name, sc
 }))
 
 /**
- * A frame, or the reason why a message is not one. `type`: the frame type that the message names.
+ * A frame, or the reason why a message is not a valid frame. `type` is the frame type in the
+ * message.
  */
 type Read =
   | { readonly frame: Up }
@@ -31,8 +32,8 @@ type Read =
     }
 
 /**
- * Parses one message of a worker. A member that is null counts as absent, because some clients send
- * their unset fields as null.
+ * Parses one message of a worker. A top-level field that is null counts as absent, because some
+ * clients send unset fields as null.
  */
 export function readFrame(text: string): Read {
   let value: unknown
@@ -70,9 +71,9 @@ const faultOf = (schema: unknown, value: unknown, name: string): string => {
 }
 
 /**
- * Returns the readable part of a report. Workers resend a report until it is acknowledged, so a
- * report is never a bad frame: malformed members count as absent. If one of them decides whether
- * the job succeeded, the job has failed.
+ * Returns the valid part of a report. Workers send a report again until it is acknowledged, so a
+ * report with a job id is never refused as invalid: invalid fields count as absent. If `status`, or
+ * the `result` of a completed job, is invalid, the report becomes a failure of the job.
  */
 function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   const faults = new Map(
@@ -96,7 +97,10 @@ function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   return { ...rest, ...failed, type: 'job.report', job_id, lease_token } as Up
 }
 
-/** The text of a `jobs.claimed` frame. @param jobs texts of the jobs, already in JSON. */
+/**
+ * The text of a `jobs.claimed` frame.
+ * @param jobs the jobs, each encoded as JSON.
+ */
 export function claimedFrame(message_id: string | undefined, jobs: readonly string[]): string {
   const reference = message_id === undefined ? '' : `"message_id":${JSON.stringify(message_id)},`
   return `{"type":"jobs.claimed",${reference}"jobs":[${jobs.join(',')}]}`

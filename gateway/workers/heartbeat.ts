@@ -1,6 +1,6 @@
 /**
- * Proofs that a job is alive: heartbeats, whose answer may contain a cancel request, and deltas,
- * which are also published to the followers of the session.
+ * Handles the frames that renew the lease of a job: heartbeats, whose answer may contain a cancel
+ * request, and chunks of model output, which are also published to the followers of the session.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
@@ -16,8 +16,8 @@ type Beat = {
 type Frame<T> = Extract<Up, { type: T }>
 
 /**
- * Renews a lease. For a lost lease the answer is a cancel, so that the worker stops. No answer is
- * sent when the queue could not be reached.
+ * Handles `job.heartbeat`: renews the lease. If the lease is lost, the answer is a cancel request,
+ * so that the worker stops. No answer is sent when the queue refuses or does not answer.
  */
 export async function heartbeat(
   edge: Edge,
@@ -39,8 +39,9 @@ export async function heartbeat(
 }
 
 /**
- * Handles a chunk of model output. It is published to the followers of the session and, at most
- * once per heartbeat cadence, renews the lease. If the lease is lost, the worker gets an error.
+ * Handles `generation.delta`, a chunk of model output. It is published to the followers of the
+ * session and renews the lease, at most once per heartbeat cadence. If the lease is lost, the
+ * worker gets an error. A chunk under an unknown lease is ignored.
  */
 export async function delta(
   edge: Edge,

@@ -1,6 +1,6 @@
 /**
- * All worker connections of a gateway: opening them, messages from the engine, rechecks of
- * credentials, and the stop. The hub does not access sockets; `mount.ts` forwards their events.
+ * All worker connections of a gateway: opens them, handles the messages of shard owners, checks
+ * credentials again, and stops. The hub does not access sockets; `mount.ts` forwards their events.
  */
 
 import type { Code } from '../../protocol/errors.ts'
@@ -16,25 +16,32 @@ import { receive } from './jobs/assign.ts'
 import { dismiss } from './jobs/claim.ts'
 import { gained, settle } from './jobs/offers.ts'
 
+/** The worker connections of a gateway. */
 export interface Hub {
   /** Opens a connection for a new socket with this grant. */
   connect(grant: Grant, pipe: Pipe): Connection
-  /** Handles a message of the engine. `ok: false`: this gateway cannot take the message. */
+  /**
+   * Handles a message to this gateway's mailbox. `ok` is false when the message is for a session
+   * that is not connected here, or for a job that the session cannot take.
+   */
   receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
-  /** Checks now whether the grants of all connections are still valid. */
+  /**
+   * Checks at once whether the grants of all connections are still valid, and closes those that are
+   * not.
+   */
   recheck(): Promise<void>
-  /** Whether the hub is stopping: new sockets must be refused. */
+  /** Whether the hub is stopping, so that new sockets must be refused. */
   stopping(): boolean
   /**
-   * Answers open claims without jobs, waits for reports in progress, and closes every connection.
-   * Resolves when all connections are closed.
+   * Answers open claims without jobs, waits for the commands in progress (at most `limits.stop`),
+   * and closes every connection. Resolves when the commands that this causes have ended too.
    */
   stop(): Promise<void>
 }
 
 /**
- * The close code per refusal of a recheck, and the reason if the refusal contains no message. A
- * refusal that is not listed does not affect the connection.
+ * The close code for each refusal of a recheck, and the reason if the refusal contains no message.
+ * Other refusals do not affect the connection.
  */
 const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string] } = {
   unauthorized: [closeCodes.invalid_actor, 'the credential is no longer valid'],
@@ -44,14 +51,15 @@ const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string]
 }
 
 /**
- * Returns a hub without connections. It rechecks credentials automatically until it is stopped.
- * @param serves which jobs the service does itself; none by default.
+ * Creates a hub without connections. It checks credentials again every `limits.recheck` until it is
+ * stopped.
+ * @param serves determines which jobs the service executes itself; by default none.
  */
 export function openHub(world: World, serves: Serves = () => ({ byService: false })): Hub {
   const edge = openEdge(world, serves)
   /**
-   * The grants in use by key, each with its number of connections: workers that use the same
-   * credential share one grant.
+   * The grants in use by key, with the number of their connections. Connections with the same
+   * access share one grant.
    */
   const grants = new Map<string, { readonly grant: Grant; users: number }>()
   const share = (grant: Grant): Grant => {
@@ -142,6 +150,6 @@ function expel(connection: Connection, code: number, reason: string): void {
   connection.close(code, reason)
 }
 
-/** Resolves when no command is in progress, or after `limits.stop`. */
+/** Resolves when the commands that are in progress have ended, but after at most `limits.stop`. */
 const quiet = (world: World, pending: ReadonlySet<Promise<unknown>>): Promise<unknown> =>
   atMost(world, limits.stop, Promise.allSettled([...pending]))

@@ -1,14 +1,14 @@
 /**
- * The worker socket on uWebSockets.js, the only file of this folder that uses the library.
+ * Serves the worker socket on uWebSockets.js. This is the only file of the folder that uses the
+ * library; the decisions are in `upgrade.ts` and `hub.ts`.
  *
  * Invariants:
- * M1. A request is copied before the first asynchronous step, and an aborted response is never used
- *     again.
- * M2. An upgrade is not corked. In a cork, uWS accesses the old response once more after the
- *     upgrade; its memory already belongs to the new socket, which uWS then sometimes closes (code
- *     1006).
- * M3. Server pings keep idle sockets alive and detect dead ones: a socket ends after 120 s without
- *     any frame or pong.
+ * M1. A request is copied before the first asynchronous step, and a response is never used after it
+ *     was aborted.
+ * M2. An upgrade is not corked. At the end of a cork, uWS accesses the old response, whose memory
+ *     already belongs to the new socket. It then sometimes closes the socket with code 1006.
+ * M3. uWS pings idle sockets and ends a socket after 120 s without any frame or pong, so dead
+ *     sockets are detected.
  */
 
 import uWS, { type HttpResponse, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
@@ -33,8 +33,8 @@ interface Data {
 
 const PATH = '/v1/projects/:project/workers/socket'
 /**
- * Seconds without any inbound frame or pong after which a socket ends, and the number of unsent
- * bytes at which it is closed.
+ * Time without any inbound frame or pong after which a socket ends, in seconds, and maximum number
+ * of unsent bytes of a socket.
  */
 const IDLE = 120
 const UNSENT = 16 * 1_048_576
@@ -45,9 +45,10 @@ const stopping: Rejection = {
 }
 
 /**
- * Serves the worker socket. It receives all messages to this gateway's mailbox: those for sessions,
- * and `forget`, which it passes to the directory. `leave` refuses new sockets. `stop` answers open
- * claims without jobs and closes every socket with the code for a restart.
+ * Serves the worker socket on an app. Also handles all messages to this gateway's mailbox: messages
+ * for worker sessions are passed to the hub, and `forget` also to the directory. `leave` makes the
+ * gateway refuse new sockets. `stop` answers open claims without jobs, and closes every socket with
+ * the code for a restart.
  */
 export function mountWorkerSocket(
   app: TemplatedApp,

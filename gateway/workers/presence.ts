@@ -1,6 +1,6 @@
 /**
- * The lifetime of a session on this gateway: its periodic sign of life to the registry, and its
- * end.
+ * The presence of a session on this gateway: periodic reports to the registry of workers that the
+ * session is alive, and its end.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
@@ -15,9 +15,10 @@ import type { Task } from './timer-wheel.ts'
 type Input = WorkerCommands['worker.seen']['input']
 
 /**
- * Schedules the next beat, one heartbeat cadence from now. A beat removes expired leases and, if
- * anything was received from the worker, sends a sign of life to the registry. The session is
- * closed if it is no longer the current one.
+ * Schedules the next beat of a session after one heartbeat cadence. A beat removes expired leases,
+ * and schedules the next beat. If anything was received from the worker since the last beat, it
+ * also reports to the registry that the session is alive. The connection is closed if another one
+ * has superseded it.
  */
 export function beat(edge: Edge, session: Session): void {
   session.beating ??= new Beat(edge, session)
@@ -36,7 +37,7 @@ class Beat implements Task {
     const [edge, session] = [this.#edge, this.#session]
     const lapsed = expire(edge, session)
     beat(edge, session)
-    // Another gateway may have taken over the session and receive the worker's heartbeats.
+    // Another gateway may have the current connection, and may receive the worker's heartbeats.
     if (lapsed.length > 0)
       isCurrent(edge, session).then(
         (current) => current && !session.closed && lapse(edge, session, lapsed),
@@ -55,7 +56,7 @@ class Beat implements Task {
 
 /**
  * Sends the session's new filters to the registry, one command at a time, so that the latest
- * filters win. After a failure the next sign of life sends them again.
+ * filters win. After a failure, the next beat sends them again.
  */
 export async function tell(edge: Edge, session: Session): Promise<void> {
   if (session.notifying) return
@@ -69,15 +70,17 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
   session.notifying = false
 }
 
-/**
- * Whether this connection is the session's current one. Rejects when the registry does not answer.
- */
+/** Whether this is the session's current connection. Rejects when the registry does not answer. */
 async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
   const { id, generation } = session
   return (await world.ask(registryOf(session), 'current', { session: id, generation })) === true
 }
 
-/** Sends a sign of life to the registry. @returns whether the registry accepted it. */
+/**
+ * Reports to the registry that the session is alive. Closes the connection if it was superseded.
+ * @param takes the session's filters, if they have changed.
+ * @returns whether the registry accepted the report.
+ */
 async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
   const { connection } = session
   const input: Input = {
@@ -94,8 +97,8 @@ async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promi
 }
 
 /**
- * Ends the session after its connection ended. Undelivered jobs are given back; leases stay,
- * because the worker may reconnect with them.
+ * Ends a session on this gateway after its connection has ended. Undelivered jobs return to their
+ * queues. All other leases remain, because the worker may reconnect.
  */
 export function leave(edge: Edge, session: Session): void {
   if (session.closed) return

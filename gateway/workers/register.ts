@@ -1,7 +1,7 @@
 /**
- * Registration: a connection becomes a worker session. The registry entry of the instance decides
- * whether it may. The edge sends the command to it, answers with `worker.registered` before any
- * other frame, and counts the leases of the session.
+ * Registration, with which a connection becomes a worker session. The `worker` actor of the
+ * instance decides whether to accept it. The gateway sends the command to this actor, answers with
+ * `worker.registered` before any other frame, and counts the leases of a resumed session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
@@ -16,10 +16,7 @@ import { Session } from './session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
 
-/**
- * Handles a `worker.register` frame. Resolves when the connection is registered or about to be
- * closed.
- */
+/** Handles a `worker.register` frame. Resolves when the registration has been answered. */
 export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
   const { message_id } = frame
   if (connection.session || connection.registering)
@@ -147,7 +144,7 @@ function sessionOf(
   })
 }
 
-/** Stores the session on this gateway, in place of older connections of the same worker. */
+/** Adds the session to this gateway, and closes older connections of the same worker. */
 function enter(edge: Edge, session: Session, { replaced }: Entered): void {
   const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
   edge.sessions.set(session.id, session)

@@ -1,7 +1,7 @@
 /**
- * Final outcomes of jobs. A report is always acknowledged when its queue has committed it, and
- * never before: some workers resend a report until they get the acknowledgement, and the others
- * send it only once.
+ * Reports of the outcomes of jobs. A report is acknowledged when its queue has decided it, and
+ * never before, because some workers send a report only once, and the others send it again until it
+ * is acknowledged. The queue decides which report counts.
  */
 
 import { errors, isRefusal } from '../../protocol/errors.ts'
@@ -20,14 +20,15 @@ type Frame = Extract<Up, { type: 'job.report' }>
 type Result = 'accepted' | 'duplicate' | 'lease_lost'
 
 /**
- * Milliseconds before a report without a decision is sent again: the first wait, doubled each time
- * up to the last.
+ * Back-off before a report that was not decided is sent to its queue again, in milliseconds. It
+ * starts with `first` and is doubled each time, up to `last`.
  */
 const RETRY = { first: 1000, last: 10_000 } as const
 
 /**
- * Handles a `job.report` frame.
- * @param bytes size of the frame, which bounds that of the result.
+ * Handles a `job.report` frame. A repeat while the report is being decided waits for the same
+ * decision.
+ * @param bytes size of the frame, which is an upper bound of the size of the result.
  */
 export async function report(
   edge: Edge,
@@ -54,12 +55,12 @@ export async function report(
     acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
 }
 
-/** Maximum lengths, in characters, of the error texts that are stored; longer texts are cut off. */
+/** Maximum lengths of the stored error texts in characters. Longer texts are truncated. */
 const MAX_LENGTHS = { type: 256, message: 16_384 } as const
 
 /**
- * The report in the form that its queue accepts. Only a completed job has a result; a result that
- * cannot be stored fails the job.
+ * Converts a report to the input of its queue's command. Only a completed job has a result. A
+ * result that is invalid or too large makes the job fail.
  */
 function outcomeOf(
   { job_id, lease_token, status = 'completed', result, error_type, error_message }: Frame,
@@ -103,8 +104,8 @@ function outcomeOf(
 }
 
 /**
- * Sends the report to its queue until the queue decides it. Returns undefined when the session has
- * closed and the lease has expired, or the gateway stops.
+ * Sends a report to its queue until the queue decides it. Returns undefined when the session has
+ * closed and either the gateway stops or one lease duration has passed.
  */
 async function settled(
   edge: Edge,

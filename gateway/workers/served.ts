@@ -1,4 +1,4 @@
-/** Which jobs the service does itself, according to this node's directory. */
+/** Determines from this node's directory which jobs the service executes itself. */
 import {
   type ActionSketch,
   actionNamed,
@@ -9,7 +9,7 @@ import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { Served, Serves } from './edge.ts'
 
-/** The action of this name; undefined when it is not defined. */
+/** The cached facts about the action with a name. Undefined when there is no such action. */
 export const knownAction = (
   directory: Directory,
   project: string,
@@ -27,8 +27,9 @@ const SERVICE: Served = { byService: true }
 const WORKERS: Served = { byService: false }
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /**
- * The service does HTTP actions itself, and jobs that are not meant for workers. Jobs pinned to an
- * environment go to the workers there.
+ * Creates the function that determines which jobs the service executes itself: jobs of the executor
+ * kind `server_worker`, and HTTP actions that are neither pinned to an environment nor restricted
+ * to workers.
  */
 export const servedBy =
   (directory: Directory): Serves =>

@@ -1,15 +1,15 @@
 /**
- * A registered worker session on this gateway: the jobs it can take, its leases, and its open
- * claims.
+ * A registered worker session on this gateway: its slots, its leases, and its open claims. Jobs are
+ * chosen in `jobs/offers.ts` and delivered in `jobs/claim.ts`.
  *
  * Invariants:
- * S1. `held` contains the leases of this session as far as the gateway knows them, including those
- *     of jobs in `ready`.
- * S2. Taking a job here never makes held + reserved, without the reported jobs, exceed the
- *     concurrency limit: `room` is checked before a slot is reserved, and a job that arrives
- *     without a reservation is refused when no slot is free.
- * S3. A lease outlives the connection: closing a session gives back only jobs that were never
- *     written to the socket.
+ * S1. `held` contains the leases of this session that the gateway has learned of, including the
+ *     leases of the jobs in `ready`.
+ * S2. The gateway takes no job that makes the number of held jobs without reported ones, plus
+ *     reserved slots, exceed `limit`. `freeSlots` is checked before a slot is reserved, and a job
+ *     that arrives without a reservation is refused when no slot is free.
+ * S3. Leases survive the connection. When a session is closed, only jobs that were never written to
+ *     the socket return to their queues.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
@@ -18,42 +18,48 @@ import { eligible, type Wants } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
- * A lease that counts against the session. `until`: when it stops counting unless a sign of life
- * comes; times are Unix milliseconds.
+ * A lease that occupies a slot of the session. `until` is the time at which it stops doing so,
+ * unless it is renewed. Times are in Unix milliseconds.
  */
 interface Held {
   /**
-   * Absent when the lease was granted before this connection, so that the gateway does not know its
-   * token.
+   * The lease token. Absent when the lease was granted before this connection, because the view
+   * does not have the token.
    */
   readonly token?: string
   until: number
-  /** When this connection took over the lease, or last received a sign of life of the job. */
+  /**
+   * The time at which this connection took over the lease, or last received a frame about the job.
+   */
   heard: number
-  /** The queue of a lease whose token is unknown here. */
+  /** The name of the queue, for a lease without a known token. */
   readonly queue?: string
-  /** When a delta last renewed the lease. */
+  /** The time at which the lease was last renewed. */
   beaten: number
-  /** The agent session to which the generation belongs. */
+  /** The agent session to which a generation belongs. */
   readonly session_id?: string
   readonly model?: string
 }
-/** A leased job that no claim has received yet; `cancel` stops the timer that gives it back. */
+/**
+ * A leased job that was not delivered to a claim yet. `cancel` stops the timer after which the job
+ * returns to its queue.
+ */
 export interface Ready {
   readonly job: ClaimedJob
   readonly text: string
   readonly bytes: number
   readonly cancel: () => void
 }
-/** A claim that is held open; it is due at the end of its poll time. */
+/** An open claim. It is due at the end of its poll time. */
 export interface Claim extends Task {
   readonly message_id: string | undefined
   readonly wants: Wants
   slots: number
 }
 /**
- * The claim that a worker is about to send, because its last answer left slots free or it has just
- * ended a job. `since`: Unix milliseconds.
+ * The claim that a worker is expected to send, because the answer to its last claim closed the
+ * claim, or because it has just ended a job. `since` is the time of this event in Unix
+ * milliseconds.
  */
 interface Expected {
   readonly wants: Wants
@@ -65,21 +71,21 @@ interface Registered {
   readonly id: string
   readonly generation: number
   readonly instance: string
-  /** Id of the instance's registry entry. */
+  /** Id of the instance's `worker` actor. */
   readonly worker: string
   readonly connection: Connection
   readonly concurrency: number
   readonly wants: Wants
   /**
-   * Whether leases from before this connection have been counted; until then the session takes no
-   * jobs.
+   * Whether the leases from before this connection have been counted. Until then, the session takes
+   * no jobs.
    */
   readonly counted: boolean
   readonly draining: boolean
 }
 /**
- * A worker session. There may be tens of thousands of them, and most hold no job: collections that
- * only a busy session needs are created on first use.
+ * A worker session. A gateway may have tens of thousands of sessions, most of them without a job.
+ * Collections that only a busy session needs are therefore created on first use.
  */
 export class Session {
   readonly id: string
@@ -90,15 +96,15 @@ export class Session {
   readonly concurrency: number
   wants: Wants
   /**
-   * The maximum number of jobs that the session may hold: the concurrency limit, or less after a
+   * Maximum number of jobs that the session may execute: the concurrency limit, or less after a
    * `worker.ready` with fewer slots.
    */
   limit: number
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
   /**
-   * The claim that is expected while none is open, and whether the last expected claim came
-   * promptly.
+   * `next` is the claim that is expected while none is open. `prompt` says whether the last
+   * expected claim came within `PROMPT`.
    */
   next: Expected | undefined
   prompt = false
@@ -107,17 +113,26 @@ export class Session {
   counted: boolean
   draining: boolean
   closed = false
-  /** The filters that the registry has stored, and whether an update is in progress. */
+  /**
+   * `told` are the filters that the registry has stored. `notifying` says whether an update of them
+   * is in progress.
+   */
   told: Wants
   notifying = false
-  /** The value of the project's job counter when a job was last reserved for this session. */
+  /**
+   * The value of the project's counter of reserved jobs when a job was last chosen for this
+   * session.
+   */
   served = 0
-  /** When `work.available` was last sent, and the cancellation of its next repetition. */
+  /**
+   * `hinted` is the time at which `work.available` was last sent. `reminder` cancels its next
+   * repetition.
+   */
   hinted = 0
   reminder: (() => void) | undefined
-  /** Stops the timer that batches jobs into one answer. */
+  /** Cancels the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
-  /** The task that sends its periodic sign of life. */
+  /** The task of the session's periodic beat (`presence.ts`). */
   beating: Task | undefined
   #held: Map<string, Held> | undefined
   #reported: Set<string> | undefined
@@ -154,26 +169,26 @@ export class Session {
     return (this.#held ??= new Map())
   }
   /**
-   * Held jobs that the worker has reported. The worker has ended them, even if the report is not
-   * yet decided.
+   * The ids of held jobs that the worker has reported. They no longer occupy a slot, although their
+   * reports are not decided yet.
    */
   get reported(): Set<string> {
     return (this.#reported ??= new Set())
   }
-  /** Reserved slots by job id; the function stops the timer that frees the slot again. */
+  /** The reserved slots by job id. The function cancels the timer that frees the slot. */
   get reserved(): Map<string, () => void> {
     return (this.#reserved ??= new Map())
   }
   /**
-   * Reports that their queues have not decided yet, by job and lease: the message ids that wait for
-   * the acknowledgement.
+   * The reports that are not decided yet, by job and lease. The values are the message ids that are
+   * acknowledged with the decision.
    */
   get reports(): Map<string, (string | undefined)[]> {
     return (this.#reports ??= new Map())
   }
   /**
-   * The numbers of leases, of jobs that keep the worker busy, and of reserved slots. Reading them
-   * creates no collections.
+   * The numbers of leases (`leases`), of held jobs that are not reported (`busy`), and of reserved
+   * slots (`promised`). Reading them creates no collections.
    */
   get leases(): number {
     return this.#held?.size ?? 0
@@ -187,30 +202,33 @@ export class Session {
 }
 
 /**
- * The maximum milliseconds until an expected claim that counts as prompt: from a nearby worker that
- * continues to claim.
+ * Maximum time in milliseconds until an expected claim that counts as prompt. A worker near the
+ * gateway that claims continuously is within it.
  */
 const PROMPT = 50
 
-/** The number of free slots by the gateway's own count. */
+/** The number of free slots, as this gateway counts them. It may be negative. */
 export const free = (session: Session): number => session.limit - session.busy - session.promised
 
-/** Records that a claim with this many slots is expected. */
+/** Records that a claim with a number of slots is expected. */
 export function expect(session: Session, wants: Wants, slots: number, since: number): void {
   session.next = { wants, slots, since }
 }
-/** Records that a claim came: if it was prompt, the next expected claim is trusted. */
+/** Records that a claim arrived. If it was prompt, jobs are taken for the next expected claim. */
 export function met(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT
   session.next = undefined
 }
-/** The connection received a sign of life of a job, so the worker still has it. */
+/** Records that the connection received a frame about a job, so the worker still has the job. */
 export function hear(session: Session, job_id: string, lease_token: string, now: number): void {
   const held = session.held.get(job_id)
   if (held && (held.token ?? lease_token) === lease_token) held.heard = now
 }
 
-/** Records that the worker reported a job it holds: its slot is free, and a claim is expected. */
+/**
+ * Records that the worker reported a job that it holds. The slot of the job is then free, and a
+ * claim is expected.
+ */
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
   session.reported.add(job_id)
@@ -219,8 +237,8 @@ export function reported(session: Session, job_id: string, lease_token: string, 
 }
 
 /**
- * How many more jobs may be taken for the session now: the slots of its latest claim, or of the
- * expected one if it is trusted, but never more than are free.
+ * The number of further jobs that may be taken for the session: the remaining slots of its latest
+ * claim or, after a prompt claim, of the expected one, but never more than are free.
  */
 export function freeSlots(session: Session, now: number): number {
   const { next, prompt } = session
@@ -229,19 +247,24 @@ export function freeSlots(session: Session, now: number): number {
   if (!claim || !takes(session)) return 0
   return Math.min(claim.slots - session.ready.length - session.promised, free(session))
 }
-/** Whether an open claim, or else the expected one, matches such a job. */
+/**
+ * Whether an open claim of the session matches a job or, without an open claim, the expected one.
+ */
 export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
-/** Whether the session takes any jobs at present. */
+/** Whether the session currently takes jobs. */
 export const takes = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
   !session.closed &&
   session.connection.grant.asleep?.() !== true
 
-/** Whether the worker should get the hint to claim: it has no open claim and could take a job. */
+/**
+ * Whether the worker should get `work.available`: it takes jobs, has no open claim, and has a free
+ * slot or a ready job.
+ */
 export const idle = (session: Session): boolean =>
   takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

@@ -1,20 +1,21 @@
 /**
- * Periodic tasks for a very large number of connections: one timer runs all tasks that are due at
- * about the same time. A separate timer per task costs some 400 bytes (measured with Node 20), and
- * each idle worker would need three.
+ * A timer wheel for a very large number of tasks: one timer runs all tasks that are due at about
+ * the same time. A timer for each task would cost about 400 bytes (measured with Node 20), and each
+ * idle worker needs three tasks.
  *
- * Invariant: a task runs no earlier than requested, and at most `STEP_MS` later.
+ * Invariant: a task is not run before the requested time, and is scheduled at most `STEP_MS` after
+ * it.
  */
 import type { World } from '../ports.ts'
 
-/** The length of one round in milliseconds. */
+/** The duration of one round in milliseconds. */
 const STEP_MS = 250
 
 interface Round {
   readonly tasks: Set<Task>
   readonly end: () => void
 }
-/** A task to run later; it is scheduled for one time only. The wheel owns `round`. */
+/** A task that is run once, after it was added. Only the wheel changes `round`. */
 export interface Task {
   due(): void
   round?: Round | undefined
@@ -22,20 +23,22 @@ export interface Task {
 
 export class TimerWheel {
   readonly #world: Pick<World, 'now' | 'later'>
-  /** Rounds by the number of steps since 1970. */
+  /** The rounds by the number of steps since the Unix epoch. */
   readonly #slots = new Map<number, Round>()
 
   constructor(world: Pick<World, 'now' | 'later'>) {
     this.#world = world
   }
-  /** Schedules a task in this many milliseconds, in place of any earlier schedule. */
+  /**
+   * Schedules a task after a time in milliseconds. A previous schedule of the task is cancelled.
+   */
   add(ms: number, task: Task): void {
     this.remove(task)
     const at = Math.ceil((this.#world.now() + ms) / STEP_MS)
     task.round = this.#slots.get(at) ?? this.#open(at)
     task.round.tasks.add(task)
   }
-  /** Cancels a task. */
+  /** Cancels a task. Does nothing if it is not scheduled. */
   remove(task: Task): void {
     const { round } = task
     task.round = undefined

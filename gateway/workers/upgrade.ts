@@ -1,7 +1,8 @@
 /**
- * Decides from plain data whether a socket may be opened. The statuses 401, 403 and 404 make worker
- * processes exit, so they are sent only when they are certain. Conditions that may pass get 429 or
- * 503, with a wait that differs between workers.
+ * Decides from plain data whether a worker socket may be opened. The statuses 401, 403 and 404 make
+ * worker processes exit, so they are sent only for certain refusals. Temporary conditions get 429
+ * or 503 with a random `Retry-After`, so that workers do not return at the same time. The socket
+ * itself is opened in `mount.ts`.
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -18,15 +19,15 @@ import type { Grant } from './edge.ts'
 interface Asked {
   /** The project's handle or id, decoded. */
   readonly project: string
-  /** Headers; empty when absent. */
+  /** The values of the headers; empty when absent. */
   readonly authorization: string
   readonly protocols: string
   /** Address of the peer, as text. */
   readonly remote: string
 }
 /**
- * Opens the socket with this sub-protocol (none when empty), or refuses it with this status, body
- * and `Retry-After` in seconds.
+ * The decision: opens the socket with a sub-protocol (none when empty), or refuses it with a
+ * status, a body and `Retry-After` in seconds.
  */
 export type Answer =
   | { readonly grant: Grant; readonly protocol: string }
@@ -37,12 +38,12 @@ export type Answer =
     }
 type Upgrade = (asked: Asked) => Promise<Answer>
 
-/** Upgrades per project: average number per second, and burst. */
+/** Maximum number of upgrades per project: on average per second, and in a burst. */
 const RATE = { second: 200, once: 500 } as const
-/** Longest `Retry-After`, in seconds. */
+/** Maximum `Retry-After` in seconds. */
 const SPREAD = 5
 
-/** Returns the function that decides upgrades for a gateway. */
+/** Creates the function that decides upgrades for a gateway. */
 export function createUpgrade(
   world: World,
   directory: Directory,
@@ -125,8 +126,8 @@ async function grantOf(
 }
 
 /**
- * The grant of a local worker without a credential: it acts for one configured principal, unless
- * that principal is disabled.
+ * The grant of a worker on loopback without a credential. The worker acts for the configured
+ * principal. Refused with `unauthorized` when the project has this principal and it is not active.
  */
 async function anonymousGrant(
   directory: Directory,
@@ -157,8 +158,9 @@ async function anonymousGrant(
 }
 
 /**
- * Reports a deleted project before checking the credential: the project's keys are deleted with it,
- * so their holders get `not_found` instead of `unauthorized`.
+ * Checks a grant again. Refuses with `not_found` when the project was deleted, before the
+ * credential is checked. The keys of a project are deleted with it, so the refusal would otherwise
+ * be `unauthorized`.
  */
 async function still(
   directory: Directory,
@@ -183,7 +185,9 @@ function bearerOf(offered: readonly string[]): Presented | undefined {
 const isLoopback = (remote: string): boolean =>
   /^(127\.|::1$|(0000:){7}0001$|(::|(0000:){5})ffff:(127\.|7f))/i.test(remote)
 
-/** Returns a function that tells whether another upgrade of a project is within its rate. */
+/**
+ * Creates a function that counts an upgrade of a project and returns whether it is within its rate.
+ */
 function throttle(now: () => number): (project: string) => boolean {
   const buckets = new Map<string, { left: number; at: number }>()
   return (project) => {

@@ -1,6 +1,6 @@
 /**
- * The changes that followers of a session are shown, independent of the stream format: transcript
- * frames, or the older numbered events.
+ * The changes that the clients of a session's follower receive, independent of the stream format.
+ * The formats are transcript frames (`v2.ts`) and the older numbered events (`v1.ts`).
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { SessionEvent, SessionFrame } from '../../../protocol/sessions/events.ts'
@@ -9,11 +9,14 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Appended, Preview } from '../../../protocol/sessions/transcript/previews.ts'
 
+/** A change of a session, as it is passed to a stream format. */
 export type Change =
   /**
-   * A stored frame as it was committed. `row`: the streaming row to which it belongs, in the state
-   * after it. `again`: it voids what that row has shown. `completes`: it ends a row of which this
-   * many blocks were shown in chunks. `began`: its turn had begun before.
+   * A stored frame as it was committed.
+   * - `row`: the streaming row to which the frame belongs, in the state after the frame.
+   * - `again`: whether the frame invalidates the chunks of this row that were sent.
+   * - `completes`: the number of blocks that were sent in chunks of the row that the frame ends.
+   * - `began`: whether the turn of the frame had begun before.
    */
   | {
       readonly kind: 'frame'
@@ -25,7 +28,7 @@ export type Change =
       readonly completes?: number
       readonly began?: boolean
     }
-  /** Another stored event, which is not part of the transcript; `row`: the message it refers to. */
+  /** A stored event that is not part of the transcript. `row` is the message to which it refers. */
   | {
       readonly kind: 'note'
       readonly event: SessionEvent
@@ -33,8 +36,8 @@ export type Change =
       readonly row?: TranscriptMessage
     }
   /**
-   * A whole streaming row, which replaces everything shown of it before. `again`: chunks of it were
-   * shown before.
+   * A whole streaming row, which replaces everything that was sent of the row. `again` says whether
+   * chunks of the row were sent before.
    */
   | {
       readonly kind: 'row'
@@ -45,8 +48,9 @@ export type Change =
   /** A chunk of a streaming row. */
   | { readonly kind: 'piece'; readonly preview: Preview; readonly appended?: Appended }
 /**
- * The changes since a client's cursor, in their current state. `rows`: the streaming rows with
- * their content so far. `begun`: the turns whose begin the client was already shown.
+ * The changes since a client's cursor, as the current state of what has changed. `rows` are the
+ * streaming rows with their content so far. `begun` are the turns whose start the client has
+ * received. `at` is the time in Unix milliseconds.
  */
 export interface Caught {
   readonly page: TranscriptPage
@@ -54,34 +58,37 @@ export interface Caught {
   readonly begun: ReadonlySet<string>
   readonly at: number
 }
-/** Why the server ends a stream. */
+/**
+ * The reason why the server ends a stream: the session has no work (`idle`), or the client should
+ * reconnect (`rotate`).
+ */
 export type End = 'idle' | 'rotate'
 
 /**
- * A stream format. The methods return the text of whole frames; an empty text means that nothing is
+ * A stream format. The methods return the text of whole frames. An empty text means that nothing is
  * sent.
  */
 export interface Dialect {
   readonly name: 'v1' | 'v2'
   caught(caught: Caught): string
-  /** Reports that everything up to a revision was sent. */
+  /** The frame that reports that everything up to a revision was sent. */
   ready(revision: number): string
   change(change: Change): string
   end(reason: End): string
   /**
-   * Milliseconds for which a session without active turns is still followed.
-   * @param settled the client was shown the end of a turn.
+   * The time in milliseconds for which the stream of a session without active turns stays open.
+   * @param settled whether the client has received the end of a turn.
    */
   patience(settled: boolean): number
 }
 
 /**
- * Whether a compaction is in progress after an event; undefined if the event does not determine it.
+ * Whether a compaction is in progress after an event. Undefined if the event does not determine it.
  */
 export const compacts = ({ type }: SessionEvent): boolean | undefined =>
   type === 'compaction.started' ||
   (type === 'compaction.created' || type === 'compaction.failed' ? false : undefined)
-/** The active turns of a page that are not queued. */
+/** The ids of the active turns of a page that have begun. */
 export const begunOf = ({ active }: TranscriptPage): string[] =>
   active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
 /** Whether a change ends a turn. */
@@ -90,9 +97,9 @@ export const endsTurn = (change: Change): boolean =>
   change.frame.type === 'turn.upsert' &&
   settledTurns.has(change.frame.status)
 
-/** Characters that some clients treat as line ends; they are escaped. */
+/** Characters that some clients treat as line ends. They are escaped. */
 const LINES = /[\u0085\u2028\u2029]/g
-/** Returns JSON on a single line, whichever line ends the client recognizes. */
+/** Returns JSON that contains no character that any client treats as a line end. */
 function oneLine(data: JsonObject): string {
   const json = JSON.stringify(data)
   return json.search(LINES) >= 0
@@ -102,6 +109,6 @@ function oneLine(data: JsonObject): string {
       )
     : json
 }
-/** Returns the text of one frame. */
+/** The text of one frame. Without an id, a client cannot resume after the frame. */
 export const spell = (event_type: string, data: JsonObject, id?: string | number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`

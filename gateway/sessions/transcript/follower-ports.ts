@@ -1,4 +1,7 @@
-/** The types of the follower of a session: its ports, its clients and the position that they have reached. */
+/**
+ * The types of the follower of a session (`follower.ts`): its ports, its clients, and the position
+ * that the clients have reached.
+ */
 import type { Refusal } from '../../../protocol/errors.ts'
 import type {
   TranscriptPage,
@@ -8,37 +11,39 @@ import type { Previewed } from '../../../protocol/sessions/transcript/previews.t
 import type { Sink } from '../../http/respond.ts'
 import type { Dialect } from './change.ts'
 
-/** The functions of the session and the node that a follower needs. Times are milliseconds. */
+/** The functions that a follower needs. Times are in milliseconds. */
 export interface Ports {
   /**
-   * Queries a page. `fresh`: the page must contain everything up to this cursor; absent: everything
-   * committed by now.
+   * Queries a page of the transcript. The page contains everything up to the cursor `fresh` or,
+   * without `fresh`, everything that was committed before the query.
    */
   ask(
     question: Omit<TranscriptQuestion, 'session_id'>,
     fresh?: number,
   ): Promise<TranscriptPage | Refusal>
-  /** Returns everything that a row has shown so far; undefined without a publisher. */
+  /** Returns the whole preview of a row so far. Undefined when no node publishes it. */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
   later(ms: number, run: () => void): () => void
-  /** How long a stream lasts before its client must reconnect. */
+  /** The time after which a stream ends so that its client reconnects. */
   readonly age: number
-  /** Count a client that was too slow, and the changes that were written. */
+  /** Counts a client that was too slow. `given` counts the changes that were written. */
   slow(): void
   given(changes: number): void
 }
 
+/** A client of a follower. `settled` says whether the client has received the end of a turn. */
 export interface Client {
   readonly sink: Sink
   readonly dialect: Dialect
   settled: boolean
-  /** The turns whose begin the client was shown before it joined. */
+  /** The turns whose start the client received before it joined. */
   readonly begun: Set<string>
-  /** Cancels the timer that ends an idle stream. */
+  /** Cancels the idle timer. Undefined while the timer does not run. */
   idle: (() => void) | undefined
 }
 
+/** The position that all joined clients have reached, as a cursor and as a revision. */
 export interface Head {
   cursor: number
   revision: number

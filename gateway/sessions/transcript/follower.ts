@@ -1,19 +1,20 @@
 /**
- * Follows one session for many clients: the changes after a cursor, every commit, and chunks of the
- * model's text in between.
+ * Follows one session for many clients. A client first receives the changes after its cursor, and
+ * then every commit, and chunks of model output in between. The stream formats are in `v1.ts` and
+ * `v2.ts`, the subscriptions in `followed.ts`.
  *
  * Invariants:
  * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
- *     in `#live`. So one text of a change serves all of them.
- * G2. A client joins in one synchronous step, with a page that ends exactly at `#head`, in cursor
- *     and revision. A page behind the head is sent, and the next page is queried. A page ahead of
- *     the head first advances the head for all clients.
- * G3. An entry whose `prev` lies beyond the head reveals a gap: the view is queried for the changes
- *     since the head. The query names the highest cursor received, so no entry is skipped.
- * G4. The stream of a client that does not read, or has been connected for long, ends with
- *     `rotate`, and the client reconnects with its cursor. Nothing is buffered and nothing is
- *     skipped.
- * G5. `idle` is sent only after a new query of the view has found no active turn either.
+ *     in `#live`. So the text of a change is the same for all joined clients of a format.
+ * G2. A client joins in one synchronous step, with a page that ends exactly at the cursor and the
+ *     revision of `#head`. After a page that ends before the head, the next page is queried. A page
+ *     that ends after the head first advances the head for all clients.
+ * G3. An entry whose `prev` is greater than the head reveals a gap. The view is then queried for
+ *     the changes since the head, up to the highest cursor received, so no entry is skipped.
+ * G4. The stream of a client that does not read, or that has been connected for `Ports.age`, ends
+ *     with `rotate`, and the client reconnects with its cursor. So nothing is buffered without a
+ *     bound, and nothing is skipped.
+ * G5. `idle` is sent only after another query of the view has found no active turn.
  */
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -30,20 +31,23 @@ import { begunOf, type Change, compacts, type Dialect, type End, endsTurn } from
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
 
-/** The maximum items on a page, and the maximum rows of a transcript opened without a cursor. */
+/**
+ * Maximum number of items on a page, and maximum number of rows when a transcript is opened without
+ * a cursor.
+ */
 const [PAGE, NEWEST] = [200, 20]
 
 export class SessionFollower {
   readonly #ports: Ports
   readonly #live = new LiveRows()
-  /** All clients, and the clients that have joined. */
+  /** `#all` has all clients, `#clients` only those that have joined. */
   readonly #all = new Set<Client>()
   readonly #clients = new Set<Client>()
-  /** Queries of everything that a row has shown, in progress, by row. */
+  /** The queries of previews that are in progress, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #compacting = false
-  /** The active turns that have begun, as every joined client was shown. */
+  /** The active turns whose start every joined client has received. */
   #begun = new Set<string>()
   #head: Head | undefined
   #heard = 0
@@ -61,7 +65,9 @@ export class SessionFollower {
   get rows(): readonly TranscriptMessage[] {
     return this.#live.rows()
   }
-  /** Queries the first page of a client. */
+  /**
+   * Queries the first page of a client, after a revision or a message number, or the newest part.
+   */
   first(from: {
     readonly after?: number
     readonly after_sequence?: number
@@ -72,7 +78,10 @@ export class SessionFollower {
     })
   }
 
-  /** Sends a client everything from its first page on. */
+  /**
+   * Adds a client and sends it everything from its first page on. Resolves when the client has
+   * joined or its stream has ended.
+   */
   async join(sink: Sink, dialect: Dialect, first: TranscriptPage): Promise<void> {
     const client: Client = {
       sink,
@@ -131,8 +140,8 @@ export class SessionFollower {
     this.#settle()
   }
   /**
-   * Advances the head to this page if the page is ahead of it, and then fetches what the streaming
-   * rows have shown.
+   * Advances the head to a page that is ahead of it, and then fetches the previews of the streaming
+   * rows.
    */
   async #reach(page: TranscriptPage): Promise<void> {
     const head = this.#head
@@ -149,7 +158,7 @@ export class SessionFollower {
     await Promise.all([...this.#seeking.values()].map(({ done }) => done))
   }
 
-  /** Handles a committed entry. */
+  /** Handles a committed entry of the session. */
   hear(placed: Placed): void {
     const last = lastCursor(placed)
     this.#heard = Math.max(this.#heard, last)
@@ -209,8 +218,8 @@ export class SessionFollower {
     this.#tell(changes)
   }
   /**
-   * Handles the report that everything up to a cursor is committed. Resolves when the follower has
-   * fetched it.
+   * Handles a notification that everything up to a cursor is committed. Resolves when the follower
+   * has queried the view for it.
    */
   notice(cursor: number): Promise<void> {
     this.#heard = Math.max(this.#heard, cursor)
@@ -218,7 +227,7 @@ export class SessionFollower {
       this.#pulling = undefined
     }))
   }
-  /** Queries the view for news, because entries may have been lost. */
+  /** Queries the view for changes, because live entries may have been lost. */
   async check(): Promise<void> {
     this.#doubt = true
     while (this.#behind()) await this.notice(0)
@@ -228,13 +237,13 @@ export class SessionFollower {
       this.#head !== undefined && !this.#closed && (this.#heard > this.#head.cursor || this.#doubt)
     )
   }
-  /** Ends the streams of all clients, which then reconnect with their cursors. */
+  /** Ends the streams of all clients with `rotate`, so that they reconnect with their cursors. */
   stop(): void {
     this.#closed = true
     for (const client of [...this.#all]) this.#finish(client, 'rotate')
   }
 
-  /** Advances the head to the highest cursor received. */
+  /** Queries the view until the head has reached the highest cursor received. */
   async #pull(): Promise<void> {
     for (let failures = 0; this.#head && this.#behind(); ) {
       const heard = this.#heard
@@ -257,7 +266,8 @@ export class SessionFollower {
     this.#settle()
   }
   /**
-   * Applies a page as the new head, and sends joined clients what it contains beyond the old head.
+   * Advances the head to the end of a page, and sends the joined clients the changes of the page
+   * after the old head.
    */
   #adopt(page: TranscriptPage): void {
     const before = this.#head
@@ -294,8 +304,8 @@ export class SessionFollower {
     }
   }
   /**
-   * Queries everything that a row has shown, one query at a time. A gap noticed during a query
-   * causes another one, because the answer may be older than the gap.
+   * Queries the preview of a row, one query at a time. A gap that is detected during a query causes
+   * another query, because the answer may be older than the gap.
    */
   #seek(id: string): Promise<void> {
     const under = this.#seeking.get(id)
@@ -355,8 +365,8 @@ export class SessionFollower {
   }
 
   /**
-   * Starts the idle timer of each client that has nothing to wait for, and stops the timers of the
-   * others.
+   * Starts the idle timer of each joined client that has nothing to wait for, and stops the timers
+   * of the other clients.
    */
   #settle(): void {
     for (const client of this.#clients) {

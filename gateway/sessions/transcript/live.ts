@@ -1,6 +1,7 @@
 /**
- * The streaming rows of a session in a follower: the stored content of each, and the shown content
- * of rows without stored content. See previews.ts of the protocol for the chunks that count.
+ * The streaming rows of a session in a follower: the stored content of each row and, for rows
+ * without stored content, the content of their chunks so far (the shown content). Which chunks are
+ * valid is defined in protocol/sessions/transcript/previews.ts.
  */
 import { patchBlock, rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
@@ -15,8 +16,10 @@ import {
 } from '../../../protocol/sessions/transcript/previews.ts'
 
 /**
- * `shown`: the chunk continues the known content; `hole`: chunks before it are missing; `void`: it
- * does not count.
+ * The effect of a chunk.
+ * - `shown`: the chunk continues the known content.
+ * - `hole`: chunks before it are missing.
+ * - `void`: the chunk is outdated or a repeat, and is ignored.
  */
 interface Heard {
   readonly as: 'shown' | 'hole' | 'void'
@@ -32,20 +35,23 @@ interface Live {
 interface Applied {
   readonly row?: TranscriptMessage
   /**
-   * The frame restarts a row, or stores blocks where chunks were shown: the shown content is void.
+   * Whether the frame invalidates the shown content: it restarts a row, or stores blocks of a row
+   * that had only chunks.
    */
   readonly void?: boolean
-  /** The frame ends a row of which this many blocks were shown in chunks. */
+  /** The number of blocks in the shown content of the row that the frame ends. */
   readonly completes?: number
 }
 
 export class LiveRows {
   readonly #rows = new Map<string, Live>()
   readonly #shown = new Map<string, Previewed>()
-  /** Rows whose publisher was queried, by id and begin. */
+  /** Rows whose publisher was queried, by id and revision of their start. */
   readonly #sought = new Set<string>()
 
-  /** Replaces all rows by those of a view. Content shown before a row was restarted is void. */
+  /**
+   * Replaces all rows by the rows of a view. Drops shown content from before a row was restarted.
+   */
   set(rows: readonly Changed<TranscriptMessage>[]): void {
     this.#rows.clear()
     for (const { revision, record } of rows)
@@ -106,7 +112,7 @@ export class LiveRows {
     return { row: live.row, void: this.#shown.delete(id) }
   }
 
-  /** The current rows, with the content they have shown. */
+  /** The current rows, with their shown content. */
   rows(): TranscriptMessage[] {
     return [...this.#rows.keys()].map((id) => this.#composed(id))
   }
@@ -121,7 +127,7 @@ export class LiveRows {
     const { row } = this.#rows.get(id) as Live
     return compose(row, this.#shown.get(id))
   }
-  /** Returns a row if nothing is stored of it except its begin. */
+  /** Returns a row that has no stored content yet. */
   #open(id: string): Live | undefined {
     const live = this.#rows.get(id)
     return live?.row.content.length === 0 ? live : undefined
@@ -155,8 +161,8 @@ export class LiveRows {
     }
   }
   /**
-   * Applies everything that a row has shown. Returns the new row if that is more than was known;
-   * `again`: chunks were shown before.
+   * Applies a whole preview of a row. Returns the row with its new content, or undefined if nothing
+   * of it is new. `again` says whether there was shown content before.
    */
   take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
     const live = this.#open(given.message_id)
@@ -173,7 +179,10 @@ export class LiveRows {
       again: shown !== undefined && shown.content.length > 0,
     }
   }
-  /** Rows that may have shown content before this follower listened; each row is returned once. */
+  /**
+   * The ids of rows of which chunks may have been published before this follower subscribed. Each
+   * row is returned only once.
+   */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {
       const key = `${id} ${begun}`
@@ -184,6 +193,6 @@ export class LiveRows {
   }
 }
 
-/** A streaming row with its shown content, as long as it has no stored content. */
+/** A row with the content of its preview, if the row has no stored content. */
 export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
   row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

@@ -1,13 +1,13 @@
 /**
- * The older stream's events for stored events that are not transcript frames: nudges, compactions,
- * and results of tools.
+ * The events of the older stream (`v1.ts`) for stored events that are not transcript frames:
+ * nudges, compactions, and results of tools.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { KnownResult } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { SessionNudge, TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
-/** An event of the older stream. A client can resume after an event with an id. */
+/** An event of the older stream. A client can resume only after an event with an id. */
 export interface Told {
   readonly type: string
   readonly data: JsonObject
@@ -15,9 +15,9 @@ export interface Told {
 }
 
 /**
- * Returns the older stream's event for a stored event, if there is one.
- * @param at Unix milliseconds.
- * @param row the message that the event refers to.
+ * The event of the older stream for a stored event. Undefined when there is none.
+ * @param at time of the event in Unix milliseconds.
+ * @param row the message to which the event refers.
  */
 export function told(
   event: SessionEvent,
@@ -103,7 +103,10 @@ function nudge({
     data: { nudge_id, turn_id: turn.id, delivery, status },
   }
 }
-/** The result of a tool call. @param at Unix milliseconds. */
+/**
+ * The result of a tool call as data of the event `tool.result`.
+ * @param at time of the result in Unix milliseconds.
+ */
 export function cameTo(
   { turn_id, tool_name, result: { tool_use_id, content = '', is_error = false } }: KnownResult,
   at: number,

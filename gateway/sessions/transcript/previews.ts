@@ -1,13 +1,13 @@
 /**
- * Publishes model output while it is generated. The publisher is the process that runs the
- * generation: the gateway of its worker, or the executor.
+ * Publishes model output while it is generated. The publisher is the gateway of the worker that
+ * runs the generation, or the executor that runs it.
  *
- * Each attempt of a generation has one publisher. It queries once which row the generation writes,
- * numbers the chunks, and retains the whole output for followers that join later. Nothing is
- * stored, and nothing waits for the output. Chunks of a session that arrive together are sent
- * together, except the first one, for which people wait: a process that lags catches up with few
- * messages and writes. Output requested by a step of a run is also sent to the followers of the
- * run.
+ * Each attempt of a generation has one publisher. The publisher queries once which row the
+ * generation writes, numbers the chunks, and keeps the whole output in memory for followers that
+ * join later. Nothing is stored, and no decision depends on the output. Chunks of a session that
+ * arrive in the same turn of the event loop are sent in one message, so that a lagging process
+ * catches up with few messages. The first chunk is sent at once, because people wait for it. Output
+ * for a step of a run is also sent to the followers of the run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -21,8 +21,8 @@ import {
 import type { World } from '../../ports.ts'
 
 /**
- * A generation in progress. `attempt` distinguishes attempts of the same job, for example by the
- * lease token.
+ * A generation in progress. `attempt` identifies the attempt of the job, for example by the lease
+ * token.
  */
 interface Generation {
   readonly project: string
@@ -32,23 +32,26 @@ interface Generation {
   readonly worker_id?: string
   readonly model?: string
 }
+/** The publishers of a process. */
 export interface Previews {
   /**
-   * Publishes a chunk: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients
+   * Publishes a chunk.
+   * @param delta `{text}` or `{type: 'thinking', thinking}`. Other shapes are sent only to clients
    * of the older stream.
-   * @param sequence the worker's own counter; a chunk that does not exceed the last one is dropped.
+   * @param sequence the worker's own counter. A chunk whose number does not exceed the previous one
+   * is dropped.
    */
   publish(generation: Generation, delta: JsonObject, sequence?: number): void
-  /** The attempt has ended, with any outcome: its output is discarded. */
+  /** Discards the output of an attempt that has ended, or of all attempts of the job. */
   end(job_id: string, attempt?: string): void
-  /** Discards everything. */
+  /** Discards the output of all generations. */
   stop(): void
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 
-/** Milliseconds without a chunk after which a generation is discarded. */
+/** Time without a chunk after which the output of a generation is discarded, in milliseconds. */
 const SILENCE = 300_000
-/** Characters that a chunk counts in addition to its content. */
+/** Number of characters that are counted for a chunk in addition to its content. */
 const CHUNK_LENGTH = 8
 interface PreviewChunk {
   readonly delta: JsonObject
@@ -57,27 +60,27 @@ interface PreviewChunk {
 }
 interface Publisher {
   readonly generation: Generation
-  /** Chunks that wait until it is known which row the generation writes. */
+  /** The chunks that wait for the answer to the query of the generation's row. */
   readonly waiting: PreviewChunk[]
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined
   run_id: string | undefined
   size: number
-  /** The worker's counter of the last chunk. */
+  /** The worker's counter in the last chunk. */
   last: number
-  /** When the last chunk arrived. */
+  /** The time at which the last chunk arrived, in Unix milliseconds. */
   touched: number
   unsubscribe: () => void
   forget: () => void
 }
 
-/** The approximate number of characters of a chunk; most chunks are a single text. */
+/** The approximate number of characters of a chunk. Most chunks have only a text. */
 const sizeOf = ({ text, ...more }: JsonObject): number =>
   CHUNK_LENGTH +
   (typeof text === 'string' ? text.length : 0) +
   (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
 
-/** Returns a set of publishers, initially empty. */
+/** Creates the publishers of a process, initially none. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
   /**
@@ -208,7 +211,8 @@ export function openPreviews(world: Ports): Previews {
         void begin(key, publisher)
       }
       publisher.touched = chunk.at
-      // A repeated or late chunk was shown already or is lost.
+      // A chunk that does not exceed the last number is a repeat, or arrived too late to be
+      // published.
       if (sequence !== undefined && sequence <= publisher.last) return
       publisher.last = sequence ?? publisher.last
       if (publisher.state === 'open') send(publisher, chunk)

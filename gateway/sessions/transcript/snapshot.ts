@@ -1,6 +1,6 @@
 /**
- * The transcript in pages, and the uncommitted content of a turn: the content of the views,
- * combined with current model output.
+ * Answers the queries of transcripts: pages of a transcript, and the uncommitted content of a turn.
+ * The content of the view is combined with previews of model output. Streams are in `stream.ts`.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -24,7 +24,7 @@ import { compose } from './live.ts'
 import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
 import { callsOf, preview } from './v1.ts'
 
-/** Streaming rows, with the content they have shown so far. */
+/** The streaming rows, with the content of their previews so far. */
 const shown = (
   world: World,
   project: string,
@@ -42,7 +42,7 @@ const shown = (
 
 interface Wanted {
   readonly after?: number
-  /** The revision at which the pages end; the first page determines it. */
+  /** The revision at which the pages end. It is determined by the first page. */
   readonly until?: number
   readonly limit: number
 }
@@ -51,7 +51,7 @@ const pageBinding = (project: string, session_id: string) => ({
   route: 'session.transcript.page',
   filters: { session_id },
 })
-/** The requested page. A page token defines it completely, and takes precedence over a cursor. */
+/** The requested page. A page token takes precedence over a cursor and a limit. */
 function wanted(
   edge: Edge,
   { query }: Call,
@@ -67,7 +67,7 @@ function wanted(
     const opened = openCursor(edge.world, pageBinding(project, session_id), page_token)
     if (isRefusal(opened))
       return refuseFields({ field: 'page_token', message: 'is not a page of this transcript' })
-    // A token of an earlier release contains no end revision.
+    // A token of an older release contains no end revision.
     const [after, of, until] = opened.position as [number, number, number?]
     return { after, limit: of, ...(until !== undefined && { until }) }
   }
@@ -76,7 +76,7 @@ function wanted(
   return isRefusal(opened) ? opened : { after: opened.revision, limit }
 }
 
-/** Returns a page of the transcript. */
+/** Answers with a page of the transcript. */
 export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapshot | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
@@ -90,8 +90,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   return {
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
-    // The resume cursor of a page that is not the last also covers the open questions up to it, so
-    // the page includes them.
+    // A client that resumes after a page that is not the last does not receive the open questions
+    // before it again, so the page includes them.
     interactions: page.more
       ? page.interactions.flatMap(({ record }) =>
           settledStatuses.has(record.status) ? [] : [record],
@@ -109,8 +109,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   }
 }
 /**
- * The turns that changed, and further active turns: all of them without a cursor, otherwise those
- * of streaming rows.
+ * The turns that have changed, and further active turns: all active turns when the request has no
+ * cursor, otherwise only the turns of streaming rows.
  */
 function turnsOf(
   { after, turns, active }: TranscriptPage,
@@ -124,7 +124,7 @@ function turnsOf(
   return [...more, ...turns].map(({ record }) => transcriptTurn(record))
 }
 
-/** The uncommitted content of a turn, as events of the older stream. */
+/** Answers with the uncommitted content of a turn, as events of the older stream. */
 export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)

@@ -1,6 +1,6 @@
 /**
- * Streams of sessions in both formats: where a client's stream starts, and commands that are
- * answered with a stream.
+ * Opens streams of sessions in both formats: determines the start position, checks access while the
+ * stream is open, and answers commands with a stream. The content is sent by `follower.ts`.
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -20,8 +20,9 @@ interface Start {
 }
 
 /**
- * The position at which a stream starts. For the transcript, the query takes precedence over the
- * header; for the older stream, the larger number applies.
+ * Determines the format and the start position of a stream, by operation name. For the transcript
+ * stream, the cursor of the query takes precedence over `Last-Event-ID`. For the older stream, the
+ * larger number applies.
  */
 const starts: Readonly<
   Record<string, (edge: Edge, call: Call, session_id: string) => Start | Refusal>
@@ -54,7 +55,10 @@ const starts: Readonly<
 /** Whether an operation is a stream of a session. */
 export const isSessionStream = (name: string): boolean => Object.hasOwn(starts, name)
 
-/** Opens the stream that an operation requests. */
+/**
+ * Opens the stream of an operation. Returns undefined when the stream was opened or the client has
+ * disconnected, otherwise a refusal.
+ */
 export async function runSessionStream(
   edge: Edge,
   sessions: FollowedSessions,
@@ -85,8 +89,8 @@ async function follow(
   }
   const guard = guardOf(edge, call, () => sink.end())
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
-  // A session found by its key belongs to no channel, because requests with keys of channels are
-  // refused.
+  // A call without a session in its path refers to the session by a key. Requests with keys of
+  // channels are refused, so such a session belongs to no channel.
   const sight =
     sessionReferenceOf(call.slots, factsOf(call)) &&
     edge.sessionVisibility.onChange(
@@ -106,8 +110,8 @@ async function follow(
   return undefined
 
   /**
-   * Sends results that were known before the stream was opened; a result that arrives meanwhile may
-   * be sent twice.
+   * Sends the results of tool calls from before the stream was opened. A result that arrives in the
+   * meantime may be sent twice.
    */
   async function catchUp(): Promise<void> {
     const results = await knownResults(edge.world, scopeId(edge, call), session_id, () =>
@@ -119,8 +123,8 @@ async function follow(
 }
 
 /**
- * Whether the caller wants a command that starts a turn to be answered with the stream of that
- * turn.
+ * Whether a command that starts a turn is to be answered with the stream of the session, as its
+ * `Accept` header requests.
  */
 export const wantsStream = ({ row, incoming }: Call): boolean =>
   row.verb === 'command' &&
@@ -129,8 +133,8 @@ export const wantsStream = ({ row, incoming }: Call): boolean =>
     .split(',')
     .some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
 /**
- * Answers such a command with the older stream, starting at its input. A refusal is returned
- * unchanged.
+ * Answers a command that starts a turn with the older stream of the session, from the command's
+ * input on. A refusal is returned unchanged.
  */
 export async function streamed(
   edge: Edge,

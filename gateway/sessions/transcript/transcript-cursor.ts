@@ -1,6 +1,6 @@
 /**
- * Cursors of transcripts: a revision of a session, sealed for that session. Equal revisions have
- * equal texts.
+ * Cursors of transcripts: a revision of a session, sealed to this session. Equal revisions have
+ * equal cursors.
  */
 import type { Refusal } from '../../../protocol/errors.ts'
 import { openCursor, sealCursor } from '../../http/cursor.ts'
@@ -18,7 +18,7 @@ export const sealTranscriptCursor = (
   session_id: string,
   revision: number,
 ): string => sealCursor(world, binding(project, session_id), revision)
-/** The revision of a cursor of this session; any other text is refused. */
+/** The revision in a cursor of this session. Any other text is refused with `bad_request`. */
 export function openTranscriptCursor(
   world: Pick<World, 'seal'>,
   project: string,

@@ -1,8 +1,9 @@
 /**
- * The older stream: messages with numbers as cursors, and best-effort events without cursors. A
- * streaming row is shown in chunks or, when chunks were missed, as a preview of the whole row.
- * Where the contract leaves a choice: `live_sequence` is null or absent, because a gateway does not
- * count the events of other publishers, and nothing is dropped without `session.resync` or an end.
+ * The format of the older stream (`session.stream`): messages whose numbers are cursors, and events
+ * without cursors, whose delivery is not guaranteed. A streaming row is sent in chunks. After
+ * missed chunks, `session.resync` and a preview of the whole row are sent. A row that is restarted
+ * is sent as a preview. `live_sequence` is null or absent, because a gateway does not count the
+ * events of other publishers. The format of the transcript stream is in `v2.ts`.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import { rowIn } from '../../../protocol/sessions/events.ts'
@@ -12,7 +13,10 @@ import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
 import { type Caught, type Change, type Dialect, spell } from './change.ts'
 import { told } from './notes.ts'
 
-/** A row of the transcript as an event. @param summing details of the compaction, for a summary. */
+/**
+ * The event for a final row.
+ * @param summing details of the compaction, for a row with a summary.
+ */
 function said(
   {
     id: message_id,
@@ -37,7 +41,7 @@ function said(
     return ['compaction.created', { ...summing, ...base, covers_through_sequence }]
   return [role === 'assistant' ? 'agent.message' : 'user.message', base]
 }
-/** The event for a turn's status, if there is one. */
+/** The event for the status of a turn. Undefined for a queued turn. */
 function moved({
   id: turn_id,
   status,
@@ -64,7 +68,10 @@ function moved({
       return undefined
   }
 }
-/** A preview of a whole streaming row. */
+/**
+ * The preview of a whole streaming row, as data of the event `session.message.preview`.
+ * @param at Unix milliseconds.
+ */
 export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
   id: row.id,
   session_id: row.session_id,
@@ -76,7 +83,10 @@ export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
   metadata: { ...row.metadata, response_message_index: row.turn_index },
   emitted_at: timestamp(at),
 })
-/** The tool calls of a streaming row. */
+/**
+ * The tool calls of a streaming row, as data of the event `tool.call`.
+ * @param at Unix milliseconds.
+ */
 export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
   content.flatMap((block) =>
     block.type === 'tool_use'
@@ -93,9 +103,9 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Js
   )
 
 /**
- * The older stream's format.
- * @param idle milliseconds for which a session without active turns is followed, if the client was
- * not shown the end of a turn.
+ * Creates the format of the older stream.
+ * @param idle time in milliseconds for which the stream of a session without active turns stays
+ * open, if the client has not received the end of a turn.
  */
 export function numberedDialect(session_id: string, idle: number): Dialect {
   const event = (type: string, data: JsonObject, id?: number): string =>
@@ -112,7 +122,10 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       : `${event('session.message.preview', preview(row, at))}${callsOf(row, at)
           .map((call) => event('tool.call', call))
           .join('')}`
-  /** The start of a turn is sent only once, even if the turn resumes. */
+  /**
+   * The event for a turn. The start of a turn is sent only once, even if the turn continues after a
+   * wait.
+   */
   const goesOn = (record: TurnUpsert, began: boolean): string =>
     began && record.status === 'running' ? '' : turn(record)
   const caught = ({ page: { messages, turns, active, more }, rows, begun, at }: Caught): string => {
@@ -142,8 +155,8 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       case 'message.upsert': {
         if (given.status === 'streaming')
           return again && row ? event('session.message.preview', preview(row, at)) : ''
-        // The summary of a compaction is sent with the event that follows it, which has more
-        // details.
+        // The summary of a compaction is sent with the event `compaction.created` that follows,
+        // which has more details.
         return given.role === 'compaction' ? '' : final(rowIn(given))
       }
       case 'turn.upsert': {

@@ -1,7 +1,8 @@
 /**
- * The transcript stream: upserts, blocks and chunks. A frame has an id only if everything up to its
- * revision was sent before it: turns, questions and final rows as they happen, and the last frame
- * of a batch. Streaming content never has one.
+ * The format of the transcript stream: upserts of records, blocks and chunks. A frame has an id
+ * only if everything up to its revision has been sent: frames of turns, questions and final rows as
+ * they are committed, the last frame of a page, and `stream.ready`. Streaming content never has an
+ * id. The older format is in `v1.ts`.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
@@ -9,16 +10,17 @@ import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { type Caught, type Dialect, spell } from './change.ts'
 
-/** Whether a client can resume after a frame. */
+/** Whether a committed frame gets an id, from which a client can resume. */
 const isPlace = (frame: SessionFrame): boolean =>
   frame.type === 'turn.upsert' ||
   frame.type === 'interaction.upsert' ||
   (frame.type === 'message.upsert' && frame.status === 'final')
 
 /**
- * The format of the transcript stream.
+ * Creates the format of the transcript stream.
  * @param seal returns the cursor of a revision.
- * @param idle milliseconds for which an idle session is still followed.
+ * @param idle time in milliseconds for which the stream of a session without active turns stays
+ * open.
  */
 export function transcriptDialect(
   session_id: string,
@@ -27,8 +29,8 @@ export function transcriptDialect(
 ): Dialect {
   const row = (message: TranscriptMessage): string => spell('message.upsert', message as JsonObject)
   /**
-   * The frames of a page: active turns, rows by number, ended turns, and questions. The last of
-   * them has an id.
+   * The frames of a page: active turns, final rows, ended turns and questions, and then the
+   * streaming rows. The last frame before the streaming rows has an id.
    */
   const caught = ({ page, rows }: Caught): string => {
     const { after, through, messages, turns, interactions, active, pending } = page
@@ -61,7 +63,7 @@ export function transcriptDialect(
           const { frame } = change
           const { type, ...data } =
             frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
-          // A whole block replaces the chunks of it that were sent.
+          // A whole block replaces the chunks of the block that were sent.
           const blocks =
             frame.type === 'message.upsert'
               ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>

@@ -1,20 +1,24 @@
 /**
- * A short-term cache of answers to claims: a claim repeated with the same message id gets the same
- * jobs again, even on a new connection of the session. Only the latest few answers of a session are
- * stored, because a worker has one open claim.
+ * A short-term cache of answers to claims. A claim that is repeated with the same message id gets
+ * the same jobs again, even on a new connection of the session to this gateway. The latest `LATEST`
+ * answers of a session are kept for `WINDOW` milliseconds.
  */
 const WINDOW = 120_000
 const LATEST = 8
 
+/** The cache of a gateway. */
 export interface Answers {
-  /** The text sent for this claim within the window. */
+  /** The text that was sent for a claim within the window. Undefined when there is none. */
   get(session: string, message_id: string): string | undefined
   put(session: string, message_id: string, text: string): void
   /** Removes answers older than the window. */
   sweep(): void
 }
 
-/** Returns an empty cache. @param now the current time in Unix milliseconds. */
+/**
+ * Creates an empty cache.
+ * @param now returns the current time in Unix milliseconds.
+ */
 export function answers(now: () => number): Answers {
   const sessions = new Map<string, Map<string, { readonly at: number; readonly text: string }>>()
   return {

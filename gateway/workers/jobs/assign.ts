@@ -1,7 +1,8 @@
 /**
- * Messages from the engine for one worker session: a leased job to deliver, a job to stop, a drain,
- * or a newer connection. An assigned job is answered `ok` only when this gateway takes
- * responsibility for it: it then writes the job to the socket, gives it back, or fails it.
+ * Handles the messages of shard owners for one worker session: a leased job to deliver, a job to
+ * cancel, a drain, or a newer connection. An assigned job is answered with `ok` only when this
+ * gateway takes responsibility for the job. It then writes the job to the socket, returns it to its
+ * queue, or reports it as failed or cancelled.
  */
 import { timestamp } from '../../../protocol/common.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
@@ -19,7 +20,7 @@ import { settle, unreserve } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
-/** The members of a job that a worker gets; strict clients reject any other. */
+/** The fields of a job that are sent to a worker. Strict clients reject other fields. */
 const members = [
   'id',
   'kind',
@@ -43,8 +44,8 @@ const members = [
 ] as const satisfies readonly (keyof ClaimedJob)[]
 
 /**
- * Handles an engine message for a session. `ok: false`: the session is not connected here, or
- * cannot take the job.
+ * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
+ * take the job.
  */
 export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
@@ -105,8 +106,8 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 }
 
 /**
- * Returns a generation with the files that its conversation refers to, as far as they fit in a
- * frame.
+ * Inserts the files that the conversation of a generation refers to, as far as they fit in a frame.
+ * Other jobs are returned unchanged.
  */
 function withFiles(
   { world }: Edge,
@@ -129,16 +130,16 @@ function withFiles(
     },
   )
 }
-/** Bytes of a spec that are reserved for JSON escaping and syntax. */
+/** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
 const MARGIN = 64 * 1024
 
-/** The session and the model of a generation; empty for other jobs. */
+/** The agent session and the model of a generation. Empty for other jobs. */
 const spoken = ({ kind, session_id, model }: ClaimedJob) =>
   kind === 'llm_generation' && session_id !== undefined
     ? { session_id, ...(model !== undefined && { model }) }
     : {}
 
-/** A job in the form that the worker gets. */
+/** The fields of a job that are sent to the worker. */
 function shown(job: ClaimedJob): object {
   const given: Record<string, unknown> = {}
   for (const member of members) if (job[member] !== undefined) given[member] = job[member]
@@ -146,8 +147,8 @@ function shown(job: ClaimedJob): object {
 }
 
 /**
- * Stops a job. The worker gets `job.cancel`, unless the job was never delivered to it. Later
- * heartbeats of the job are answered with the cancel.
+ * Cancels a job. A job that was not delivered yet is reported as cancelled. Otherwise the worker
+ * gets `job.cancel`; the queue also answers later heartbeats of the job with the cancel request.
  */
 function cancel(
   edge: Edge,
@@ -165,7 +166,7 @@ function cancel(
     })
 }
 
-/** Ends a job that was never delivered to the worker. */
+/** Reports the outcome of a job that was never delivered to the worker. */
 function finish(
   edge: Edge,
   session: Session,

@@ -1,14 +1,14 @@
 /**
- * Claims: a worker requests jobs and waits. A claim is answered with the first jobs assigned to its
- * session, or without jobs at the end of the poll time. While the connection is open, every claim
- * gets an answer.
+ * Claims, with which a worker requests jobs and waits. A claim is answered with the first jobs that
+ * are assigned to its session, or without jobs at the end of the poll time. Every claim is answered
+ * while the connection is open. Which jobs are assigned is decided in `offers.ts`.
  *
  * Invariants:
- * C1. Each claim gets one answer, in one frame below the outbound limit. Jobs that do not fit wait
- *     for the next claim.
- * C2. An answer never has more jobs than the latest claim has slots.
- * C3. After an answer that left slots free, the worker gets a hint to claim again, because many
- *     workers do not do so unprompted.
+ * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
+ *     not fit wait for the next claim.
+ * C2. An answer never has more jobs than its claim has slots, nor more than the latest claim has.
+ * C3. After an answer that leaves slots free or jobs undelivered, the worker gets `work.available`,
+ *     because many workers do not claim again on their own.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -20,7 +20,7 @@ import { withdraw } from './held-leases.ts'
 import { calm, hint, remind } from './hint.ts'
 import { gained, settle } from './offers.ts'
 
-/** The maximum bytes of an answer in addition to its jobs. */
+/** Maximum size of an answer in bytes, without its jobs. */
 const ENVELOPE = 1024
 
 interface Asked extends Filters {
@@ -29,8 +29,8 @@ interface Asked extends Filters {
 }
 
 /**
- * Handles a `jobs.claim` frame. A repeated message id gets the stored answer, or joins the open
- * claim with that id.
+ * Handles a `jobs.claim` frame. A claim with a repeated message id gets the stored answer, or is
+ * ignored while the claim with this id is open.
  */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
@@ -64,8 +64,8 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
 }
 
 /**
- * A claim that is not yet answered. The class avoids closures, because every idle worker has such
- * an object.
+ * A claim that is not answered yet. It is a class without closures, because every idle worker has
+ * such an object.
  */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined
@@ -94,20 +94,20 @@ class OpenClaim implements Claim {
 }
 
 /**
- * Handles a job that became ready. It is delivered at once if no other job is reserved for the
- * session, otherwise after a short wait, together with the others.
+ * Delivers a job that became ready: at once if no other job is reserved for the session, otherwise
+ * after `limits.batch`, so that several jobs are sent in one answer.
  */
 export function arrived(edge: Edge, session: Session): void {
   if (session.promised === 0) flush(edge, session)
   else session.flushing ??= edge.world.later(limits.batch, () => flush(edge, session))
 }
 
-/** Answers every open claim without jobs, because the worker or the gateway stops. */
+/** Answers every open claim without jobs, because the worker drains or the gateway stops. */
 export function dismiss(edge: Edge, session: Session): void {
   for (const made of [...session.claims]) answer(edge, session, made, [])
 }
 
-/** Delivers ready jobs to open claims, oldest claim first. */
+/** Delivers ready jobs to the open claims that they match, oldest claim first. */
 function flush(edge: Edge, session: Session): void {
   session.flushing?.()
   session.flushing = undefined
@@ -128,8 +128,8 @@ function flush(edge: Edge, session: Session): void {
 const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
 
 /**
- * Answers a claim. A failed write has ended the connection and its session: the jobs that were
- * still ready have then been given back.
+ * Answers a claim. When the write fails, it has ended the connection and its session, and the ready
+ * jobs have been returned to their queues.
  */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
   edge.timerWheel.remove(made)

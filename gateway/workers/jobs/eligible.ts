@@ -1,18 +1,18 @@
 /**
- * Which jobs a worker may take, and which offers its gateway must therefore listen to. The
- * subscriptions may be wider than the filters, because a subject cannot express every filter;
- * `eligible` always decides.
+ * Determines which jobs a worker may take, and to which offers its gateway must therefore
+ * subscribe. The subscriptions may match more than the filters, because a subject cannot express
+ * every filter. Every job is therefore also checked by `eligible`.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability } from '../../../protocol/subjects.ts'
 import type { Filters } from '../../../protocol/workers/socket.ts'
 
-/** A filter of offers; an absent member matches any value. */
+/** A filter of offers, which becomes one subscription. An absent field matches any value. */
 export interface Interest {
   readonly queue?: string
   readonly capability?: string
 }
-/** Filters prepared for matching. An absent member means that the worker listed none. */
+/** Filters prepared for matching. An absent set means that the worker has listed none. */
 export interface Wants {
   readonly filters: Filters
   readonly queues?: ReadonlySet<string>
@@ -28,14 +28,14 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
 }
 
 /**
- * The maximum number of subscriptions per filter. Above it, first the queues and then the
- * capabilities are widened to any.
+ * Maximum number of interests per filter. Above it, the interests match any queue and, if they are
+ * still too many, any capability.
  */
 const MAX_INTERESTS = 256
 
 const pair = (provider = '', model = ''): string => `${provider}\u0000${model}`
 
-/** Prepares filters for matching. An empty list means the same as an absent one. */
+/** Prepares filters for matching. An empty list is equivalent to an absent list. */
 export function wantsOf(filters: Filters): Wants {
   const { queues = [], action_names = [], models = [] } = filters
   return {
@@ -49,12 +49,12 @@ export function wantsOf(filters: Filters): Wants {
   }
 }
 
-/** The maximum number of different filters in the cache. */
+/** Maximum number of different filters in the cache. */
 const REMEMBERED = 1000
 
 /**
- * Returns a `wantsOf` that caches its results: equal filters get the same object, until the cache
- * is full and is cleared.
+ * Creates a `wantsOf` with a cache: equal filters get the same object, until the cache is full and
+ * is cleared.
  */
 export function sharedWants(): (filters: Filters) => Wants {
   const known = new Map<string, Wants>()
@@ -74,7 +74,7 @@ export function sharedWants(): (filters: Filters) => Wants {
   }
 }
 
-/** The filters of one claim: the lists it contains replace the registered ones. */
+/** The filters of one claim. The lists in the claim replace the registered lists. */
 export const narrowed = (registered: Filters, claim: Filters): Filters => ({
   ...registered,
   ...(claim.queues && { queues: claim.queues }),
@@ -83,10 +83,12 @@ export const narrowed = (registered: Filters, claim: Filters): Filters => ({
 })
 
 /**
- * Whether a worker with these filters may take a job of this queue. Only work for external workers
- * qualifies. A pinned job matches only its environment. A model call requires its exact model in
- * the list and ignores queues. An action must be listed, or the worker lists neither actions nor
- * models.
+ * Whether a worker with these filters may take a job of a queue.
+ * - The job must be for workers (`customer_worker`).
+ * - A pinned job matches only workers of its environment.
+ * - A generation matches only workers that list its model; its queue is ignored.
+ * - Any other job matches if its queue is listed or no queues are listed, and if its action is
+ *   listed or neither actions nor models are listed.
  */
 export function eligible(job: Matched, queue: string, wants: Wants): boolean {
   if (job.executor_kind !== 'customer_worker') return false

@@ -1,6 +1,6 @@
 /**
- * The known leases of a session: counting them, removing them, and giving back jobs that were never
- * delivered.
+ * The leases of a session that this gateway counts: removes ended and expired leases, and returns
+ * undelivered jobs to their queues. Leases from before the connection are counted in `leases.ts`.
  */
 
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
@@ -10,25 +10,28 @@ import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
 import type { Session } from '../session.ts'
 import { gained } from './offers.ts'
 
-/** A job whose lease expired without a sign of life, and its queue. */
+/** A job whose lease has expired without any frame about the job, and the address of its queue. */
 interface Lapsed {
   readonly job_id: string
   readonly to: AddressOf<'queue'>
 }
 
 /**
- * Milliseconds for which a lease still counts after it expires, so that a late heartbeat finds it
- * counted.
+ * Time in milliseconds for which a lease is still counted after it has expired, so that it is not
+ * removed before a late heartbeat.
  */
 const GRACE = 5000
 
-/** When a lease that is granted or renewed now stops counting. @param seconds its duration. */
+/**
+ * The time until which a lease that is granted or renewed now is counted, in Unix milliseconds.
+ * @param seconds duration of the lease.
+ */
 export const leaseUntil = (edge: Edge, seconds: number): number =>
   edge.world.now() + seconds * 1000 + GRACE
 
 /**
- * Removes a lease that ended, and frees its slot.
- * @param token if present, only a lease with this token is removed.
+ * Removes a lease that has ended, which frees its slot.
+ * @param token when given, a lease with another known token is not removed.
  */
 export function ended(edge: Edge, session: Session, job_id: string, token?: string): void {
   const held = session.held.get(job_id)
@@ -41,8 +44,8 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
 }
 
 /**
- * Stops counting leases that expired without a sign of life. Returns those for which this
- * connection received none during a full lease.
+ * Removes the leases that have expired. Returns those for which this connection has received no
+ * frame for at least one lease duration.
  */
 export function expire(edge: Edge, session: Session): Lapsed[] {
   if (session.leases === 0) return []
@@ -60,8 +63,8 @@ export function expire(edge: Edge, session: Session): Lapsed[] {
 }
 
 /**
- * Reports lapsed leases to their queues: after a change of owner, a queue can only assume that a
- * lease still has its full duration.
+ * Reports lapsed leases to their queues. This is needed because a new owner of a queue's shard
+ * gives every lease one full duration.
  */
 export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): void {
   for (const { to, job_id } of leases)
@@ -71,7 +74,7 @@ export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): 
     })
 }
 
-/** Gives back a job that was never delivered: it waits again, and no attempt is counted. */
+/** Returns a job that was never delivered to its queue. No attempt is counted. */
 export function release(edge: Edge, session: Session, { id, lease_token }: ClaimedJob): void {
   ended(edge, session, id, lease_token)
   const newer = edge.sessions.get(session.id)
@@ -81,7 +84,7 @@ export function release(edge: Edge, session: Session, { id, lease_token }: Claim
     void command(edge, session.connection.grant, to, 'queue.release', { job_id: id, lease_token })
 }
 
-/** Gives back every job that no claim has received. */
+/** Returns every undelivered job of a session to its queue. */
 export function giveBack(edge: Edge, session: Session): void {
   for (const { job } of [...session.ready]) {
     withdraw(session, job.id)
@@ -89,7 +92,7 @@ export function giveBack(edge: Edge, session: Session): void {
   }
 }
 
-/** Removes a job from those that wait for a claim; undefined when it is not among them. */
+/** Removes a job from the ready jobs, and returns it. Undefined when it is not ready. */
 export function withdraw(session: Session, job_id: string): ClaimedJob | undefined {
   const at = session.ready.findIndex(({ job }) => job.id === job_id)
   const [item] = at < 0 ? [] : session.ready.splice(at, 1)

@@ -1,12 +1,12 @@
 /**
- * `work.available`: the server's hint that a worker should claim. Many workers claim only when a
- * job ends or when they get this hint. It therefore follows every answer that left slots free, and
- * is repeated while work waits for a worker without an open claim.
+ * Sends `work.available`, the hint that a worker should claim. Many workers claim only when a job
+ * ends or when they get this hint. It is therefore sent after every answer that leaves slots free,
+ * and is repeated while jobs wait for a worker without an open claim.
  */
 import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
 
-/** Sends the hint now, if the worker could claim. */
+/** Sends the hint at once, if the worker has no open claim and could take a job. */
 export function hint(edge: Edge, session: Session): void {
   if (edge.stopping || !idle(session)) return
   session.hinted = edge.world.now()
@@ -14,8 +14,9 @@ export function hint(edge: Edge, session: Session): void {
 }
 
 /**
- * Sends the hint because work is waiting that this worker could claim: at most once per second, and
- * again every 5 s until it claims.
+ * Sends the hint because a job is waiting that the worker could claim. A hint is sent at the
+ * earliest `limits.hint` after the previous one, and repeated every `limits.remind` until the
+ * worker claims.
  */
 export function remind(edge: Edge, session: Session): void {
   if (session.reminder) return
@@ -30,7 +31,7 @@ export function remind(edge: Edge, session: Session): void {
   else repeat()
 }
 
-/** Stops the reminders, because the worker claimed, drains or disconnected. */
+/** Stops the repetition, because the worker has claimed, drains or has disconnected. */
 export function calm(session: Session): void {
   session.reminder?.()
   session.reminder = undefined

@@ -1,11 +1,12 @@
 /**
- * The leases that a session holds from before its current connection.
+ * Counts the leases that a session has from before its current connection. Leases that are granted
+ * later are counted in `assign.ts`.
  *
  * Invariants:
  * L1. A resumed session gets no job until its leases are counted.
- * L2. A job is given back only under the lease that its queue reports now, and only when the worker
- *     listed its leases without that one. The queue refuses if the worker has given a sign of life
- *     under the lease.
+ * L2. A job is returned to its queue only under the lease that the queue currently has, and only
+ *     when the worker sent a list of its leases without this one. The queue refuses if it has
+ *     received a heartbeat under the lease.
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -25,13 +26,13 @@ interface Part {
   readonly items: Lease[]
 }
 
-/** Milliseconds before a failed query of the view is repeated. */
+/** Time before a failed query of the view is repeated, in milliseconds. */
 const AGAIN = 2000
 
 /**
- * Counts the leases of a resumed session against its slots, gives back those whose job the worker
- * never received, and ends those of a session that this one replaced.
- * @param held tokens of the leases that the worker holds; undefined when it sent none.
+ * Counts the leases of a resumed session, and returns jobs that the worker never received to their
+ * queues. For a new session that has replaced another one, ends the leases of the other session.
+ * @param held tokens of the leases that the worker has; undefined when it sent no list.
  */
 export async function countLeases(
   edge: Edge,
@@ -50,8 +51,8 @@ export async function countLeases(
 }
 
 /**
- * The leases of a session according to the view; none if the view does not answer within one
- * heartbeat cadence.
+ * Reads the leases of a session from the view. Empty if the view does not answer within one
+ * heartbeat cadence, or if the session has closed.
  */
 async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
   const { world } = edge
@@ -78,8 +79,8 @@ function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease
 }
 
 /**
- * Reads the lease tokens from the queues and compares them with those that the worker holds. If a
- * queue does not answer, its leases stay counted.
+ * Compares the lease tokens of the queues with the tokens that the worker has. Leases of a queue
+ * that does not answer are counted.
  */
 async function compare(
   edge: Edge,
@@ -111,7 +112,10 @@ async function compare(
   await Promise.all(asked)
 }
 
-/** Lease tokens by job id; undefined when the queue does not answer. */
+/**
+ * Reads the lease tokens of a session from a queue, by job id. Undefined when the queue does not
+ * answer.
+ */
 async function grantedBy(
   { world }: Edge,
   { id }: Session,

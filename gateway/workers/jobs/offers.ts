@@ -1,15 +1,16 @@
 /**
- * Listening to offers of work, and taking jobs from them. Each (project, queue, capability) has one
- * listener, with the sessions interested in it. Whichever listener receives an offer, every session
- * with a matching interest is considered.
+ * Subscribes to offers of jobs, and takes jobs for sessions. Each interest (project, queue,
+ * capability) has one subscription and the sessions that have this interest. For an offer, all
+ * sessions with a matching interest are considered, independent of the subscription that received
+ * the offer. The order of jobs over shards is decided in `order.ts`.
  *
  * Invariants:
- * O1. A job is taken only for a session with room and an open claim, or one whose next claim is
- *     imminent: a busy worker need not wait between two claims. The slot is reserved before the
- *     answer.
- * O2. A session that does not claim never gets work, only the hint that there is some.
- * O3. Sessions are served in turn.
- * O4. The cost of an offer does not depend on the number of sessions that do not listen to it.
+ * O1. A job is taken only for a session with a free slot and an open claim, or with a next claim
+ *     that is expected at once, so that a busy worker need not wait between two claims. The slot is
+ *     reserved before the offer is answered.
+ * O2. A session without an open or expected claim never gets a job. It only gets `work.available`.
+ * O3. Of the sessions that match a job, the one that was served the longest time ago gets it.
+ * O4. The cost of an offer does not depend on the number of sessions without a matching interest.
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -24,13 +25,13 @@ import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
 import { Order } from './order.ts'
 
-/** The sessions with free slots that listen to one interest. */
+/** The subscription of one interest, and the sessions with free slots that have this interest. */
 interface Listened {
-  /** Per session, the number of its filters that contain this interest. */
+  /** For each session, the number of its filters that contain this interest. */
   readonly sessions: Map<Session, number>
-  /** The sessions with room, the longest unserved first. */
+  /** The sessions for which jobs may be taken, the least recently served first. */
   readonly claimants: Set<Session>
-  /** When the first of the current claimants got room, in Unix milliseconds. */
+  /** The time since which there have been claimants, in Unix milliseconds. */
   since: number
   readonly stop: () => void
 }
@@ -42,20 +43,23 @@ interface Promised {
 /** The sessions of one project on this gateway, and their interests. */
 export interface OfferSubscription {
   readonly interests: Map<string, Listened>
-  /** The number of jobs reserved so far; it serves as the clock of `Session.served`. */
+  /** The number of jobs that were reserved so far, which `Session.served` records. */
   served: number
-  /** The session for which each job is reserved, by job id. */
+  /** The sessions for which jobs are reserved, by job id. */
   readonly promised: Map<string, Session>
-  /** The merged order of the offers of several shards, by queue and capability. */
+  /** The orders that merge the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
-  /** When demand was last announced, and whether another announcement is scheduled. */
+  /**
+   * `announced` is the time of the last announcement of demand. `again` says whether another one is
+   * scheduled.
+   */
   announced: number
   again: boolean
 }
 
 /**
- * Updates the listeners of a session to match its state. Must be called after every change of its
- * slots, claims or filters.
+ * Updates the subscriptions and claimants of a session to match its state. It must be called after
+ * every change of the session's slots, claims or filters.
  */
 export function settle(edge: Edge, session: Session): void {
   const subscription = subscriptionOf(edge, session.project)
@@ -84,7 +88,7 @@ function* listenedBy(subscription: OfferSubscription, session: Session): Generat
     }
   }
 }
-/** The interests that match an offer. All jobs of an offer have one capability. */
+/** The interests that match an offer. All jobs of an offer have the same capability. */
 function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)
@@ -94,8 +98,8 @@ function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: 
 }
 
 /**
- * Whether the listeners of a session are up to date. It allocates nothing, and covers only sessions
- * whose claims have no filters of their own.
+ * Whether the subscriptions of a session are known to be up to date. The check allocates nothing.
+ * False for a session with a claim that has filters of its own.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens
@@ -119,7 +123,10 @@ function listenTo(
   session.listening = wanted
 }
 
-/** Announces that the project gained slots, at once but at most once per `limits.batch`. */
+/**
+ * Announces that workers of a project have new free slots: at once, or after `limits.batch` since
+ * the last announcement.
+ */
 function demand(edge: Edge, project: string): void {
   const subscription = subscriptionOf(edge, project)
   if (subscription.again) return
@@ -137,8 +144,8 @@ function demand(edge: Edge, project: string): void {
 }
 
 /**
- * Handles a possible gain of slots or claims: updates the listeners, and announces demand if the
- * session has room.
+ * Handles a change after which a session may have more slots or claims: updates its subscriptions,
+ * and announces demand if jobs may be taken for it.
  */
 export function gained(edge: Edge, session: Session): void {
   settle(edge, session)
@@ -146,8 +153,8 @@ export function gained(edge: Edge, session: Session): void {
 }
 
 /**
- * Answers an offer. Its jobs have one capability, so either workers or the service itself do all of
- * them.
+ * Answers an offer. All of its jobs have the same capability, so all of them are executed either by
+ * workers or by the service itself. Undefined when this cannot be determined.
  */
 function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
   const [first] = offer.jobs
@@ -161,8 +168,8 @@ function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
 }
 
 /**
- * Takes jobs, each for a session. If none is taken the answer is `busy`, so that the shard offers
- * them to another gateway.
+ * Takes jobs for sessions. If none is taken, the answer is `busy`, so that the shard offers the
+ * jobs to another gateway.
  */
 function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Taking> {
   const subscription = subscriptionOf(edge, offer.project)
@@ -181,7 +188,7 @@ function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Ta
     return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
   })
 }
-/** The order of the offers that compete with this one. */
+/** The order that merges this offer with the offers of other shards. */
 function orderOf(
   edge: Edge,
   subscription: OfferSubscription,
@@ -205,14 +212,17 @@ function orderOf(
   subscription.orders.set(key, order)
   return order
 }
-/** The earliest time since which sessions have had room for an offer, in Unix milliseconds. */
+/**
+ * The earliest time since which an interest that matches an offer has had claimants, in Unix
+ * milliseconds. Infinity when there are none.
+ */
 const openSince = (subscription: OfferSubscription, offer: Offer): number =>
   Math.min(
     ...listenedFor(subscription, offer).flatMap(({ claimants, since }) =>
       claimants.size > 0 ? [since] : [],
     ),
   )
-/** Whether a session has room for a job of an offer and would take it. */
+/** Whether a job of an offer may be taken for at least one session. */
 function hasRoom(
   { world }: Edge,
   subscription: OfferSubscription,
@@ -227,7 +237,7 @@ function hasRoom(
 }
 /**
  * Takes a job for the session for which it is reserved. Without a reservation, takes it for the
- * longest unserved session, unless `again` is set.
+ * least recently served session, unless `again` is set.
  */
 function takeOne(
   edge: Edge,
@@ -245,7 +255,7 @@ function takeOne(
   reserve(edge, subscription, session, job.id)
   return { job_id: job.id, session }
 }
-/** Reminds sessions without open claims of the jobs that were not taken. */
+/** Sends `work.available` to the sessions without open claims that could take one of the jobs. */
 function remindIdle(
   edge: Edge,
   subscription: OfferSubscription,
@@ -262,7 +272,10 @@ function remindIdle(
   }
 }
 
-/** Frees the slot reserved for a job. @returns whether there was one. */
+/**
+ * Frees the slot that is reserved for a job.
+ * @returns whether there was a reserved slot.
+ */
 export function unreserve(edge: Edge, session: Session, job_id: string): boolean {
   const cancel = session.reserved.get(job_id)
   if (!cancel) return false
@@ -289,7 +302,10 @@ function reserve(
   )
 }
 
-/** The longest unserved session among those that may take a job. */
+/**
+ * The least recently served of the sessions for which a job may be taken. It becomes the most
+ * recently served one.
+ */
 function firstFor(
   { world }: Edge,
   subscription: OfferSubscription,

@@ -1,41 +1,42 @@
 /**
- * One order for the waiting work of several shards. Each shard offers the jobs of its part of a
- * queue, in their order. This class merges the offers of one queue and one capability before slots
- * are assigned.
+ * One order for the waiting jobs of several shards. Each shard offers the jobs of its part of a
+ * queue, in their order. The class `Order` merges the offers of one queue and one capability before
+ * slots are assigned. For which session a job is taken is decided in `offers.ts`.
  *
  * Order: higher priority first, then round-robin over the fairness keys (start-time fair queuing,
  * Goyal et al. 1996), then oldest first.
  *
  * Invariants:
- * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits only for shards known to have work
- *     that precedes its own. If nothing is known of the shards and workers have only just got room,
- *     it waits for the shards that have not yet sent an offer.
- * R2. Jobs do not wait for each other if their ages differ by less than a tolerance: 100 ms when
- *     few jobs are left, and 1 s when many are, because waiting slots would then cost throughput.
- * R3. The knowledge of other shards is a hint. It may delay an offer, but never removes a job from
- *     one.
+ * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits only for shards that are known to
+ *     have jobs that precede its own. If it is not known which shards have jobs, and slots have
+ *     become free within this time, it waits for the shards that have not sent an offer yet.
+ * R2. A job does not wait for an older job of another shard if the difference of their ages is
+ *     within a tolerance: 100 ms when few jobs are left. It is 1 s when many jobs are left, because
+ *     free slots that wait would then reduce the throughput.
+ * R3. What is known about other shards is only a hint. It may delay an offer, but never prevents
+ *     that a job is taken.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 
 /**
- * The maximum milliseconds that an offer waits: the time a shard on a busy machine needs to learn
- * of a free slot and send an offer.
+ * Maximum wait of an offer in milliseconds. It is the time that a shard on a busy machine needs to
+ * be notified of a free slot and to send an offer.
  */
 export const COLLECT_TIMEOUT_MS = 50
 /**
- * Differences in age, in milliseconds, that do not delay an offer for a job of another shard, when
- * few or many jobs are left.
+ * Differences in age, in milliseconds, up to which a job does not wait for an older job of another
+ * shard, when few or many jobs are left.
  */
 const TOLERANCE = { few: 100, many: 1000 } as const
-/** The maximum number of remaining jobs that counts as few. */
+/** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Milliseconds for which the knowledge of which shards have work stays valid, once all of them had
- * time to send an offer.
+ * Time in milliseconds for which it remains known which shards have jobs, after all of them have
+ * had time to send an offer.
  */
 const KNOWN = 2000
-/** The number of fairness keys above which those with past turns are removed. */
+/** Number of fairness keys above which keys with past turns are removed. */
 const KEYS = 1024
 
 type Ranked = Pick<JobHeader, 'id' | 'priority' | 'fairness_key' | 'enqueued_at'>
@@ -45,11 +46,11 @@ export interface Decided<J, T> {
   readonly left: readonly J[]
 }
 interface Parts<J, T> {
-  /** Whether a worker has room for a job. */
+  /** Whether a job may be taken for at least one worker session. */
   readonly fits: (job: J) => boolean
   /**
-   * Takes a job; undefined when no worker has room for it.
-   * @param again takes it only if it is reserved already.
+   * Takes a job. Undefined when it cannot be taken.
+   * @param again whether to take the job only if it is reserved already.
    */
   readonly take: (job: J, again: boolean) => T | undefined
   /** The current time in Unix milliseconds. */
@@ -58,16 +59,16 @@ interface Parts<J, T> {
   /** The number of shards that may have work. */
   readonly shards: number
   /**
-   * Since when workers have had room for a job, in Unix milliseconds: shards whose jobs could not
-   * be taken before may not know it yet.
+   * The time since which there have been free slots for a job, in Unix milliseconds. Shards whose
+   * jobs could not be taken before may not have been notified of these slots yet.
    */
   readonly since: (job: J) => number
 }
 interface OpenOffer<J, T> {
   readonly source: string | undefined
-  /** The jobs not yet taken, in the shard's order. */
+  /** The jobs that are not taken yet, in the shard's order. */
   readonly jobs: J[]
-  /** Of these, the first of each fairness key. */
+  /** The first of these jobs for each fairness key. */
   readonly heads: J[]
   readonly taken: T[]
   readonly left: J[]
@@ -75,8 +76,8 @@ interface OpenOffer<J, T> {
 }
 
 /**
- * The jobs of an offer that may come next: the first of each fairness key, which is also that key's
- * job of highest priority.
+ * The jobs of an offer that may be next in the order: the first job of each fairness key, which is
+ * also the job of this key with the highest priority.
  */
 function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   const heads: J[] = []
@@ -85,12 +86,12 @@ function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   return heads
 }
 
-/** The offers of one queue and one capability. */
+/** The order of the offers of one queue and one capability. */
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
   /**
-   * Per shard, the first remaining job of each fairness key and the number of remaining jobs, as of
-   * its last answered offer, and the number of that answer.
+   * For each shard, as of its last answered offer: the first remaining job of each fairness key,
+   * the number of remaining jobs, and the number of the answer.
    */
   readonly #heads = new Map<
     string,
@@ -99,32 +100,31 @@ export class Order<J extends Ranked, T> {
   #answers = 0
   #open: OpenOffer<J, T>[] = []
   /**
-   * Per fairness key, the turn that follows its last job; `#turn` is the turn of the job taken
-   * last.
+   * For each fairness key, the turn after the turn of its last job. `#turn` is the turn of the job
+   * that was taken last.
    */
   readonly #turns = new Map<string, number>()
   #turn = 0
-  /** When all shards last had time to send an offer. */
+  /** The time at which all shards last had had time to send an offer, in Unix milliseconds. */
   #heard = Number.NEGATIVE_INFINITY
-  /**
-   * The wait of the open offers: the number of the last answer when it began, and its cancellation.
-   */
+  /** The wait of the open offers. `since` is the number of the last answer when the wait began. */
   #wait: { readonly since: number; readonly cancel: () => void } | undefined
 
   constructor(parts: Parts<J, T>) {
     this.#parts = parts
   }
-  /** Whether no work is known to be left. */
+  /** Whether no offer is open and no shard is known to have remaining jobs. */
   get idle(): boolean {
     return this.#heads.size === 0 && this.#open.length === 0
   }
 
   /**
    * Takes jobs of a shard's offer.
-   * @param source undefined when the shard is unknown: such an offer never waits.
-   * @param jobs in the shard's order.
-   * @param ahead the answer is needed at once: if the offer would have to wait, only jobs that are
-   * reserved already are taken.
+   * @param source the shard, or undefined when it is unknown. An offer without a source never
+   * waits.
+   * @param jobs the jobs in the shard's order.
+   * @param ahead whether the answer is needed at once. If the offer would have to wait, only jobs
+   * that are reserved already are taken.
    */
   offer(
     source: string | undefined,
@@ -151,7 +151,8 @@ export class Order<J extends Ranked, T> {
   }
 
   /**
-   * Takes the first job of the order until no more can be taken.
+   * Takes the jobs of the open offers in order until no more can be taken, and answers the offers.
+   * @param late whether the wait has ended, so that the offers must not wait again.
    * @returns false when the open offers must wait.
    */
   #decide(late: boolean): boolean {
@@ -183,8 +184,8 @@ export class Order<J extends Ranked, T> {
     return true
   }
   /**
-   * Ends the wait: every shard with work has had time to send an offer, so those that sent none
-   * have no work left.
+   * Ends the wait. Every shard with jobs has had time to send an offer, so a shard that has sent
+   * none is assumed to have no jobs left.
    */
   #expire(): void {
     const since = this.#wait?.since ?? 0
@@ -212,7 +213,7 @@ export class Order<J extends Ranked, T> {
     return one
   }
 
-  /** The first job of these offers in the order. */
+  /** The first job of some offers in the order. */
   #first(
     open: readonly OpenOffer<J, T>[],
   ): { readonly one: OpenOffer<J, T>; readonly job: J } | undefined {
@@ -241,8 +242,8 @@ export class Order<J extends Ranked, T> {
     return false
   }
   /**
-   * Whether a job comes before another one.
-   * @param tolerance the difference in age, in milliseconds, that is ignored.
+   * Whether a job precedes another job.
+   * @param tolerance difference in age, in milliseconds, up to which both count as equally old.
    */
   #precedes(job: J, other: J, tolerance: number): boolean {
     if (job.priority !== other.priority) return job.priority > other.priority
