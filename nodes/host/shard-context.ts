@@ -20,7 +20,7 @@ export interface ShardContext {
   readonly shard: number
   /** The shard as `partition.shard`, for logs and ids. */
   readonly name: string
-  /** What this owner has written. It changes with every commit, so read it when it is used. */
+  /** Epoch and last sequence of this owner. They change with commits, so parts keep no copy. */
   readonly position: Readonly<ShardPosition>
   /** The actors in memory. */
   readonly instances: Pick<ActorCache, 'all' | 'loaded'>

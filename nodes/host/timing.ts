@@ -1,4 +1,7 @@
-/** Times by which nodes judge each other, in milliseconds. `membership.ts` explains each of them. */
+/**
+ * Times by which nodes judge each other, in milliseconds. `cluster/membership.ts` explains how they
+ * are used.
+ */
 
 /** Interval between renewals of a node's record. */
 export const RENEWAL_INTERVAL_MS = 400

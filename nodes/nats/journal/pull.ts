@@ -1,6 +1,6 @@
 /**
- * Reads a stream in order through a named consumer in the server's memory and small fetches, so
- * that a slow reader holds back the server instead of filling its own memory.
+ * Reads a stream in order through a named consumer in the server's memory and small fetches. The
+ * server sends only what was fetched, so messages do not pile up in the memory of a slow reader.
  *
  * Invariants:
  * P1. Messages come in order and without gaps: a delivery out of sequence ends the read with an

@@ -1,8 +1,8 @@
 /**
  * The permissions of the NATS account of each node role, as one table; each role gets only what it
  * needs. `baton nats-permissions` prints the table, docs/operations/security.md describes it, and
- * test/scenarios/cluster/nats-permissions.test.ts runs a cluster on exactly these permissions. Answers to
- * requests need no entry: `allow_responses` permits one answer to each received request.
+ * test/scenarios/cluster/nats-permissions.test.ts runs a cluster on exactly these permissions.
+ * Answers to requests need no entry: `allow_responses` permits one answer to each received request.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { createNamespace } from './namespace.ts'
