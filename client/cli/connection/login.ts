@@ -40,7 +40,7 @@ interface LoginFlags {
   readonly label?: string
 }
 
-/** Adds both commands. */
+/** Adds `baton login` and `baton logout` to a program. */
 export function addLogin(program: Command, shell: Shell, world: LoginWorld = realWorld): void {
   const login = program
     .command('login')
