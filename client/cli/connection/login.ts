@@ -135,7 +135,7 @@ function unreachable(error: unknown): Answer {
   throw error
 }
 
-/** Revokes the token and removes the profile, also if the server no longer accepts the token. */
+/** Revokes the token and removes the profile, even if the server no longer accepts the token. */
 async function signOut(
   flags: LoginFlags,
   { env, note }: Shell,
