@@ -1,4 +1,4 @@
-/** Reading one run over HTTP, with keep-alive connections. */
+/** Requests over HTTP that each read one run, on keep-alive connections. */
 
 import { Http } from './load/http.ts'
 import { runOf, startRun } from './load/work.ts'

@@ -31,7 +31,7 @@ export interface ViewJournal {
    */
   position(): Promise<{ readonly first: number; readonly last: number }>
   /**
-   * The last sequence, if this process knows it because it is the only writer; undefined otherwise.
+   * The last sequence, without a request, if this process is the only writer; undefined otherwise.
    */
   end?(): number | undefined
   /** Decodes bytes into an envelope with its large values; absent: the bytes are plain JSON. */
@@ -66,7 +66,7 @@ export interface Hooks {
     readonly seconds: number
     readonly refused: boolean
   }): void
-  /** The journal could not be applied, or the view was discarded; an operator should know. */
+  /** The journal could not be applied, or the view was discarded; operators should be notified. */
   alarm?(error: unknown): void
 }
 interface Waiter {
@@ -141,8 +141,9 @@ export class ViewFollower {
 
   /**
    * Answers a query from a view that is fresh enough.
-   * @param fresh undefined: everything committed before the query; a cursor: at least up to it; 0:
-   * whatever the view has.
+   * @param fresh how fresh the view must be. Undefined: it has applied everything that was
+   * committed before the query. A cursor: it has applied everything up to this cursor. 0: no
+   * requirement.
    * @param within milliseconds after which the caller prefers an outdated answer, which is marked
    * `late`. Without it, the query is refused after the timeout.
    * @returns the answer or the refusal of the query. The refusal is `service_unavailable` when the

@@ -5,7 +5,7 @@
  * its connections and sends `undefined` back. `logs.ts` decides whether and when to move a log.
  *
  * Invariant: a connection to a file that has been replaced is never closed. SQLite would delete the
- * log of that name, which is the new file's (sqlite3WalClose).
+ * log of that name, which belongs to the new file (sqlite3WalClose).
  */
 import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'

@@ -1,7 +1,7 @@
 /**
  * Keyset pagination: a page starts after the sort keys of the previous page's last item, never at
- * an offset. So rows that are inserted or deleted between two pages make no other row appear twice
- * or not at all.
+ * an offset. Therefore an insertion or deletion between two pages neither repeats nor hides other
+ * rows.
  */
 import type { Value } from './store.ts'
 
@@ -33,8 +33,8 @@ const DEFAULT_LIMIT = 20
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
 /**
- * Maximum characters of a page, because a page is sent as one NATS message. Only a first item that
- * is larger exceeds it.
+ * Maximum characters of a page, because a page is sent as one NATS message. A first item that is
+ * larger is returned alone. A page of the feed ends with the frame that reaches this number.
  */
 export const CHARACTERS = 1_000_000
 /**

@@ -1,6 +1,6 @@
 /**
- * A view: the journal of one partition as rows of one SQLite file. Its owner feeds it batches in
- * journal order; it answers queries about what it has applied so far.
+ * A view: the journal of one partition as rows of one SQLite file. The owner of a view applies
+ * batches in journal order (`follow.ts`). Queries are answered from what was applied so far.
  *
  * V1. Rows and position commit together: the file always equals the journal up to some position.
  *     Changes collect in memory until there are many or a query needs the tables; then they are
@@ -10,8 +10,8 @@
  *     applied from there.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
  * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
- *     in its shard was neither applied nor trimmed from the journal. Kinds and event types that
- *     this release does not know are ignored, because newer releases wrote them.
+ *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types
+ *     are ignored, because newer releases wrote them.
  * V4. The file may be lost. A file with another schema, or a damaged one, is deleted, and the
  *     journal is applied from the start.
  */

@@ -49,7 +49,7 @@ const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
   kinds.map((kind) => [kind, views.flatMap((view) => view.kinds[kind] ?? [])]),
 )
 const none: readonly Arm[] = []
-/** The arms that apply entries of a kind; none if this release does not know the kind. */
+/** The arms that apply entries of a kind; none if the kind is unknown to this release. */
 export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? none
 
 const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>

@@ -53,7 +53,7 @@ export function startStore(
   })
   return child
 }
-/** Retries a failed attempt every 200 ms, at most 300 times. */
+/** Retries a failed attempt every 200 ms, about 300 times. */
 export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

@@ -333,8 +333,8 @@ const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:'])
 
 /**
  * Returns the address of a link as the browser will use it; undefined if a message may not contain
- * it: other schemes, relative addresses, and addresses with a user name, which can imitate another
- * host.
+ * the link. Other schemes are refused, and so are relative addresses and addresses with a user name
+ * or password, which can imitate another host.
  */
 export function linkTarget(written: string): string | undefined {
   if (!URL.canParse(written)) return undefined

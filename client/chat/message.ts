@@ -1,4 +1,7 @@
-/** One message on the page. Invariant: a message that has not changed is not modified. */
+/**
+ * One message on the page. Invariant: if neither the message nor its tool results have changed, the
+ * row is not modified.
+ */
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { type BlockView, blockView } from './blocks.ts'
 import { el, timeElement } from './dom.ts'

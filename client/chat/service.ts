@@ -24,7 +24,10 @@ export class Refused extends Error {
     this.status = status
   }
 }
-/** The operations of the service for one user. All of them throw `Refused`. */
+/**
+ * The operations of the service for one user. Each throws `Refused` if the service rejects the
+ * request or does not respond.
+ */
 export type Service = ReturnType<typeof service>
 
 /**

@@ -1,7 +1,7 @@
 /**
  * One session on the page: its conversation, followed live, a field for messages with files, and a
  * button that cancels the turn. The page shows only the transcript. User actions are calls to the
- * service; their effects arrive with the transcript.
+ * service, whose replies and later frames change the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'

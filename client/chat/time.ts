@@ -7,7 +7,7 @@ export interface TimeFormat {
 }
 
 /**
- * Returns the time of day for a time of today, else date and time of day.
+ * Returns the time of day for a time on the current day, otherwise date and time of day.
  * @param now Unix milliseconds.
  */
 export function shortTime(

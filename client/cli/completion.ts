@@ -71,7 +71,7 @@ function fish(places: readonly Place[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Adds the command. */
+/** Adds `baton completion` to a program. */
 export function addCompletion(program: Command, shell: Shell): void {
   program
     .command('completion')

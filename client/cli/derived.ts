@@ -146,7 +146,7 @@ function exampleValueOf({ name, form, choices }: Field): string {
   return choices?.[0] ?? (form === 'text' ? `"my ${name}"` : '1')
 }
 
-/** Adds `baton call`. */
+/** Adds `baton call` to a program, with one hidden subcommand for each row. */
 export function addCall(program: Command, shell: Shell): void {
   const parent = program
     .command('call')

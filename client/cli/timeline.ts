@@ -30,8 +30,8 @@ export function lineOf({ created_at, event_type, step_key, payload }: RunEventRe
   ).trimEnd()
 }
 /**
- * Formats one event of a channel: time, event type, the message, member or channel it refers to,
- * and the text that fits.
+ * Formats one event of a channel: time, event type, and the message, member or channel that the
+ * event is about. Long text is truncated.
  */
 export function channelLine({ created_at, event_type, payload }: ChannelEventRecord): string {
   const { message, member, channel } = payload as {

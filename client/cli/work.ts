@@ -14,7 +14,7 @@ interface Flags {
   readonly instance?: string
 }
 
-/** Adds the command; rows of the group `worker` become its subcommands. */
+/** Adds `baton worker` to a program; `addGroups` adds the rows of the group as its subcommands. */
 export function addWorker(program: Command, shell: Shell): void {
   const command = connected(
     program

@@ -1,6 +1,6 @@
 /**
- * The actions of the tour's workers. They access only the folder of their own tour, whatever a job
- * requests.
+ * The actions of the tour's workers. They read only the folder of their own tour, even if a job
+ * names another one.
  */
 import type { Client } from '../client.ts'
 import type { Action, Parameters } from '../worker/options.ts'

@@ -59,8 +59,8 @@ const changes = [
 ] as const
 
 /**
- * Runs this part; returns whether all checks passed.
- * @throws BatonError, or Error on a timeout.
+ * Runs this part of the tour; returns whether all checks passed.
+ * @throws BatonError if the service refuses a request; Error on a timeout.
  */
 export async function tourOfCommits(tour: Commits): Promise<boolean> {
   const { at, url, key, shown } = tour

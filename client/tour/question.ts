@@ -48,8 +48,8 @@ interface Expected {
 }
 
 /**
- * Runs this part; returns whether all checks passed.
- * @throws BatonError, TranscriptRefused, or Error on a timeout.
+ * Runs this part of the tour; returns whether all checks passed.
+ * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfQuestion(tour: Question): Promise<boolean> {
   const { at, url, key, folder, shown } = tour

@@ -61,7 +61,10 @@ export class Core {
   #registered = false
   #token: string | undefined
   #leaving: 'drained' | 'stopped' | undefined
-  /** Whether the service has acknowledged the drain, so that no further jobs can arrive. */
+  /**
+   * Whether no further jobs are expected: the service has acknowledged the drain, or did not do so
+   * in time.
+   */
   #barred = false
   #end!: (end: WorkerEnd) => void
   readonly #timers: Cancel[] = []

@@ -44,7 +44,10 @@ export class Reports {
     return [...this.#pending.values()].map(({ lease_token }) => lease_token)
   }
 
-  /** Reports the outcome of a lease. */
+  /**
+   * Reports the outcome of a lease. A report that is too large for a frame is replaced by the
+   * failure `ResultTooLarge`.
+   */
   add(
     { id, lease_token }: { readonly id: string; readonly lease_token: string },
     outcome: Outcome,

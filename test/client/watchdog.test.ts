@@ -1,5 +1,5 @@
 /**
- * The limits of a request: silence, the caller's signal, and promises that are awaited under them.
+ * The limits of a request: silence and the caller's signal, which also end awaited promises.
  */
 import t from 'tap'
 import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/watchdog.ts'

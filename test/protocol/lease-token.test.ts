@@ -1,3 +1,4 @@
+/** Lease tokens: they contain the name of their queue, and other texts contain none. */
 import t from 'tap'
 import { leaseToken, queueOfLease } from '../../protocol/jobs/lease-token.ts'
 

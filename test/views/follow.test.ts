@@ -1,3 +1,4 @@
+/** Following a journal: freshness of answers, order, alarms and restarts. */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'

@@ -1,4 +1,4 @@
-/** Pages have a limited number of characters, whatever their rows contain, and skip nothing. */
+/** Pages have a limited number of characters, however long their rows are, and skip no row. */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'

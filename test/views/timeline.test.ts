@@ -1,3 +1,4 @@
+/** The timeline and the action log of a run, and the feed of a project. */
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import { View } from '../../views/view.ts'

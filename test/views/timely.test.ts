@@ -1,3 +1,4 @@
+/** Time limits of queries that wait for a view. */
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import { ids, world } from './support/following.ts'

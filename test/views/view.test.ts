@@ -1,3 +1,4 @@
+/** A view and its file: position, gaps, repeats, unreadable data and damaged files. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

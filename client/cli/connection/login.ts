@@ -40,7 +40,7 @@ interface LoginFlags {
   readonly label?: string
 }
 
-/** Adds both commands. */
+/** Adds `baton login` and `baton logout` to a program. */
 export function addLogin(program: Command, shell: Shell, world: LoginWorld = realWorld): void {
   const login = program
     .command('login')
@@ -135,7 +135,7 @@ function unreachable(error: unknown): Answer {
   throw error
 }
 
-/** Revokes the token and removes the profile, also if the server no longer accepts the token. */
+/** Revokes the token and removes the profile, even if the server no longer accepts the token. */
 async function signOut(
   flags: LoginFlags,
   { env, note }: Shell,

@@ -5,7 +5,7 @@ import type { Shell } from '../shell.ts'
 import { addressesOf } from './connection.ts'
 import { profileFile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
 
-/** Adds the command. */
+/** Adds `baton profile` and its subcommands to a program. */
 export function addProfiles(program: Command, shell: Shell): void {
   const { env, print, note } = shell
   const parent = program

@@ -1,6 +1,6 @@
 /**
- * Journals made by hand: commits of a few entries, with the sequences and predecessors that a shard
- * host would assign.
+ * Builds journals for tests: commits of a few entries, with the sequences and predecessors that a
+ * shard host would assign.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'

@@ -1,3 +1,4 @@
+/** Views of configuration: workflows with their versions, and the audit log. */
 import t from 'tap'
 import type { Event } from '../../../protocol/entry.ts'
 import { View } from '../../../views/view.ts'

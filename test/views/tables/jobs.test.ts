@@ -1,3 +1,4 @@
+/** Views of jobs and workers: records, leases, and the reasons why jobs wait. */
 import t from 'tap'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
 import { takes } from '../../../views/tables/runs/waiting.ts'

@@ -1,3 +1,4 @@
+/** Pages of transcripts: their limits, and where they begin. */
 import t from 'tap'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'

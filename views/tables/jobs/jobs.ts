@@ -1,6 +1,6 @@
 /**
- * Jobs: the folded patches of queue events. The result of a job comes from the events of its run,
- * because queue events do not contain it.
+ * Jobs: the folded patches of queue events. The result of a job is part of the queue event that
+ * ends the job and, for an action of a run, also of the run's `action.completed` event.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'

@@ -98,7 +98,7 @@ export class FeedTail {
     for (const [project, frames] of this.#unstored) {
       for (let from = 0; from < frames.length; ) {
         let to = Math.min(from + IN_ROW, frames.length)
-        // Frames of one event are in one row, so that a cursor has all of them behind it or none.
+        // Frames of one event are in one row, so a cursor never separates them.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)
         store(project, row.at(-1)?.cursor ?? 0, JSON.stringify(row.map(({ stored }) => stored)))
