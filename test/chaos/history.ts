@@ -22,11 +22,11 @@ export interface Start {
 export interface Repeat {
   readonly key: string
   readonly at: number
-  /** The run in the answer; otherwise the answer itself. */
+  /** The run in the answer. If the answer names no run, `answer` is the answer itself. */
   readonly run?: string
   readonly answer?: string
 }
-/** A stored run at the end. */
+/** A stored run, as it was read at the end. */
 export interface Recorded {
   readonly id: string
   readonly status: string

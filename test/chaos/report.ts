@@ -15,7 +15,7 @@ interface Told {
   /** Milliseconds from the end of the faults and the load until every run had ended. */
   readonly drained: number
 }
-/** The maximal number of shown violations per kind. */
+/** The maximum number of shown violations per kind. */
 const SHOWN = 5
 /** Milliseconds of delay of the load process above which the measured times mean little. */
 const LATE = 250

@@ -12,7 +12,7 @@ interface Told {
   /** The number of successful tool calls that the scripts make. */
   readonly calls: number
 }
-/** The maximal number of shown violations per kind. */
+/** The maximum number of shown violations per kind. */
 const SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 
