@@ -8,7 +8,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
-/** Per folder: the project folders and the packages that it may import. */
+/** For each folder, the project folders and the packages that it may import. */
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$|^croner$/ },
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
@@ -37,7 +37,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
       /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
   },
 }
-/** Code that would break a folder's rule, each with the reason. */
+/** Code that would break the rules of a folder, each with the reason. */
 const never: Partial<Record<string, readonly [RegExp, string]>> = {
   actors: [
     /\b(Date\.now|new Date|Math\.random|setTimeout|setInterval|process\.|async |await |Promise)\b/,
@@ -50,7 +50,7 @@ const never: Partial<Record<string, readonly [RegExp, string]>> = {
   gateway: [/process\.env|@nats-io/, 'the edge knows the world only through its ports'],
   views: [/process\.env|@nats-io/, 'views know the world only through their ports'],
 }
-/** The only files that may use a package or a feature that is easy to misuse. */
+/** Packages and features that are easy to misuse, with the only files that may use them. */
 const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
@@ -58,7 +58,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]croner['"]/, /^protocol\/rules\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
-  // Only the front matter of skills and the scripts of the scripted model are parsed as YAML; the
+  // Only the front matter of skills and the scripts of the scripted model are parsed as YAML. The
   // command line writes YAML.
   [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/files\/yaml\.ts$/],
   [/['"]htmlparser2['"]/, /^gateway\/files\/xml\.ts$/],
@@ -72,11 +72,14 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/boot\/program\.mjs$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],
-  // Its result can be garbage-collected before it aborts.
+  // The signal that `AbortSignal.any` returns can be garbage-collected before it aborts.
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
 
-/** Names the packages that stay outside of the single-file program; it imports none of them. */
+/**
+ * This file names the packages that stay outside of the single-file program. It imports none of
+ * them.
+ */
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>
@@ -118,8 +121,8 @@ t.test('no folder contains code that breaks its rules', async (t) => {
 })
 
 /**
- * Limits of files that were longer when the limit was introduced. A limit may only decrease; split
- * a file when you work on it.
+ * Limits of the files that exceed the general limit. A limit may only decrease. Split such a file
+ * when you work on it.
  */
 const long: Readonly<Record<string, number>> = {
   'test/actors/interactions/interaction.test.ts': 450,
@@ -157,7 +160,7 @@ const long: Readonly<Record<string, number>> = {
   'test/views/tables/configuration.test.ts': 450,
 }
 
-/** A reader sees a whole folder at once. */
+/** The maximum number of files in a folder. It lets a reader survey a whole folder. */
 const MAX_FILES = 15
 t.test(`every folder has at most ${MAX_FILES} files`, async (t) => {
   const counts = new Map<string, number>()
@@ -174,7 +177,46 @@ t.test('every file has at most 400 formatted lines', async (t) => {
   }
 })
 
+<<<<<<< HEAD
 /** The formatter does not break string literals, templates, regular expressions and comments. */
+=======
+/** Files with wider lines. Remove a file from this list once its lines are short. */
+const wide: ReadonlySet<string> = new Set([
+  'actors/configuration.ts',
+  'actors/events/budget.ts',
+  'actors/heap.ts',
+  'actors/interactions/respond.ts',
+  'actors/projects/access/rights.ts',
+  'actors/runs/commands/signal.ts',
+  'actors/runs/engine/ending.ts',
+  'actors/runs/engine/retained.ts',
+  'actors/runs/inbound/children.ts',
+  'actors/sessions/history/compaction.ts',
+  'actors/workers/worker.ts',
+  'gateway/auth/device/page.ts',
+  'gateway/auth/keys.ts',
+  'gateway/commands/loops.ts',
+  'gateway/files/file.ts',
+  'gateway/http/cors.ts',
+  'gateway/http/explain.ts',
+  'gateway/mcp/mcp.ts',
+  'gateway/mcp/progress.ts',
+  'gateway/mcp/result.ts',
+  'gateway/sessions/attach.ts',
+  'gateway/sessions/transcript/v1.ts',
+  'gateway/sessions/transcript/v2.ts',
+  'gateway/sessions/turn-opening.ts',
+  'gateway/workers/frames.ts',
+  'nodes/host/cluster/assignment.ts',
+  'nodes/host/memory/codec.ts',
+  'nodes/outbound/sign.ts',
+])
+
+/**
+ * The maximum width of a line. The formatter does not break string literals, templates, regular
+ * expressions and comments.
+ */
+>>>>>>> cdc021d7ded7097ba348fda21a07d2e679059ad2
 const MAX_COLUMNS = 120
 t.test(`no line of source is wider than ${MAX_COLUMNS} columns`, async (t) => {
   for (const file of files) {

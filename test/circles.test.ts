@@ -1,4 +1,7 @@
-/** Value imports between modules of the program form no cycle. */
+/**
+ * Value imports between modules of the program form no cycle. Imports of types and dynamic imports
+ * may.
+ */
 import t from 'tap'
 import { importCyclesOf } from './support/structure/import-cycles.ts'
 import { readSources } from './support/structure/sources.ts'

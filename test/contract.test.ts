@@ -28,7 +28,7 @@ const names = (schema: unknown): string[] =>
   Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})
 
 t.test('every row is used by a scenario that names it', async (t) => {
-  // These two files loop over the table, so they prove nothing about a single row.
+  // These two files loop over the table, so they do not count as uses of a single row.
   const text = read((name) => !/\b(isolation|restart)\.test\.ts$/.test(name))
   for (const [name, row] of rows)
     t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)
@@ -182,7 +182,7 @@ t.test('requests reject unknown fields, lists share paging, all schemas compile'
   }
 })
 
-/** A row without the facts that clients do not depend on. */
+/** Returns a row without the properties on which clients do not depend. */
 function published({ shape, ...row }: Row): object {
   const {
     answeredBy,

@@ -2,15 +2,18 @@
  * The lines that a resource needs outside of its own folders to have an actor and a view, counted
  * for loops.
  *
- * Counted is each line of code, without comments and tests, that
- * - imports the actor or the view, or uses a name that such a line imports;
- * - has the kind `loop` as a name or a text in a file that lists kinds, actors, prefixes or views,
+ * A line of code, without comments and tests, is counted if it
+ * - imports the actor or the view, or uses a name that such a line imports.
+ * - has the kind `loop` as a name or a text, in a file that lists kinds, actors, prefixes or views,
  *   or in the view of another resource.
  *
- * Not counted: the two lines of `protocol/api.ts` that every resource with endpoints has, with an
- * actor or without; the types of its queries in `protocol/queries/`; other actors that stand in the
- * same folder (`plan`, `trigger_handle`), each of which has three lines of its own; and code of
- * other resources that works with loops.
+ * The following is not counted:
+ * - the two lines of `protocol/api.ts` that every resource with endpoints has, with or without an
+ *   actor.
+ * - the types of the resource's queries in `protocol/queries/`.
+ * - other actors in the same folder (`plan`, `trigger_handle`), each of which needs three lines of
+ *   its own.
+ * - code of other resources that works with loops.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,14 +28,14 @@ const files = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client']
       .map((name) => join(folder, name)),
   )
   .filter((file) => !own.test(file))
-/** Files whose tables list kinds, actors, prefixes or views. */
+/** Files with tables that list kinds, actors, prefixes or views. */
 const tables =
   /^protocol\/(entry|ids)\.ts$|^actors\/[^/]+$|^views\/([^/]+|files\/[^/]+|tables\/\w+\/view\.ts)$/
 const kind = /^\s*loop\??:|['"]loop['"]/
 const imported =
   /import (?:type )?\{([^}]*)\} from '[^']*(?:\/loops\/loop\.ts|tables\/loops\/[^']+)'/g
 
-/** The lines that register loops, each with its file. */
+/** Returns the lines of a file that register loops, each with the file. */
 function registrations(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8')
     .replace(/\/\*[\s\S]*?\*\//g, '')

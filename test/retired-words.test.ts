@@ -1,4 +1,4 @@
-/** Names, log lines and metrics use the terms of the glossary, and no term that it retires. */
+/** Names, log lines and metrics contain none of the terms that the glossary retires. */
 import t from 'tap'
 import { namesIn } from './support/structure/declared-names.ts'
 import {

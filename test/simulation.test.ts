@@ -1,6 +1,6 @@
 /**
- * The engine in the simulation with faults: 300 seeds, different ones every day. `SIM_SEED=n`
- * starts at seed n, and `npm run simulate -- --from n --seeds 1` shows the trace of a failing seed.
+ * The service in the simulation with faults: 300 seeds, with different ones every day. `SIM_SEED=n`
+ * starts at seed n. `npm run simulate -- --from n --seeds 1` shows the trace of a failing seed.
  */
 import t from 'tap'
 import { simulate } from './simulation/run.ts'

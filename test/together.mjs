@@ -1,20 +1,21 @@
 /**
- * Loads test files into one process, one after the other: `node together.mjs <file>…`, because many
- * of them spend most of their time on loading. A file ends, including its teardown, before the next
- * one begins; the test `the end of <file>` marks this.
+ * Loads test files into one process, one after the other: `node together.mjs <file>…`. Many test
+ * files spend most of their time on loading modules, which they share in this way. A file ends,
+ * including its teardown, before the next one begins. The test `the end of <file>` marks this.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const files = process.argv.slice(2)
-// tap derives the name of its fixture folder from the arguments, and the length of a name is
+// tap derives the name of its fixture folder from the arguments, and the length of the name is
 // limited.
 process.argv.splice(3)
 const { default: t } = await import('tap')
 /** @type {(() => unknown)[]} */
 let ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
-// The runner limits the time of each file; a limit for all files together would be wrong.
+// The runner limits the time of each file. A limit that a file sets for itself would apply to all
+// files together.
 const limitless = t.setTimeout.bind(t)
 t.setTimeout = () => {}
 limitless(0)

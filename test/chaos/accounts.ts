@@ -6,7 +6,7 @@ import { permissionsOf } from '../../nodes/nats/server/permissions.ts'
 import { createOperatorAccount } from '../nodes/support/operator.ts'
 import type { Role } from './stack.ts'
 
-/** Names the inbox of the connection that waits for replicas. */
+/** The name of the inbox of the connection that waits for replicas. */
 export const OBSERVER = 'chaos'
 
 export interface Accounts {
@@ -14,11 +14,17 @@ export interface Accounts {
   readonly authorization: string
   /** The credentials file of the run itself, which lists streams and reads their state. */
   readonly observer: string
-  /** The credentials file of a node. @param provisions Whether the node creates the streams. */
+  /**
+   * Returns the path of the credentials file of a node.
+   * @param provisions whether the node creates the streams.
+   */
   credsOf(role: Role, provisions: boolean): string
 }
 
-/** Creates the users. @param folder The folder of the credentials files. */
+/**
+ * Creates the users.
+ * @param folder the folder of the credentials files.
+ */
 export async function createAccounts(folder: string): Promise<Accounts> {
   const { authorization, user } = await createOperatorAccount(folder)
   const scope = { partitions: 1 }

@@ -1,6 +1,6 @@
 /**
- * Requests of a careful client: each is repeated under the same key, at the other gateway, until
- * the answer is final.
+ * Requests of a careful client: each is repeated under the same key, through the gateways in turn,
+ * until the answer is final.
  */
 import { Agent, request } from 'node:http'
 import type { Asked } from './history.ts'
@@ -10,12 +10,14 @@ export interface Reply {
   readonly status: number
   readonly body: Json
 }
-/** Milliseconds for one attempt: more than a gateway waits before it answers 503. */
+/**
+ * Milliseconds for one attempt, which exceed those for which a gateway waits before it answers 503.
+ */
 const TRY = 17_000
 const PAUSE = 100
 /**
- * Milliseconds for which an idle connection is kept: less than at the gateway, so that no request
- * uses a closing one.
+ * Milliseconds for which an idle connection is kept. A gateway keeps it longer, so no request uses
+ * a closing connection.
  */
 const IDLE = 5000
 
@@ -36,9 +38,9 @@ export class Asker {
   #turn = 0
   /** All measured requests, for their waiting times. */
   readonly requests: Asked[] = []
-  /** Repeated attempts, by reason. */
+  /** The numbers of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
-  /** Set at the end: pending requests end without an answer. */
+  /** Is set at the end. Pending requests then end without an answer. */
   over = false
   open = 0
 
@@ -49,8 +51,8 @@ export class Asker {
   }
 
   /**
-   * The final answer; undefined if the chaos run ended first. @param measured Whether its waiting
-   * time counts.
+   * Sends a request and returns the final answer, or undefined if the chaos run ended before it.
+   * @param measured whether the waiting time counts.
    */
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {
     const asked: { at: number; done?: number } = { at: this.#now() }
@@ -92,7 +94,7 @@ export class Asker {
   }
 
   /**
-   * One attempt, without `fetch`: measured with 3000 open requests, `fetch` takes four times the
+   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` takes four times the
    * processor time, which the servers need.
    */
   #send(

@@ -179,7 +179,7 @@ const strike = (manner: Strike['manner'], at: number, until: number): Strike => 
   until,
   what: `somebody at ${at}`,
 })
-/** This number of requests, the n-th at n × 100 ms, each answered after `wait`. */
+/** `count` requests, the n-th at n × 100 ms. Each is answered after `wait` milliseconds. */
 const requests = (count: number, wait: (at: number) => number) =>
   Array.from({ length: count }, (_, n) => ({ at: n * 100, done: n * 100 + wait(n * 100) }))
 

@@ -1,6 +1,6 @@
 /**
- * Checks a history for guarantees that the service did not keep. Pure; each rule uses only what
- * clients saw.
+ * Checks a history for guarantees that the service did not keep. The functions are pure, and each
+ * rule uses only what clients saw.
  */
 import type { History, Manner, Stream } from './history.ts'
 
@@ -27,19 +27,19 @@ export const kinds = {
 export type Kind = keyof typeof kinds
 
 /**
- * Milliseconds within which 99 of 100 requests are answered that are pending at a strike or arrive
- * within `WINDOW` after it.
+ * The limit in milliseconds on the waiting time of requests after a strike, by manner. 99 of 100
+ * requests must keep it, of those that are pending at the strike or sent within `WINDOW` after it.
  */
 export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
   kill: 5000,
   restart: 5000,
   'kill nats': 12_000,
 }
-/** Milliseconds after a strike in which requests count as affected. */
+/** Milliseconds after a strike within which requests count as affected. */
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Every violation, in the order of the rules. */
+/** Returns every violation, in the order of the rules. */
 export function check(history: History): Violation[] {
   return [
     ...checkStarts(history),
@@ -120,7 +120,7 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
   }
 }
 
-/** The differences between followed frames and a fresh read. */
+/** The differences between the followed frames and those of a later read. */
 function* checkStream({
   name,
   followed,
@@ -133,7 +133,10 @@ function* checkStream({
   const known = new Set(recorded)
   const brief = (frames: readonly string[]) =>
     `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
-  /** The frames around a missed one, and the connections that began there, to find the cause. */
+  /**
+   * Describes the place of a missed frame: the frames around it, and the connection that began
+   * there.
+   */
   const around = (frame: string): string => {
     const at = recorded.indexOf(frame)
     const before = recorded.slice(0, at).findLastIndex((one) => seen.has(one))
@@ -168,14 +171,14 @@ function* checkStream({
 }
 
 /**
- * Waiting times of requests after strikes of one manner: from the strike, or from a later request,
- * to the answer.
+ * Waiting times in milliseconds of requests after strikes of one manner: from the strike, or from
+ * the request if it was sent later, to the answer.
  */
 export interface Waits {
   readonly manner: Manner
   readonly strikes: number
   readonly requests: number
-  /** From the strike to the first answer to any request after it, for the worst strike. */
+  /** From the strike to the first answer after it, for the strike with the longest such time. */
   readonly first: number
   readonly p50: number
   readonly p99: number
@@ -187,12 +190,12 @@ export interface Waits {
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
-/** The limit after a strike; infinite without one. */
+/** The limit after a strike; infinite for a manner without a limit. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**
- * Waiting times by manner. A strike during another one with a longer limit is not counted, because
- * the causes cannot be separated.
+ * Waiting times by manner. A strike that overlaps with one of a longer limit is not counted,
+ * because the causes of a delay cannot be separated.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)

@@ -14,7 +14,7 @@ async function get(asker: Asker, path: string): Promise<Json> {
   return reply.body
 }
 
-/** All stored runs, from the list. */
+/** Reads all stored runs from the list. */
 export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   const runs: Recorded[] = []
   for (let cursor: unknown; ; ) {
@@ -39,7 +39,9 @@ export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   }
 }
 
-/** The timeline of a run: its frames as `id/type`, and the keys of completed steps. */
+/**
+ * Reads the timeline of a run. Returns its frames as `id/type`, and the keys of completed steps.
+ */
 export async function readTimeline(
   asker: Asker,
   run: string,
@@ -60,7 +62,8 @@ export async function readTimeline(
 }
 
 /**
- * The feed from its start to the end of a run: its frames, and the statuses of each run in order.
+ * Reads the feed from its start to the end of a run. Returns its frames, and the statuses of each
+ * run in order.
  */
 export async function readFeed(
   urls: readonly string[],

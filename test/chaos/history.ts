@@ -3,8 +3,8 @@
  */
 
 /**
- * A possible final status of a run without a retry; a start allows several if a request races with
- * the work.
+ * A possible final status of a run without a retry. A start allows several of them if a request
+ * races with the run.
  */
 export type Ending = 'completed' | 'cancelled'
 /** A request to start a run, repeated under its key until it was acknowledged. */
@@ -13,37 +13,37 @@ export interface Start {
   readonly at: number
   /** The allowed final statuses of its run. */
   readonly ends: readonly Ending[]
-  /** When it was acknowledged, and the id of its run. */
+  /** The time of its acknowledgement, and the id of its run. */
   acknowledged?: { readonly at: number; readonly run: string }
-  /** A cancellation was acknowledged, so the run must end as cancelled. */
+  /** Whether a cancellation was acknowledged, so that the run must end as cancelled. */
   cancelled?: boolean
 }
 /** A start that was repeated under its key after its acknowledgement. */
 export interface Repeat {
   readonly key: string
   readonly at: number
-  /** The run in the answer; otherwise the answer itself. */
+  /** The run in the answer. If the answer names no run, `answer` is the answer itself. */
   readonly run?: string
   readonly answer?: string
 }
-/** A stored run at the end. */
+/** A stored run, as it was read at the end. */
 export interface Recorded {
   readonly id: string
   readonly status: string
-  /** Key of the start that the run names as its origin. */
+  /** The key of the start that the run names as its origin. */
   readonly key: string
-  /** The key in the result; undefined without a result. */
+  /** The key in the run's result; undefined if the run has no result. */
   readonly result?: string
 }
 /**
- * A stream as it was followed over several connections, and as a fresh read from its start returns
- * it afterwards.
+ * A stream as it was followed over several connections, and as a later read from its start returns
+ * it.
  */
 export interface Stream {
   readonly name: string
   /** Ids of the frames, in order of arrival. */
   readonly followed: readonly string[]
-  /** The same part of the fresh read. */
+  /** The same part of the stream in the later read. */
   readonly recorded: readonly string[]
   readonly connections: number
   /** The number of received frames when each connection began. */
@@ -52,27 +52,30 @@ export interface Stream {
   readonly vain?: readonly string[]
 }
 /**
- * A request of a client with all its attempts. `done`: when it was finally answered; absent if
- * never.
+ * A request of a client with all its attempts. `done` is the time of the final answer, and is
+ * absent if there was none.
  */
 export interface Asked {
   readonly at: number
   readonly done?: number
 }
 export const manners = ['kill', 'kill nats', 'restart', 'pause', 'cut'] as const
-/** The kinds of strikes. `kill`: a node process dies; `restart`: it ends in order. */
+/**
+ * The kinds of strikes. `kill`: a node process dies. `kill nats`: a NATS server dies. `restart`: a
+ * process ends in order. `pause`: a process is stopped for a while. `cut`: links are cut.
+ */
 export type Manner = (typeof manners)[number]
 export interface Strike {
   readonly at: number
-  /** When it was undone: the process runs again, or the link is restored. */
+  /** The time at which it was undone: the process runs again, or the link is restored. */
   until: number
   readonly manner: Manner
   readonly what: string
 }
 export interface History {
   /**
-   * Whether everything was at rest before the final read; otherwise the feed and the list may
-   * differ in time.
+   * Whether everything was at rest before the final read. Otherwise, the feed and the list may show
+   * different times.
    */
   readonly settled: boolean
   readonly starts: readonly Start[]

@@ -1,7 +1,7 @@
 /**
- * The load: runs are started at a fixed rate, whether earlier ones were answered or not, each under
- * its own key, followed by later requests of their clients. It only records what happened;
- * `check.ts` evaluates it.
+ * The load. Runs are started at a fixed rate, whether earlier requests were answered or not, each
+ * under its own key and followed by later requests of its client. This file only records what
+ * happens; `check.ts` evaluates it.
  */
 import { type Dice, fork } from '../simulation/faults/dice.ts'
 import type { Asker, Json, Reply } from './ask.ts'
@@ -10,10 +10,13 @@ import { draw, type Plan } from './plans.ts'
 
 const RUNS = '/projects/default/runs'
 /**
- * The maximal number of open requests; beyond it, starts are delayed, and the delay is reported.
+ * The maximum number of open requests. Starts beyond it are omitted, and their number is reported.
  */
 const MOST_OPEN = 4000
-/** The maximal milliseconds until a client sends its next request, and until it repeats a start. */
+/**
+ * The maximum numbers of milliseconds until a client sends its next request, and until it repeats a
+ * start.
+ */
 const LATER = { next: 8000, repeat: 20_000 }
 const REPEATED = 0.1
 
@@ -29,7 +32,7 @@ export class Load {
   readonly repeats: Repeat[] = []
   readonly oddities: string[] = []
   readonly retried = new Set<string>()
-  /** Called for every run whose start was acknowledged. */
+  /** Is called for every run whose start was acknowledged. */
   onRun: (run: string, plan: Plan) => void = () => {}
   acknowledged = 0
   heldBack = 0
@@ -47,7 +50,7 @@ export class Load {
     this.#now = now
   }
 
-  /** Starts runs at a rate per second until this time in milliseconds. */
+  /** Starts `rate` runs per second until the time `until`, in milliseconds since the load began. */
   async run(rate: number, until: number): Promise<void> {
     for (
       const began = this.#now();
@@ -63,7 +66,7 @@ export class Load {
     }
     this.#ending = true
   }
-  /** Starts one run that ends without further requests, after everything else. @returns Its id. */
+  /** Starts one run after all others, which ends without further requests. Returns its id. */
   async last(): Promise<string> {
     const plan: Plan = {
       name: 'last',
@@ -90,7 +93,7 @@ export class Load {
         count++
     return count
   }
-  /** Handles a new status of a run: a failed run with a planned retry is retried. */
+  /** Handles a new status of a run. A failed run is retried if its plan says so. */
   heard(run: string, status: string, cursor: number): void {
     if (cursor <= (this.#status.get(run)?.cursor ?? 0)) return
     this.#status.set(run, { status, cursor })
@@ -106,7 +109,10 @@ export class Load {
       .catch((error: unknown) => this.oddities.push(String(error)))
       .finally(() => this.#open.delete(work))
   }
-  /** Waits like a client with other work; not at all once the load ends. */
+  /**
+   * Waits for a random time, as a client with other work does. Once the load ends, it does not
+   * wait.
+   */
   async #later(most: number): Promise<void> {
     for (
       const until = this.#now() + this.#dice.between(0, most);
@@ -134,7 +140,7 @@ export class Load {
     start.acknowledged = { at: this.#now(), run }
     this.acknowledged++
     this.#plans.set(run, plan)
-    // The feed may have been faster than the answer.
+    // The feed may have reported the status before the start was answered.
     const known = this.#status.get(run)
     if (known) this.#react(run, known.status)
     this.onRun(run, plan)
@@ -185,8 +191,8 @@ export class Load {
       key: `${run}-retry-${count}`,
       body: {},
     })
-    // A run that failed before its start was acknowledged may be retried twice; the second retry
-    // finds it running.
+    // A run that failed before its start was acknowledged may be retried twice. The second retry
+    // then finds the run active.
     if (reply && reply.status !== 202 && reply.status !== 409)
       this.oddities.push(
         `the retry of ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`,
@@ -195,8 +201,8 @@ export class Load {
 }
 
 /**
- * The run that an answer to a start names. A repeated start is answered with 409 and the run if the
- * run has ended.
+ * The run that an answer to a start names. If the run of a repeated start has ended, the answer is
+ * 409, and its details name the run.
  */
 function runOf({ status, body }: Reply): string | undefined {
   if (status === 202 || status === 200) return String(body['id'])

@@ -1,8 +1,7 @@
 /**
  * The network of a chaos run, and cuts of its links. With sufficient rights, each process has its
  * own network namespace on a bridge inside an isolated namespace, and a cut link drops packets
- * silently, like a pulled cable. Without these rights everything is on loopback, and no link can be
- * cut.
+ * silently. Without these rights, all processes are on loopback, and no link can be cut.
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -44,7 +43,7 @@ export const namespaces = (): string[] => [
   '--kill-child=SIGKILL',
 ]
 
-/** Why links cannot be cut on this machine; undefined if they can. */
+/** The reason why links cannot be cut on this machine; undefined if they can. */
 export function whyNoCuts(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
   const [command = '', ...args] = namespaces()
@@ -61,7 +60,7 @@ export function whyNoCuts(): string | undefined {
     : (tried.stderr.trim().split('\n')[0] ?? `${command} ended with ${tried.status}`)
 }
 
-/** Everything on loopback, without cuts. */
+/** Places all processes on loopback, without cuts. */
 export const loopback = (): Net => ({
   cuts: false,
   place: async () => ({ host: '127.0.0.1', before: [] }),
@@ -75,7 +74,9 @@ export const loopback = (): Net => ({
 const NET = '198.18.0'
 const NOBODY = '02:00:00:00:00:01'
 
-/** A bridge with one namespace per process. Must be called inside `namespaces()`. */
+/**
+ * Places each process in a namespace of its own on a bridge. Must be called inside `namespaces()`.
+ */
 export async function bridged(): Promise<Net> {
   const ip = (...args: string[]) => run('ip', args)
   await ip('link', 'set', 'lo', 'up')
@@ -142,7 +143,8 @@ export async function bridged(): Promise<Net> {
       undo.push(() => ip('link', 'set', cable, 'master', 'hub'))
     },
     part: async (one, other) => {
-      // Each of the two sends its packets for the other to an unused address.
+      // Each of the two processes sends its packets for the other one to an unused hardware
+      // address.
       for (const [from, to] of [
         [one, at(other).host],
         [other, at(one).host],

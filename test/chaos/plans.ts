@@ -11,7 +11,7 @@ export interface Plan {
   readonly weight: number
   readonly spec: Spec
   readonly ends: readonly Ending[]
-  /** The client's request some time after the start. */
+  /** The client's request at some time after the start. */
   readonly then?: 'signal' | 'cancel' | 'cancel at once'
   /** Whether the client requests a retry after a failure. */
   readonly retried?: true
@@ -93,7 +93,7 @@ const plans: readonly Plan[] = [
 ]
 const whole = plans.reduce((sum, { weight }) => sum + weight, 0)
 
-/** A random plan, by weight. */
+/** Draws a random plan by weight. */
 export function draw(dice: Dice): Plan {
   let at = dice.below(whole)
   for (const plan of plans) {

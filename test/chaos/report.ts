@@ -8,16 +8,16 @@ interface Told {
   readonly seconds: number
   readonly rate: number
   readonly heldBack: number
-  /** Repeated attempts, by reason. */
+  /** The numbers of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
   /** The 99th percentile of the delay of the load process itself, in milliseconds. */
   readonly lag: number
-  /** Milliseconds from the end of faults and load until every run had ended. */
+  /** Milliseconds from the end of the faults and the load until every run had ended. */
   readonly drained: number
 }
-/** The maximal number of shown violations per kind. */
+/** The maximum number of shown violations per kind. */
 const SHOWN = 5
-/** Milliseconds of delay of the load process above which the times mean little. */
+/** Milliseconds of delay of the load process above which the measured times mean little. */
 const LATE = 250
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string =>

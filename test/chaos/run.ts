@@ -1,4 +1,4 @@
-/** One chaos run: installation, load, faults, calm, and the check of what the clients saw. */
+/** One chaos run: an installation, load, faults, calm, and the check of what the clients saw. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { linkedAbort } from '../../client/watchdog.ts'
 import { Asker } from './ask.ts'
@@ -34,13 +34,14 @@ export interface Outcome {
   readonly violations: readonly Violation[]
 }
 /**
- * The number of timelines that are followed concurrently, and of those that are read at the end.
+ * The number of timelines that are followed concurrently, and the number of those that are read at
+ * the end.
  */
 const FOLLOWED = 60
 const READ = 300
 /**
- * Milliseconds after the load without the end of any run, after which waiting stops; and until a
- * follower must have seen the end.
+ * `PATIENCE`: milliseconds after the load without the end of any run, after which waiting stops.
+ * `CATCH_UP`: milliseconds within which a follower must have seen the end.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000
@@ -48,8 +49,8 @@ const TELL = 5000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /**
- * Runs faults on a separate installation and checks the result. @throws Error If the installation
- * cannot be kept running.
+ * Runs load and faults on a separate installation and checks the result.
+ * @throws {Error} when the installation cannot be kept running.
  */
 export async function runChaos(options: Options): Promise<Outcome> {
   const { net, folder, binary, say, signal, accounts } = options
@@ -184,7 +185,8 @@ async function live(
     Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)),
     pause(CATCH_UP),
   ])
-  // Followers that wait for the missing end of a run are stopped; the check reports it.
+  // Followers that wait for the missing end of a run are stopped here. The check reports such an
+  // end.
   followers.abort()
   const runs = await readRuns(asker)
   const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]

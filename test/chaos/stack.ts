@@ -23,7 +23,10 @@ export interface Member {
   readonly pid: number
   start(): Promise<void>
   kill(): Promise<void>
-  /** Ends it in order, like an operator. @throws Error If it does not end cleanly. */
+  /**
+   * Ends the process in order, as an operator does.
+   * @throws {Error} when it does not end cleanly.
+   */
   end(): Promise<void>
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
@@ -31,11 +34,13 @@ export interface Stack {
   readonly members: readonly Member[]
   readonly urls: readonly string[]
   readonly key: string
-  /** Processes that ended unexpectedly. */
+  /**
+   * Processes that ended unexpectedly, and permission violations that the NATS servers reported.
+   */
   readonly deaths: readonly string[]
   /**
-   * Resolves when every stream has a leader and all its replicas are current. @throws Error If that
-   * takes longer.
+   * Resolves when every stream has a leader and all its replicas are current.
+   * @throws {Error} after `within` milliseconds.
    */
   whole(within: number): Promise<void>
   stop(): Promise<void>
@@ -58,8 +63,8 @@ type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
 /**
- * Leases that are long enough for a busy machine and short enough to expire within a strike;
- * streams that detect dead connections quickly.
+ * Leases are long enough for a busy machine and short enough to expire within a strike. Streams
+ * detect dead connections quickly.
  */
 const timing = {
   BATON_WORKER_CADENCE: '2s',
@@ -69,12 +74,12 @@ const timing = {
   BATON_WORKER_TAKEOVER: '4s',
   BATON_KEEPALIVE: '3',
 }
-/** Concurrent jobs of one worker process. */
+/** The number of concurrent jobs of one worker process. */
 const SLOTS = 256
-/** The maximal number of reported permission violations. */
+/** The maximum number of reported permission violations. */
 const MAX_VIOLATIONS = 20
 
-/** Starts everything. */
+/** Starts all processes. */
 export async function startStack(options: Options): Promise<Stack> {
   const { net, folder, binary, say } = options
   const identity = createIdentity()
@@ -149,7 +154,7 @@ export async function startStack(options: Options): Promise<Stack> {
   const at = (name: string): Place => places.get(name) ?? { host: '127.0.0.1', before: [] }
   const of = (role: Role) => names.filter((name) => name.startsWith(role))
 
-  // With separate addresses, all processes can use the same port.
+  // With separate addresses, all processes of a role can use the same port.
   const ports = async (role: Role, usual: number) =>
     Promise.all(of(role).map((name) => (net.cuts ? usual : freePort(at(name).host))))
   const [clients, between, http] = [
@@ -161,8 +166,8 @@ export async function startStack(options: Options): Promise<Stack> {
   for (const [i, name] of of('nats').entries()) {
     const { host, before } = at(name)
     const script = join(folder, `${name}.sh`)
-    // Three servers and nine other processes share this machine; idle threads that spin would take
-    // processor time from them.
+    // Three servers and nine other processes share this machine. Idle threads that spin would take
+    // processor time from the other processes.
     writeFileSync(
       script,
       `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\n` +
@@ -179,8 +184,9 @@ export async function startStack(options: Options): Promise<Stack> {
         identity,
         name,
         ...(accounts && { authorization: accounts.authorization }),
-        // Permission violations of nodes are detected here. The right to answer a request ends with
-        // the connection that received it, so late answers to an inbox do not count.
+        // Permission violations of nodes are detected in the servers' logs. The right to answer a
+        // request ends with the connection that received it, so late answers to an inbox do not
+        // count.
         warn: (line) => {
           const violation = /\bViolation\b/.test(line) && !/Subject "_INBOX\./.test(line)
           if (violation && deaths.length < MAX_VIOLATIONS) deaths.push(line)
@@ -211,7 +217,7 @@ export async function startStack(options: Options): Promise<Stack> {
     for (const [i, name] of of(role).entries()) {
       const { host, before } = at(name)
       member(name, role, async (life, born) => {
-        // A returning machine has its old name or, in dynamic environments, a new one; both are
+        // A returning node has its old id or, as in dynamic environments, a new one. Both are
         // tested.
         const id = life % 2 === 0 ? name : `${name}-${life}`
         const child = startNodeProcess(
@@ -292,7 +298,10 @@ export async function startStack(options: Options): Promise<Stack> {
   }
 }
 
-/** Waits until all streams have a leader and all replicas. */
+/**
+ * Waits until all streams have a leader and current replicas.
+ * @throws {Error} after `within` milliseconds.
+ */
 async function whole({ manager }: Nats, within: number): Promise<void> {
   let missing = 'nothing was looked at'
   for (const end = Date.now() + within; Date.now() < end; ) {

@@ -1,6 +1,6 @@
 /**
- * Follows a stream over several connections from the id of the last frame, and records every frame
- * as received. Nothing is omitted or sorted, so that gaps and repeats stay visible.
+ * Follows a stream over several connections, each from the id of the last frame, and records every
+ * frame as received. Nothing is omitted or sorted, so gaps and repeats stay visible.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { endedBySignal, watchdog } from '../../client/watchdog.ts'
@@ -17,11 +17,11 @@ export interface Followed {
   connections: number
   /** The number of received frames when each connection began. */
   readonly joints: number[]
-  /** Final answers other than a stream. */
+  /** Answers that are neither a stream nor temporary failures, and resets of the stream. */
   readonly oddities: string[]
   /**
-   * Connections without frames: their start and end, in seconds since the first connection, and the
-   * reason.
+   * Connections without frames: their start and end, in seconds since following began, and the
+   * reason why they ended.
    */
   readonly vain: string[]
 }
@@ -31,19 +31,21 @@ interface Options {
   readonly key: string
   /** The path below `/v1`; may include a query. */
   readonly path: string
-  /** The index of the first gateway. */
+  /**
+   * The index of the gateway of the first connection. Each further connection uses the next one.
+   */
   readonly first: number
   readonly signal: AbortSignal
-  /** Called for every frame; true ends following. */
+  /** Is called for every frame with an id. If it returns true, following ends. */
   on(frame: SeenFrame): boolean
 }
 /**
- * Milliseconds without a byte after which a connection is closed: more than two keepalives of these
- * servers.
+ * Milliseconds without a byte after which a connection is closed. They exceed two keepalive
+ * intervals of these servers.
  */
 const SILENCE = 8000
 
-/** Starts following. `done` resolves when `on` returned true or the signal fired. */
+/** Starts following. `done` resolves once `on` has returned true or the signal has fired. */
 export function follow({
   name,
   urls,
@@ -64,7 +66,7 @@ export function follow({
   const began = performance.now()
   const seconds = (): string => ((performance.now() - began) / 1000).toFixed(1)
   let cursor = ''
-  /** One connection. Returns true when following has ended. */
+  /** Uses one connection to its end. Returns true when following has ended. */
   async function connection(url: string): Promise<boolean> {
     const [from, before] = [seconds(), followed.frames.length]
     let why = 'it ended'
@@ -110,7 +112,7 @@ export function follow({
       }
       return false
     } catch (error) {
-      // Broken, silent or unavailable: the next connection continues after the cursor.
+      // The connection is broken, silent or unavailable. The next one continues after the cursor.
       why = signal.aborted ? 'still open' : watch.silent() ? 'silent' : String(error)
       return false
     } finally {

@@ -1,7 +1,7 @@
 /**
  * Random strikes against processes and links, within the limits that the service guarantees to
- * survive: one NATS server at a time, and the next only when all replicas are current again; at
- * least one gateway, shard node and view node stays untouched.
+ * survive. Only one NATS server is struck at a time, and the next strike begins only when all
+ * replicas are current again. At least one gateway, shard node and view node stays untouched.
  */
 import { fork } from '../simulation/faults/dice.ts'
 import type { Manner, Strike } from './history.ts'
@@ -13,7 +13,7 @@ interface Options {
   readonly net: Net
   readonly seed: number
   readonly now: () => number
-  /** When the last strike must be undone. */
+  /** The time by which the last strike must be undone. */
   readonly until: number
   /** Whether requests are answered without delay. */
   readonly calm: () => boolean
@@ -29,28 +29,28 @@ const likely: readonly (readonly [Role, number])[] = [
   ['executor', 2],
 ]
 /**
- * Milliseconds for which a paused process sleeps, a killed one stays away, and a cut lasts; and the
- * pause between strikes.
+ * Milliseconds for which a paused process is stopped, for which a killed one stays away, for which
+ * a cut lasts, and between two strikes.
  */
 const PAUSED = 10_000
 const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /**
- * Milliseconds by which the next strike is delayed at most while requests still wait because of the
- * last one, so that each delay has one cause.
+ * The maximum number of milliseconds by which the next strike is delayed while requests still wait
+ * because of the last one. The delay lets each long waiting time have one cause.
  */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
-/** Roles whose processes are also ended in order. */
+/** The roles whose processes can also be ended in order. */
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
 /** The probability of two simultaneous strikes. */
 const DOUBLE = 0.2
 const WHOLE = 120_000
 
 /**
- * Strikes until the time limit, and fills `strikes`. @throws Error If a struck process does not
- * return.
+ * Strikes until the time limit, and adds each strike to `strikes`.
+ * @throws {Error} when a struck process does not return.
  */
 export async function bringTrouble(
   { stack, net, seed, now, until, calm, signal, say }: Options,
@@ -119,9 +119,9 @@ export async function bringTrouble(
       one.role === 'worker'
         ? pickOf('gateway')
         : (others[dice.below(others.length)] ?? fail('no NATS server'))
-    // A link to a NATS server affects that server, and only one may be affected.
+    // A cut link to a NATS server affects that server, and only one server may be affected.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
-    // A server that its peers cannot reach, but its clients can, still considers itself leader.
+    // A server whose clients can reach it while its peers cannot still acts as leader.
     const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
     const strike = begin(
       'cut',
@@ -157,7 +157,8 @@ export async function bringTrouble(
       ])
     } else await hit(first, how, true)
     if (signal.aborted) return
-    // A lagging server counts as missing: another strike now would exceed the guarantees.
+    // A lagging replica counts as missing. A strike before it is current would exceed the
+    // guarantees.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
     for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )

@@ -1,5 +1,6 @@
 /**
- * A worker process of a chaos run: does simple jobs through the worker library until it is killed.
+ * A worker process of a chaos run: it does simple jobs through the worker library until it is
+ * killed.
  */
 import { type Action, Worker } from '../../client/worker.ts'
 import { hashOf } from '../../protocol/subjects.ts'
@@ -26,7 +27,7 @@ const worker = new Worker({
   instance: CHAOS_NAME,
   actions: { work, unsteady },
 })
-// The parent process has ended, so nothing else would end this one.
+// The parent process has ended, so nothing else would end this process.
 process.once('disconnect', () => process.exit(0))
 await worker.start()
 process.send?.('ready')

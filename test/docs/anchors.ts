@@ -1,6 +1,6 @@
 /**
  * Headings of Markdown and their anchors by GitHub's rule. The documentation site uses the same
- * rule, so that a link with an anchor leads to the same heading on both.
+ * rule, so a link with an anchor leads to the same heading on both sites.
  */
 
 /** Returns the anchor of a heading, without the number that a repeated heading gets. */
@@ -18,7 +18,7 @@ const shown = (heading: string): string =>
     .replace(/`([^`]*)`/g, '$1')
     .replace(/\*+([^*]+)\*+/g, '$1')
 
-/** Replaces each line of a fenced block by an empty line. */
+/** Replaces each line of a fenced block by an empty line, so that line numbers stay the same. */
 export function withoutFences(text: string): string {
   let fence = ''
   return text
@@ -36,8 +36,8 @@ export function withoutFences(text: string): string {
 }
 
 /**
- * Returns the anchors of a document: its headings and `<a id="…">`. A repeated heading has a number
- * after it.
+ * Returns the anchors of a document: those of its headings, and of `<a id="…">`. The anchor of a
+ * repeated heading ends with a number.
  */
 export function anchorsIn(text: string): ReadonlySet<string> {
   const shownText = withoutFences(text)

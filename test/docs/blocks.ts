@@ -1,17 +1,17 @@
 /**
  * The commands of a document: its blocks that are fenced as ```sh, each with the mark in a comment
  * directly above it. A block without a mark is run as it is. `<!-- not run: reason -->` excludes a
- * block, and `<!-- runs until stopped -->` marks a command that a reader keeps running in a
- * separate terminal.
+ * block. `<!-- runs until stopped -->` marks a command that a reader keeps running in a separate
+ * terminal.
  */
 
 /** A block of commands. */
 export interface Block {
-  /** Line of the document with its first command, from 1. */
+  /** The line of the document with the block's first command, counted from 1. */
   readonly line: number
   readonly text: string
   readonly mark: 'run' | 'background' | 'skip'
-  /** Why it is not run. */
+  /** The reason why it is not run. */
   readonly reason?: string
 }
 
@@ -19,7 +19,10 @@ const FENCE = /^```(\w*)\s*$/
 const SKIP = /^<!-- not run: (.+) -->$/
 const BACKGROUND = '<!-- runs until stopped -->'
 
-/** The blocks of a Markdown text. @throws Error If a mark is not above a block, or is unknown. */
+/**
+ * Returns the blocks of a Markdown text.
+ * @throws {Error} when a mark is unknown or is not directly above a block.
+ */
 export function blocksOf(markdown: string): Block[] {
   const lines = markdown.split('\n')
   const blocks: Block[] = []

@@ -1,11 +1,11 @@
 /**
- * Commands in the text of documents, outside of blocks. Invariant: each of them exists, with its
- * flags.
+ * Commands of the client in the text of documents, outside of blocks. `faultOf` checks that such a
+ * command exists and has the flags of the text.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'
 
-/** Code in the text of a document, such as `run list`, with its line, from 1. */
+/** Returns code in the text of a document, such as `run list`, with its line, counted from 1. */
 export function inlineCode(markdown: string): { readonly line: number; readonly code: string }[] {
   let fenced = false
   return markdown.split('\n').flatMap((text, index) => {
@@ -25,8 +25,8 @@ const childOf = (command: Command, name: string): Command | undefined =>
   command.commands.find((child) => child.name() === name)
 
 /**
- * The arguments after `baton`; undefined if the code is no command line of the client. `run list`
- * is one, without the name.
+ * The arguments after `baton`. Undefined if the code is no command line of the client. `run list`
+ * is one, too, without the name of the program.
  */
 function wordsOf(code: string): string[] | undefined {
   const named = /^(?:npm run (?:--silent )?baton --|baton) (.+)$/.exec(code)?.[1]
@@ -39,8 +39,8 @@ function wordsOf(code: string): string[] | undefined {
 }
 
 /**
- * The fault of a command line in a document; undefined if it has none, or if the code is no command
- * line of the client.
+ * Returns the fault of a command line in a document. Undefined if it has none, or if the code is no
+ * command line of the client.
  */
 export function faultOf(code: string): string | undefined {
   const words = wordsOf(code)

@@ -30,7 +30,7 @@ interface Link {
   readonly line: number
   readonly target: string
 }
-/** Returns the links and images of a document that are no addresses of other servers. */
+/** Returns the links and images of a document whose targets are relative. */
 function relativeLinks(text: string): Link[] {
   const shown = withoutFences(text).replace(/`[^`]*`/g, (code) => code.replace(/[^\n]/g, ' '))
   const found = shown.matchAll(/\]\(<?([^)\s>]+)[^)]*\)|^ {0,3}\[[^\]]+\]: +<?([^\s>]+)/gm)
@@ -40,7 +40,7 @@ function relativeLinks(text: string): Link[] {
     return /^[a-z]+:/i.test(target) ? [] : [{ line, target }]
   })
 }
-/** Returns the fault of a link; undefined for a link that leads somewhere. */
+/** Returns the fault of a link; undefined if its target exists. */
 function faultOf(document: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#')
   const file = path === '' ? document : posix.join(posix.dirname(document), decodeURI(path))
@@ -58,15 +58,15 @@ t.test('links and anchors of the documents resolve', async (t) => {
       t.equal(faultOf(document, target), undefined, `${document}:${line} ${target}`)
 })
 
-/** Words of code that are paths of the repository, without a line number behind them. */
+/** Words of inline code that are paths of the repository. A line number may follow the path. */
 const PATH = /^((?:protocol|actors|gateway|views|nodes|client|test|bench|docs)\/[^\s:]*)(:\d+)?$/
-/** Output of builds, which a fresh clone does not have. */
+/** Output of builds, which does not exist in a fresh clone. */
 const built = new Set(readFileSync(join(root, '.gitignore'), 'utf8').split('\n'))
-/** Globs, placeholders and shortened paths name no file. */
+/** Globs, placeholders and shortened paths, which name no file. */
 const PATTERN = /[*{}<>…$]/
 
 t.test('paths in the text exist', async (t) => {
-  // The history of measurements mentions files that have been renamed or deleted since.
+  // The history of measurements may mention files that do not exist any more.
   for (const document of documents.filter((path) => path !== 'bench/HISTORY.md'))
     for (const { line, code } of inlineCode(read(document)))
       for (const word of code.split(/\s+/)) {
@@ -77,7 +77,10 @@ t.test('paths in the text exist', async (t) => {
 })
 
 const wordsIn = (text: string): number => text.split(/\s+/).filter(Boolean).length
-/** Returns paragraphs: text between empty lines, except headings, tables, lists and blocks. */
+/**
+ * Returns the paragraphs of a text: its parts between empty lines, except headings, tables, lists
+ * and blocks.
+ */
 const paragraphsOf = (text: string): string[] =>
   withoutFences(text)
     .split(/\n\s*\n/)

@@ -1,5 +1,5 @@
 /**
- * Runs the commands of a document like its reader: in one shell, one block after the other, in a
+ * Runs the commands of a document as its reader does: in one shell, one block after the other, in a
  * separate folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -26,11 +26,11 @@ exit "$code"
 `
 
 interface Outcome {
-  /** Lines, from 1, of the blocks that were completed. */
+  /** The lines of the completed blocks, counted from 1. */
   readonly done: readonly number[]
   /** The standard output of the commands. */
   readonly output: string
-  /** The exit code of the shell, with its standard error. */
+  /** The exit code of the shell. `errors` is its standard error. */
   readonly code: number | null
   readonly errors: string
 }
@@ -40,9 +40,10 @@ export interface Runner {
 }
 
 /**
- * Starts the host of the command line in a folder. @param env The environment of the commands.
- * @param replace Texts of the documents with the values of the test, such as the address of the
- * service.
+ * Starts the host of the command line in a folder.
+ * @param env the environment of the commands.
+ * @param replace pairs of a text of the documents and the value of the test that replaces it, such
+ * as the address of the service.
  */
 export async function documentRunner(
   root: string,

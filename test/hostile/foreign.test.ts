@@ -48,8 +48,8 @@ const key = String(
 )
 /**
  * Ids of every kind of record of the other project, its handle, and the tokens of its workers.
- * Records of the organization are not included, because every project sees its skills and their
- * authors.
+ * Records of the organization are not included, because every project can see some of them, such as
+ * its skills.
  */
 const foreign = [...new Set(idsOf(theirs))].filter(
   (id) =>

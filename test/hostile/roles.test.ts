@@ -1,7 +1,4 @@
-/**
- * Every role against every row. Invariant: the row's permission decides whether a caller is
- * admitted. In channels and interactions, membership and targets decide as well.
- */
+/** Every role against every row: the row's permission decides, and sometimes also a membership. */
 import t from 'tap'
 import {
   brandedPermission,
@@ -40,10 +37,7 @@ interface Held {
   readonly key: string
   readonly may: ReadonlySet<string>
 }
-/**
- * Creates keys of each role, of the organization and of project principals. Some project keys are
- * capped by the role Viewer, and one principal has two roles.
- */
+/** Creates keys of each role, of the organization and of a project. Some are capped by a role. */
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
   for (const role of systemRoleNames) {
@@ -102,39 +96,24 @@ const ask = (
 }
 const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
-/**
- * Rows that end records come after the rows that need these records. The row that ends the project
- * comes last.
- */
+/** Rows that end records come after the others, and the row that ends the project comes last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/**
- * The permissions that a row requires. The requests of this file remove other members from
- * channels, which requires a second permission.
- */
+/** The permissions that a row requires here: removing another member requires a second one. */
 const demands = (
   name: string,
   { shape: { permission } }: Row,
 ): readonly Row['shape']['permission'][] =>
   name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
-/**
- * The permission that a refusal names. For the call of an action, it is the permission for that
- * action.
- */
+/** The permission that a refusal names. A call of an action needs that of the action. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/**
- * Whether a refusal means that the caller is no target or reviewer of an interaction, or that its
- * key is capped.
- */
+/** Whether a refusal means that the caller is no target or reviewer, or that its key is capped. */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
-/**
- * Refusals that allowed callers may get, because earlier callers have used up the records or have a
- * higher role.
- */
+/** Refusals of allowed callers, if earlier callers used up the records or have a higher role. */
 const spent = new Set([
   'not_found',
   'conflict',
@@ -143,15 +122,11 @@ const spent = new Set([
   'run_not_failed',
   'session_turn_active',
 ])
-/**
- * Refusals of callers that are not members. In channels, membership decides as well, and only the
- * owner administers the channel.
- */
+/** Refusals in channels, of callers that are no members or do not administer the channel. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
 t.test('the owner is accepted on every row, so every example is valid', async (t) => {
-  // Rows of one resource interfere with each other, so each of them has another project. The n-th
-  // rows of all resources share a project.
+  // Rows of one resource interfere, so only the n-th rows of all resources share a project.
   const places: Promise<Place>[] = []
   const seen = new Map<string, number>()
   for (const [name, row] of order) {

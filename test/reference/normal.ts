@@ -1,15 +1,20 @@
-/** Answers as examples: values that differ between recordings are replaced by fixed ones. */
+/**
+ * Makes answers reproducible as examples: values that differ between recordings are replaced by
+ * fixed ones.
+ */
 
 import { createHash } from 'node:crypto'
 import { makeId } from '../../protocol/ids.ts'
 
 const TIME = '2026-01-05T09:00:00.000Z'
-/** 32 bytes in base64, like every signing secret; and the value that replaces other secrets. */
+/** 32 bytes in base64, as every signing secret has. The value also replaces other secrets. */
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
 const DIGEST = '0123456789abcdef'.repeat(4)
-/** Members with journal cursors or measured times: integers that differ in every recording. */
+/**
+ * Fields with journal cursors or measured times. They are integers that differ in every recording.
+ */
 const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
-/** Members whose values carry no meaning, with their replacements. */
+/** Fields whose values carry no meaning, with their replacements. */
 const STANDING: Readonly<Record<string, string>> = {
   next_cursor: 'example-cursor',
   resume_cursor: 'example-cursor',
@@ -19,15 +24,18 @@ const STANDING: Readonly<Record<string, string>> = {
   device_code: 'example-device-code',
   verification_uri_complete: 'http://localhost:8080/device?user_code=BCDF-GHJK',
 }
-/** Names that a recording numbers. */
+/** Names to which a recording adds a number. */
 const NUMBERED =
   /^(agent|bot|file|Flow|key|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
-/** The maximal length of arrays in an example. */
+/** The maximum length of arrays in an example. */
 const ITEMS = 2
 
 type Open = Readonly<Record<string, unknown>>
 
-/** Replaces the changing values of one example; equal ids stay equal. */
+/**
+ * Returns a function that replaces the changing values of examples. Equal ids stay equal in all of
+ * them.
+ */
 export function normalizer(): <T>(value: T) => T {
   const ids = new Map<string, string>()
   const counts = new Map<string, number>()
@@ -37,7 +45,7 @@ export function normalizer(): <T>(value: T) => T {
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
     const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
-    // The prefix does not matter: the rest is that of any id of this time.
+    // The rest of an id is built in the same way for every prefix, so that of a run is used.
     const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made

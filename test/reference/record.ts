@@ -20,13 +20,16 @@ interface Request {
   readonly query: string
   readonly body: object | undefined
   readonly key: string | undefined
-  /** The body is sent as a form. */
+  /** The fields of a form, which is sent as the body. */
   readonly form?: Readonly<Record<string, string>>
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends a request and records it with its answer. @throws Error If it is refused. */
+/**
+ * Sends a request and records it with its answer.
+ * @throws {Error} when the request is refused.
+ */
 async function exampleOf(s: Service, request: Request): Promise<Example> {
   const { method, path } = routeOf(request)
   const filledPath = path.replaceAll(/:(\w+)/g, (_, slot: string) =>
@@ -81,8 +84,8 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 }
 
 /**
- * One example of every operation, in the order of the table. Rows that end records that others need
- * use a separate project.
+ * Records one example of every operation, in the order of the table. Rows that end records use a
+ * project of their own, because other rows need these records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []
@@ -119,7 +122,10 @@ export async function recordExamples(s: Service): Promise<Examples> {
   )
 }
 
-/** A device requests a code, a person allows it, and the device fetches its token. */
+/**
+ * Signs in a device: the device requests a code, a person allows it, and the device fetches its
+ * token.
+ */
 async function signedIn(s: Service): Promise<Record<string, Example>> {
   const { handle: project, user } = await furnish(s, 'orders')
   const { key } = await s.ok('token.create', { project, id: user, name: 'first' })
@@ -139,7 +145,7 @@ async function signedIn(s: Service): Promise<Record<string, Example>> {
   return { 'device.code': code, 'device.token': token }
 }
 
-/** GitLab reports a merge request that was opened. */
+/** Records a webhook with which GitLab reports an opened merge request. */
 async function received(s: Service): Promise<Example> {
   const { handle: project } = await furnish(s, 'orders')
   const webhook_secret = 'example-secret-token'

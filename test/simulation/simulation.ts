@@ -42,7 +42,7 @@ export interface Plant {
     id: string,
     at: number,
   ): Appended
-  /** Changes something for one simulation. Returns a function that restores it. */
+  /** Changes the program for one simulation. Returns a function that undoes the change. */
   install?(): () => void
 }
 export interface Options {

@@ -56,7 +56,7 @@ export const watching = (state: RunState | null): { readonly wait_id: string }[]
 /** Confirms all waits that were sent to the matcher. */
 export const open = (scene: After): After =>
   watching(scene.state).reduce((before: After, wait) => before.when('event.watched', wait), scene)
-/** Ends a job. */
+/** Sends the outcome of a job to the run. */
 export const settle = (
   scene: Run,
   job_id: string,

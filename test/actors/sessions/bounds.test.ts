@@ -1,5 +1,5 @@
 /**
- * Rows with parts of maximal length, in characters that need most bytes on a line of a stream.
+ * Rows with parts of maximum length, in characters that take the most bytes on a line of a stream.
  * Invariant: no line reaches 8 MiB, in either version of the stream.
  */
 import t from 'tap'

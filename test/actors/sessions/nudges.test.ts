@@ -1,4 +1,4 @@
-/** Nudges, context, outputs and compaction. */
+/** Turns of a session: nudges, context, outputs and compaction. */
 import t from 'tap'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { NudgeAck } from '../../../protocol/sessions/schema.ts'

@@ -1,6 +1,6 @@
 /**
- * Runs one actor by hand: tests send commands and read replies. Every command also checks that
- * decisions do not change the state, and that events and state survive JSON.
+ * Runs one actor by hand: tests send commands and read replies. Every command also checks that the
+ * decision does not change the state. Events and state pass through JSON, as in a shard.
  */
 import assert from 'node:assert'
 import {

@@ -1,4 +1,7 @@
-/** Checks turns under kills by what their clients saw. Pure. */
+/**
+ * Checks the history of turns under kills, using only what clients and the worker saw. All
+ * functions are pure.
+ */
 import type { Sent, TurnHistory } from './history.ts'
 import { callsOf, rowsOf } from './plans.ts'
 
@@ -24,7 +27,7 @@ export interface Violation {
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
-/** Every violation. */
+/** Returns every violation, in the order of the rules. */
 export function checkTurns(history: TurnHistory): Violation[] {
   return [
     ...history.sent.flatMap((sent) => [...checkTurn(sent)]),
@@ -88,7 +91,7 @@ function* checkFollowers({ followed }: TurnHistory): Generator<Violation> {
     for (const turn of back) yield { kind: 'back', what: `session ${session}: ${turn}` }
   }
 }
-/** Describes where two texts differ first. */
+/** Describes the first difference between two texts. */
 function firstDifference(a: string, b: string): string {
   let at = 0
   while (a[at] === b[at] && at < a.length) at++

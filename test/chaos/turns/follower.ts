@@ -1,6 +1,6 @@
 /**
- * Follows a session through any live gateway with the client's fold, and records the state of each
- * turn when its end is shown.
+ * Follows a session through the gateways with the client's fold, and records the state of each turn
+ * at the moment when its end is shown.
  */
 import { followTranscript, Transcript } from '../../../client/transcript.ts'
 import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
@@ -16,7 +16,10 @@ interface Options {
   readonly cursor: string
   readonly signal: AbortSignal
 }
-/** Milliseconds without a byte after which a connection is closed, and between two connections. */
+/**
+ * Milliseconds without a byte after which a connection is closed, and the maximum number of
+ * milliseconds between two connections.
+ */
 const SILENCE = 8000
 const PAUSE = 100
 
@@ -27,7 +30,7 @@ export class SessionFollower {
   connections = 1
   /** The number of broken connections. */
   lost = 0
-  /** Why following stopped, if it failed. */
+  /** The error with which following stopped; undefined if it did not fail. */
   fault: string | undefined
   readonly #waiting = new Map<string, () => void>()
   readonly #signal: AbortSignal
@@ -76,7 +79,10 @@ export class SessionFollower {
       this.#waiting.get(id)?.()
     }
   }
-  /** The end of a turn, once it is shown; undefined if following ended first. */
+  /**
+   * Waits until the end of a turn is shown, and returns its state. Undefined if following ended
+   * first.
+   */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {
       let end = () => {}

@@ -11,11 +11,11 @@ interface Options {
   readonly urls: readonly string[]
   readonly key: string
 }
-/** Milliseconds until a follower must have caught up. */
+/** Milliseconds within which a follower must have caught up. */
 const CATCH_UP = 15_000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Reads all sessions, and stores the final state of each turn in its message. */
+/** Reads all sessions, and stores the final state of each turn as `recorded` in its message. */
 export async function readSessions({
   load,
   asker,
@@ -61,7 +61,7 @@ export async function readSessions({
   }
   return { followed, onRecord, oddities }
 }
-/** Retries, because a gateway that has just returned may need a moment. */
+/** Repeats a read up to 50 times, because a gateway that has just returned may need a moment. */
 async function patiently<T>(read: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

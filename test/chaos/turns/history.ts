@@ -6,7 +6,7 @@ import type { Kind } from './plans.ts'
 /** The state of a turn at one time. */
 export interface Shown {
   readonly status: string
-  /** Its rows in the format of plans.ts. */
+  /** Its rows, in the format of `spell` in plans.ts. */
   readonly rows: readonly string[]
 }
 /** A message that was repeated under its key until it was answered, and the states of its turn. */
@@ -14,16 +14,16 @@ export interface Sent {
   readonly key: string
   readonly kind: Kind
   readonly n: number
-  /** Number of the session. */
+  /** The number of the session. */
   readonly session: number
   readonly at: number
   /** The turn in the answer. */
   turn?: string
   /** The turns in the answers to later repeats. */
   readonly again: string[]
-  /** The state when the follower of the session showed the end of the turn. */
+  /** The state at the moment when the follower of the session showed the end of the turn. */
   seen?: Shown & { readonly at: number }
-  /** The stored state afterwards. */
+  /** The stored state after all faults. */
   recorded?: Shown
 }
 /** An execution of a tool: when it began, and whether it completed. */
@@ -32,15 +32,15 @@ export interface Execution {
   readonly at: number
   done: boolean
 }
-/** A session as it was followed over several connections, and as a fresh read returns it. */
+/** A session as it was followed over several connections, and as a later read returns it. */
 export interface Followed {
   readonly session: number
   readonly connections: number
   /** The number of connections that broke instead of ending. */
   readonly lost: number
   /**
-   * The final state of the follower, and the fresh read through each gateway. Equal texts mean
-   * equal transcripts.
+   * The final state of the follower as a text, and the later reads through each gateway. Equal
+   * texts mean equal transcripts.
    */
   readonly folded: string
   readonly fresh: readonly string[]
@@ -55,9 +55,9 @@ export interface TurnHistory {
   readonly sent: readonly Sent[]
   readonly executions: readonly Execution[]
   readonly followed: readonly Followed[]
-  /** Stored turns, by session. */
+  /** The ids of the stored turns, by session. */
   readonly onRecord: ReadonlyMap<number, readonly string[]>
   readonly strikes: readonly Strike[]
-  /** Answers that are not allowed. */
+  /** Answers that no request may get, and followers that failed. */
   readonly oddities: readonly string[]
 }

@@ -1,6 +1,6 @@
 /**
- * The clients of turns under kills: each session sends one message at a time, under its own key,
- * and waits until its follower has shown the end.
+ * The clients of turns under kills. Each session sends one message at a time, under its own key,
+ * and waits until its follower has shown the end of the turn.
  */
 import { setMaxListeners } from 'node:events'
 import type { Dice } from '../../simulation/faults/dice.ts'
@@ -10,7 +10,7 @@ import type { Sent } from './history.ts'
 import { kindOf, saidTo } from './plans.ts'
 
 const PROJECT = '/projects/default'
-/** Share of the messages that are repeated after their answer. */
+/** The share of messages that are repeated after their answer. */
 const REPEATED = 0.15
 
 interface Options {
@@ -44,7 +44,7 @@ export class TurnLoad {
     // One follower per session and one request per turn wait for the same signal.
     setMaxListeners(0, options.signal)
   }
-  /** Sends this number of messages over this number of sessions. */
+  /** Sends `turns` messages, distributed over `sessions` sessions. */
   async run(turns: number, sessions: number): Promise<void> {
     await Promise.all(
       Array.from({ length: sessions }, async (_, session) => {
@@ -70,7 +70,7 @@ export class TurnLoad {
     sent.seen = { ...end, at: now() }
     this.ended++
   }
-  /** Repeats the message until it is answered. */
+  /** Sends a message, which is repeated until it is answered. */
   async #invoke({ key, kind, n, session }: Sent): Promise<Json | undefined> {
     const { asker, agent } = this.#with
     const reply = await asker.ask({

@@ -1,20 +1,22 @@
 /**
- * The turns under kills: the message to the agent, the script that it follows, and the exact
- * expected result.
+ * The turns under kills: their messages to the agent, the script that the agent follows, and the
+ * exact expected results.
  */
 
 const kinds = ['one', 'pair', 'chain', 'broken'] as const
 /**
- * A turn with one tool call; with two concurrent ones; with two in sequence; with one that fails.
+ * `one`: a turn with one tool call. `pair`: with two concurrent calls. `chain`: with two calls in
+ * sequence. `broken`: with a call that fails.
  */
 export type Kind = (typeof kinds)[number]
 /** The kind of a turn. Four consecutive turns include one of each kind. */
 export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.length] ?? 'one'
-/** Names of the tool that returns its input, and of the one that fails. */
+/** The names of the tool that returns its input, and of the tool that fails. */
 export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const
 
 /**
- * The answers arrive in delayed chunks, so that some are incomplete whenever a process is killed.
+ * The script of the agent. The answers arrive in delayed chunks, so some are incomplete whenever a
+ * process is killed.
  */
 export const script = `
 script:
@@ -61,7 +63,7 @@ const result = (call: string): string => JSON.stringify({ n: call })
 /** The tool calls that a turn must complete. */
 export const callsOf = (kind: Kind, n: number): readonly string[] =>
   kind === 'broken' ? [] : kind === 'one' ? [`${n}/a`] : [`${n}/a`, `${n}/b`]
-/** The rows of a turn in the format of `spell`. */
+/** The expected rows of a turn, in the format of `spell`. */
 export function rowsOf(kind: Kind, n: number): readonly string[] {
   const [a, b] = [`${n}/a`, `${n}/b`]
   const [work, fail] = ['jobs_work', 'jobs_fail']
@@ -104,7 +106,7 @@ interface Row {
   readonly role: string
   readonly content: readonly object[]
 }
-/** A row as its role and the text of its blocks; errors of tools are only marked. */
+/** A row as text: its role and the text of its blocks. Errors of tools are only marked. */
 export const spell = ({ role, content }: Row): string =>
   `${role}: ` +
   (content as readonly Readonly<Record<string, unknown>>[])

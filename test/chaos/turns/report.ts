@@ -7,12 +7,12 @@ interface Told {
   readonly violations: readonly Violation[]
   /** Milliseconds from the first message to the last end of a turn. */
   readonly took: number
-  /** Repeated attempts, by reason. */
+  /** The numbers of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
   /** The number of successful tool calls that the scripts make. */
   readonly calls: number
 }
-/** The maximal number of shown violations per kind. */
+/** The maximum number of shown violations per kind. */
 const SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 

@@ -1,6 +1,6 @@
 /**
- * One run of turns under kills: installation, clients, strikes, then the check of what the clients
- * saw.
+ * One run of turns under kills: an installation, clients, strikes, and then the check of what the
+ * clients saw.
  */
 import { linkedAbort } from '../../../client/watchdog.ts'
 import { type Action, Worker } from '../../../client/worker.ts'
@@ -21,7 +21,7 @@ interface TurnOptions {
   readonly sessions: number
   readonly strikes: number
   readonly seed: number
-  /** See stack.ts. */
+  /** Whether the installation has as few processes as possible (see stack.ts). */
   readonly small: boolean
   /** The lease of a job in seconds. */
   readonly lease: number
@@ -35,18 +35,18 @@ interface TurnOutcome {
   readonly violations: readonly Violation[]
 }
 /**
- * Milliseconds without the end of any turn after which a run is checked as it is; and between
- * progress reports.
+ * `PATIENCE`: milliseconds without the end of any turn, after which the run is checked as it is.
+ * `TELL`: milliseconds between two progress reports.
  */
 const PATIENCE = 60_000
 const TELL = 5000
-/** The minimal and maximal milliseconds that a tool takes. */
+/** The minimum and maximum numbers of milliseconds that a tool takes. */
 const WORK = [40, 160] as const
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /**
  * Runs turns on a separate installation while its processes are killed, and checks the result.
- * @throws Error If the installation cannot be kept running.
+ * @throws {Error} when the installation cannot be kept running.
  */
 export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   const stack = await startTurnStack(options)
@@ -146,7 +146,7 @@ async function live(
   } finally {
     clearInterval(telling)
     calm = true
-    // Pending requests are stopped; the check reports them.
+    // Pending requests are stopped. The check reports the turns that did not end.
     asker.over = true
     await troubled
   }
@@ -168,8 +168,8 @@ async function live(
   return { history, violations }
 }
 /**
- * Waits until all messages are sent and all turns have ended. Returns false if there is no more
- * progress.
+ * Waits until all messages are sent and all turns have ended. Returns false if progress stops
+ * before that.
  */
 async function ends(
   load: TurnLoad,
@@ -191,7 +191,7 @@ async function ends(
   return true
 }
 
-/** Creates an agent that follows the script and may use the tools. */
+/** Creates an agent that follows the script and may use its tools. Returns the agent's id. */
 async function agentFor(asker: Asker): Promise<string> {
   const make = async (method: 'POST' | 'PUT', path: string, body: Json): Promise<string> => {
     const reply = await asker.ask(

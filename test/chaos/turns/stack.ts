@@ -1,6 +1,6 @@
 /**
- * The installation for turns under kills: one NATS server, and nodes with one role each. Shard
- * nodes, gateways and executors can be killed, and return.
+ * The installation for turns under kills: one NATS server, and nodes with mostly one role each.
+ * Shard nodes, gateways and executors can be killed, and return.
  */
 import { type Processes, portsFor, processes } from '../../scenarios/support/processes.ts'
 
@@ -30,8 +30,10 @@ const timing = (lease: number): Record<string, string> => ({
 })
 
 /**
- * Starts the installation. @param small As few processes as the roles allow: the second gateway is
- * also the view node, and is never killed. @param lease In seconds.
+ * Starts the installation.
+ * @param small whether to start as few processes as the roles allow. The second gateway is then
+ * also the view node, and is never killed.
+ * @param lease the lease of a job in seconds.
  */
 export async function startTurnStack({
   small,
@@ -53,7 +55,7 @@ export async function startTurnStack({
         kill: async () => {
           await running?.kill()
         },
-        // A returning machine has its old name or a new one; both are tested.
+        // A returning node has its old id or a new one, so both are tested.
         start: async () => {
           running = await it.node(lives % 2 === 0 ? name : `${name}-${lives}`, role, port)
           lives++

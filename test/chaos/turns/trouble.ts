@@ -1,8 +1,8 @@
 /**
- * Kills by progress instead of time: each occurs after a share of the tool calls, so that it falls
- * into the middle of the turns on any machine. Roles take turns, and the process is chosen at
- * random. The next kill waits until the last process has returned, unless each role is killed at
- * most once and enough processes remain.
+ * Kills by progress instead of time. Each kill occurs after a share of the tool calls, so it
+ * happens in the middle of the turns on any machine. Roles take turns, and the process is chosen at
+ * random. The next kill waits until the last process has returned, unless there are at most as many
+ * kills as roles.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
@@ -15,19 +15,19 @@ interface Options {
   /** The share of completed tool calls, 0 to 1. */
   readonly progress: () => number
   readonly count: number
-  /** Whether to stop; killed processes still return. */
+  /** Whether strikes must stop. Killed processes still return. */
   readonly enough: () => boolean
   readonly say: (line: string) => void
 }
-/** The minimal and maximal milliseconds until a killed process returns. */
+/** The minimum and maximum numbers of milliseconds until a killed process returns. */
 const AWAY = [100, 1500] as const
 /** The probability that a process of another role is killed at the same time. */
 const DOUBLE = 0.15
 
 /**
- * Strikes up to `count` times and adds each kill to `strikes`. A strike may kill a second process;
- * `enough` ends the loop early.
- * @throws Error if a process does not return.
+ * Strikes up to `count` times, and adds each kill to `strikes`. A strike may kill a second process
+ * of another role. `enough` ends the loop early.
+ * @throws {Error} when a process does not return.
  */
 export async function strikeTurns(
   { members, dice, now, progress, count, enough, say }: Options,

@@ -8,7 +8,9 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { Exchange } from '../../../gateway/http/respond.ts'
 
-/** The body of a chunked answer (RFC 9112, 7.1); undefined if a chunk length is malformed. */
+/**
+ * Decodes the body of a chunked answer (RFC 9112, 7.1). Undefined if a chunk length is malformed.
+ */
 function unchunked(answer: string): string | undefined {
   let at = answer.indexOf('\r\n\r\n') + 4
   let body = ''

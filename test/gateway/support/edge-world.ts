@@ -183,7 +183,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       request.on('error', reject)
       request.end(content)
     })
-  /** Opens a stream; `text` grows as data arrives. */
+  /** Opens a stream. Its `text` grows as data arrives. */
   const stream = (path: string, headers: Record<string, string> = {}) => {
     const opened = {
       text: '',

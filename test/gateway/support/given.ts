@@ -136,7 +136,7 @@ export function edge() {
     again,
     root: root.key,
     change,
-    /** Creates a project key. Returns its record with its text. */
+    /** Creates a project key. Returns its record, and the key itself as `text`. */
     projectKey(project: string, name: string, more: object = {}) {
       const { key, hash, key_prefix } = newKey(world, project)
       return { ...change(project, 'key.create', { name, hash, key_prefix, ...more }), text: key }

@@ -1,4 +1,4 @@
-/** Jobs that a worker which claims continuously receives between two claims. */
+/** Jobs that arrive between two claims of a worker that claims continuously. */
 import t from 'tap'
 import { hand, header, leased, PROJECT, scene, sessionOf } from './workers.ts'
 

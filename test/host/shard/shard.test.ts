@@ -1,6 +1,6 @@
 /**
- * The loop of a shard: batches, acknowledgements, repeats, effects, timers, snapshots and
- * takeovers. Actors are toys.
+ * The loop of a shard, with the actors of toy.ts: batches, acknowledgements, repeats, effects,
+ * timers, snapshots and takeovers.
  */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'

@@ -1,7 +1,7 @@
 /**
- * Hostile texts at every location where a client supplies text. Invariants: each is answered as its
- * row documents; no request fails with an internal error; memory stays bounded. `HOSTILE_RUNS=20`
- * tries every text of a kind at every location of that kind.
+ * Hostile texts at every location where a client supplies text. Invariants: every request is
+ * answered as its row documents, no request fails with an internal error, and memory stays bounded.
+ * `HOSTILE_RUNS=20` tries every text of a kind at every location of that kind.
  */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'

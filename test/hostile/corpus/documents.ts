@@ -131,7 +131,7 @@ export const fileNames: readonly string[] = [
   '"a"; filename*=UTF-8\'\'%ED%A0%80',
   '"a\r\n b"',
 ]
-/** Bodies that claim to be forms with the boundary `x`. */
+/** Request bodies that are sent as forms with the boundary `x`. */
 export const forms: readonly string[] = [
   '',
   '--x',

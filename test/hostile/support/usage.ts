@@ -60,7 +60,8 @@ export async function settled(s: Service, base?: Usage): Promise<Usage> {
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 /**
- * Bytes used on and outside the heap after garbage collection; service and test share this process.
+ * Returns the bytes used on and outside the heap after garbage collection. The service and the test
+ * share this process.
  */
 export async function memory(): Promise<number> {
   for (let round = 0; round < 3; round++) {

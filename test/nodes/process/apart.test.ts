@@ -1,5 +1,5 @@
 /**
- * A view in a separate thread gives the same answers as one in this thread, and after a crash it
+ * A view in a separate thread gives the same answers as one in this thread. After a crash, it
  * continues from its file.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

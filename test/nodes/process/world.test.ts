@@ -1,4 +1,4 @@
-/** The gateway's ports over a bus that transports messages as JSON, like NATS. */
+/** The gateway's ports over a bus that transports messages as JSON, as NATS does. */
 import t from 'tap'
 import type { ShardAnswer } from '../../../nodes/host/deps.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'

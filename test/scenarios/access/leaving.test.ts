@@ -1,6 +1,6 @@
 /**
- * A gateway that is about to stop serves requests but opens no streams, so that clients connect to
- * another gateway at once.
+ * A gateway that is about to stop serves requests but opens no streams and no worker sockets, so
+ * that clients connect to another gateway at once.
  */
 import http from 'node:http'
 import t from 'tap'

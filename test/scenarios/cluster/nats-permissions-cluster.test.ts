@@ -1,6 +1,6 @@
 /**
- * Three NATS servers in operator mode, and nodes whose users have only the permissions that `baton
- * nats-permissions` prints for their role: no guarantee to clients is violated while processes are
+ * Three NATS servers in operator mode. Each node's user has only the permissions that `baton
+ * nats-permissions` prints for its role. No guarantee to clients is violated while processes are
  * killed, and a missing permission is named.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

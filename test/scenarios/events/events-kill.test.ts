@@ -1,6 +1,7 @@
 /**
- * Runs wait for events while the shard node is killed repeatedly, also while waits open and while
- * events are in flight. Every open wait gets its event; every event is published once.
+ * Runs wait for events while the shard node is killed repeatedly. It is also killed while waits
+ * open and while events are in flight. Every open wait gets its event, and every event is published
+ * once.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'

@@ -1,7 +1,7 @@
 /**
- * Clients that stop reading. The gateway buffers a bounded amount for each; other clients still
- * receive everything. A client that resumes skips nothing; if the gateway ended its stream, it
- * reconnects with its last cursor.
+ * Clients that stop reading. The gateway buffers a bounded amount for each of them, and other
+ * clients still receive everything. A client that resumes skips nothing. If the gateway has ended
+ * its stream, it reconnects with its last cursor.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
@@ -181,7 +181,7 @@ t.test('a worker that stops reading is disconnected, and others get its jobs', a
   }
   for (const _ of upTo(COUNT)) await s.ok('run.start', { spec: { steps: [big] } })
   t.equal(await metric('worker_sockets_open'), 1)
-  // One claim at a time, until the gateway has disconnected the worker.
+  // The worker sends one claim at a time, until the gateway has disconnected it.
   for (let number = 1; (await metric('worker_sockets_open')) > 0; number++) {
     t.ok(number <= COUNT, 'fewer jobs than exist fill the buffer')
     deaf.send({ type: 'jobs.claim', message_id: `claim_${number}`, available_slots: 1 })

@@ -1,6 +1,7 @@
 /**
- * Runs of a loop queue up, and schedules fire, while shard nodes are killed repeatedly: every start
- * becomes one run, the runs execute one at a time, and every time of a schedule fires once.
+ * Runs of a loop queue up, and schedules fire, while shard nodes are killed repeatedly. Every start
+ * becomes one run, the runs execute one at a time, and no time of a schedule fires twice. Times
+ * within an outage may be skipped, all others fire.
  */
 import t from 'tap'
 import { slotOf } from '../../../protocol/ids.ts'
@@ -130,7 +131,10 @@ t.test(
       { length: SHARDS },
       (_, shard) => clocks.find(({ id }) => (slotOf(id) ?? 0) % SHARDS === shard)?.id,
     )
-    /** Periods in which a shard had no owner, from the kill to the first answer of every shard. */
+    /**
+     * Periods in which a shard may have had no owner: from the kill to the first answers of all
+     * shards.
+     */
     const outages: { from: number; to: number }[] = []
     for (let n = 2; n < 2 + KILLS; n++) {
       const from = Date.now()

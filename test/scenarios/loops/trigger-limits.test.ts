@@ -31,8 +31,8 @@ t.test('loops that trigger each other are paused at the limit', async (t) => {
   await until(
     async () => {
       const paused = listOf(await s.ok('loop.list', { status: 'paused' }))
-      // A new loop may miss an event that is published before its triggers are registered; then
-      // fewer runs follow from that event.
+      // A new loop may miss an event that is published before its triggers are registered. Fewer
+      // runs then follow from that event.
       if (paused.length < loops.length)
         await s.ok('event.publish', { event_type: 'go' }).then(() => published++)
       return paused

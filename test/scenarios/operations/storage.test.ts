@@ -164,8 +164,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // Half a megabyte per second: data that is written in the seconds after an entry counts as
-      // used, too, and a faster load would fill the disk between two measurements.
+      // Slow enough not to fill the disk between two measurements of its use. Data that the server
+      // writes within seconds after an entry counts as used, too.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer
@@ -225,7 +225,8 @@ t.test('reads are served on a disk that other data has filled completely', { ski
     ({ code }) => code === 'storage_full',
   )
   t.equal(full.status, 503)
-  // A view with unsaved changes waits until the reserved space is released, within a second.
+  // A view with unsaved changes waits until the reserved space is released, which takes up to a
+  // second.
   const list = () => it.ask('GET', `${it.project}/runs`)
   await it.until('lists are served', 5000, list, ({ status }) => status === 200)
   t.strictSame(await it.lost(ids), [], 'reads continue')

@@ -179,7 +179,8 @@ async function tryOut(browser: Browser): Promise<void> {
   })
 
   await t.test('an error is announced next to its field, and the input is preserved', async (t) => {
-    // The browser validates what it can; the service validates what passes the browser.
+    // The browser validates some input itself. The service validates all input that the browser
+    // sends.
     const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
     await tabTo(page, /^submit/)
     await press(page, 'Enter')

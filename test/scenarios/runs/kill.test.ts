@@ -117,7 +117,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
           }
         }
       } catch {
-        // The connection broke; the next one continues after the cursor.
+        // The connection broke. The next one continues after the cursor.
       }
       await pause(100)
     }

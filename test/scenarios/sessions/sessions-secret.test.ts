@@ -20,7 +20,7 @@ t.teardown(async () => {
   worker.close()
   await s.stop()
 })
-/** Two calls in each of two conversations. */
+/** The number of calls of the worker's actions: two in each of two conversations. */
 const CALLS = 4
 const working = (async () => {
   for (let call = 0; call < CALLS; call++)

@@ -1,6 +1,6 @@
 /**
- * Webhooks over the real stack: signed deliveries to a receiver that verifies them, fails, hangs,
- * or redirects.
+ * Webhooks over the real stack: signed deliveries to a receiver that accepts, refuses, hangs or
+ * redirects.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

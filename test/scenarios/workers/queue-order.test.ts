@@ -39,7 +39,7 @@ t.test('the oldest job goes first, over all shards', async (t) => {
     const ids: string[] = []
     for (let i = 0; i < 6; i++) {
       ids.push(String((await start(`${i}`))['id']))
-      // Ages are wall-clock times; jobs whose ages differ by less than 100 ms may change places.
+      // Ages are wall-clock times. Jobs whose ages differ by less than 100 ms may change places.
       await new Promise((next) => setTimeout(next, 200))
     }
     const one = await worker()

@@ -31,7 +31,7 @@ export async function checkAll(sim: Simulation): Promise<void> {
 }
 
 /**
- * Acknowledged commands are in the journal once, with the returned reply; repeats get the same
+ * Acknowledged commands are in the journal once, with the returned reply. Repeats get the same
  * reply.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {

@@ -30,7 +30,7 @@ export class Machine {
   readonly id: string
   readonly name: string
   alive = true
-  /** Callbacks for its death. */
+  /** Functions that are called when it dies. */
   readonly onDeath: (() => void)[] = []
   paused = false
   /** Whether an orderly stop has begun. */

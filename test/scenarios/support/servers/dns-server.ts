@@ -22,7 +22,7 @@ export async function dnsServer(records: Readonly<Record<string, string>>): Prom
     const text = records[labels.join('.').toLowerCase()]
     const isText = query.readUInt16BE(at + 1) === 16
     const header = Buffer.from(query.subarray(0, 12))
-    // A response with recursion available; code 3 means that the name does not exist.
+    // The flags of a response with recursion available. Response code 3: the name does not exist.
     header.writeUInt16BE(0x8180 | (text === undefined ? 3 : 0), 2)
     header.writeUInt16BE(text !== undefined && isText ? 1 : 0, 6)
     header.writeUInt32BE(0, 8)
@@ -30,7 +30,8 @@ export async function dnsServer(records: Readonly<Record<string, string>>): Prom
       Buffer.concat([Buffer.from([part.length]), Buffer.from(part)]),
     )
     const data = Buffer.concat(strings)
-    // A compressed name that points to the question; type TXT, class IN, TTL 60 s.
+    // A compressed name that points to the question, then the type TXT, the class IN and 60 s to
+    // live.
     const answer = Buffer.from([
       0xc0,
       12,
