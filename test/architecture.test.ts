@@ -177,46 +177,10 @@ t.test('every file has at most 400 formatted lines', async (t) => {
   }
 })
 
-<<<<<<< HEAD
-/** The formatter does not break string literals, templates, regular expressions and comments. */
-=======
-/** Files with wider lines. Remove a file from this list once its lines are short. */
-const wide: ReadonlySet<string> = new Set([
-  'actors/configuration.ts',
-  'actors/events/budget.ts',
-  'actors/heap.ts',
-  'actors/interactions/respond.ts',
-  'actors/projects/access/rights.ts',
-  'actors/runs/commands/signal.ts',
-  'actors/runs/engine/ending.ts',
-  'actors/runs/engine/retained.ts',
-  'actors/runs/inbound/children.ts',
-  'actors/sessions/history/compaction.ts',
-  'actors/workers/worker.ts',
-  'gateway/auth/device/page.ts',
-  'gateway/auth/keys.ts',
-  'gateway/commands/loops.ts',
-  'gateway/files/file.ts',
-  'gateway/http/cors.ts',
-  'gateway/http/explain.ts',
-  'gateway/mcp/mcp.ts',
-  'gateway/mcp/progress.ts',
-  'gateway/mcp/result.ts',
-  'gateway/sessions/attach.ts',
-  'gateway/sessions/transcript/v1.ts',
-  'gateway/sessions/transcript/v2.ts',
-  'gateway/sessions/turn-opening.ts',
-  'gateway/workers/frames.ts',
-  'nodes/host/cluster/assignment.ts',
-  'nodes/host/memory/codec.ts',
-  'nodes/outbound/sign.ts',
-])
-
 /**
  * The maximum width of a line. The formatter does not break string literals, templates, regular
  * expressions and comments.
  */
->>>>>>> cdc021d7ded7097ba348fda21a07d2e679059ad2
 const MAX_COLUMNS = 120
 t.test(`no line of source is wider than ${MAX_COLUMNS} columns`, async (t) => {
   for (const file of files) {
