@@ -49,6 +49,8 @@ export class Batch {
    * the journal.
    */
   torn = false
+  /** The number of decisions whose events were applied, or began to be applied. */
+  #applied = 0
   readonly #deps: HostDeps
   readonly #instance: (address: Address) => ActorInstance | Promise<ActorInstance>
   readonly #shard: number
@@ -95,7 +97,7 @@ export class Batch {
       return { reply: repeated(instance, known) }
     }
     if (alreadyTaken(instance, command.command_id)) return { reply: undefined }
-    const mark = { entries: this.entries.length, events: this.events }
+    const mark = { entries: this.entries.length, events: this.events, applied: this.#applied }
     const origin = { ...command.origin, at: this.#now }
     try {
       const decided = await this.#one(instance, command, origin, mark, 0)
@@ -107,7 +109,7 @@ export class Batch {
       return decided
     } catch (error) {
       if (error instanceof Unreadable) throw error
-      const torn = this.entries.length > mark.entries
+      const torn = this.#applied > mark.applied
       this.torn ||= torn
       this.entries.length = mark.entries
       this.instances.length = mark.entries
@@ -147,10 +149,13 @@ export class Batch {
     )
     if (isRefusal(decision)) return decision
     const { soft, tells, next } = decision as Decided<Event, unknown>
+    if (soft || decision.events.length > 0) {
+      this.#applied++
+      this.touched.add(instance)
+    }
     if (soft)
       for (const event of soft)
         instance.state = evolve(instance.actor, instance.state, event, origin.at)
-    if (soft || decision.events.length > 0) this.touched.add(instance)
     const entry =
       decision.events.length > 0
         ? this.#enter(instance, command, origin, decision.events, next)

@@ -405,6 +405,16 @@ t.test('a bug in an actor returns internal and affects no other command', async 
   t.match(await get(await world.owner(), runId(1)), { count: 2 })
 })
 
+t.test('memory is given up when an event cannot be applied', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const shard = await world.owner(0, world.deps(), lost)
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  t.same(await shard.submit(command(runId(1), 'halve')), { refused: 'internal' })
+  t.equal(lost.length, 1, 'the first event of the command was applied, but is not in the journal')
+  t.match(await get(await world.owner(), runId(1)), { count: 1 })
+})
+
 t.test(
   "an actor's newest commands are remembered: all with a key, a bounded number of others",
   async (t) => {

@@ -76,8 +76,15 @@ export const counter: AnyActor = {
       reply: 1,
       tells: [{ to: { kind: 'run', id: 'unknown' }, name: 'hear', input: {} }],
     })) as never,
+    halve: (() => ({
+      events: [{ type: 'counted', by: 1 }, { type: 'fatal' }],
+      reply: 1,
+    })) as never,
   },
   evolve: {
+    fatal: (() => {
+      throw new Error('an event cannot be applied')
+    }) as never,
     counted: ((state: Count, event: Counted) => ({
       ...state,
       count: state.count + event.by,
