@@ -68,7 +68,10 @@ const callOf = (admission: Admission): Call => {
   }
 }
 
-/** While the gateway's own lease is stale, its cached configuration cannot be trusted. */
+/**
+ * Refuses requests while the gateway's own lease is stale, because its cached configuration cannot
+ * be trusted then.
+ */
 const requireFreshLease: Stage = ({ edge }) =>
   andThen(edge.becomesFresh(), (fresh) => (fresh ? undefined : refuse('service_unavailable')))
 
