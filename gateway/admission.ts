@@ -240,7 +240,7 @@ const requireSelfAccess: Stage = (admission) => {
 }
 
 /**
- * Refuses a session that the caller may not read with `not_found`. Uploads are checked by
+ * Returns `not_found` for a session that the caller may not read. Uploads are checked by
  * `validateBody` instead.
  */
 const requireVisibleSession: Stage = (admission) => {
