@@ -68,7 +68,10 @@ const callOf = (admission: Admission): Call => {
   }
 }
 
-/** While the gateway's own lease is stale, its cached configuration cannot be trusted. */
+/**
+ * Refuses requests while the gateway's own lease is stale, because its cached configuration cannot
+ * be trusted then.
+ */
 const requireFreshLease: Stage = ({ edge }) =>
   andThen(edge.becomesFresh(), (fresh) => (fresh ? undefined : refuse('service_unavailable')))
 
@@ -237,7 +240,7 @@ const requireSelfAccess: Stage = (admission) => {
 }
 
 /**
- * Refuses a session that the caller may not read with `not_found`. Uploads are checked by
+ * Returns `not_found` for a session that the caller may not read. Uploads are checked by
  * `validateBody` instead.
  */
 const requireVisibleSession: Stage = (admission) => {

@@ -48,7 +48,7 @@ export interface Prepared {
   readonly id?: string
   /** The actor is new, because its id was generated for this request. */
   readonly born?: true
-  /** Computes the answer from the actor's reply, and replaces it. */
+  /** Computes the answer, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
   /** Runs after the command was decided or refused, and before the call is answered. */
   readonly after?: () => Promise<void>
@@ -144,8 +144,8 @@ const agentsThere: Prepare = async (edge, { project, body, caller }) => {
 }
 
 /**
- * Wraps a preparation so that a repeat under an idempotency key returns the run that it has
- * started, even if the workflow has since been deleted. The run is looked up only when the
+ * Wraps a preparation so that a repeat under an idempotency key returns the run of the first
+ * request, even if the workflow has since been deleted. The run is looked up only when the
  * preparation refuses.
  */
 const orRepeat =

@@ -41,7 +41,7 @@ interface Listed {
 }
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
-/** Lists whose query needs more than one call of `viewRow`, for example of all partitions. */
+/** Lists with a query function of their own, for example to query all partitions. */
 const pages: {
   readonly [N in ViewRowName]?: (
     edge: Edge,
@@ -72,7 +72,7 @@ const records: {
   'session.turn_live': liveTurn,
 }
 
-/** Answers the query of a call. */
+/** Performs the query of a call. */
 export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal> =>
   andThen(read(edge, call), (reply) =>
     isRefusal(reply)

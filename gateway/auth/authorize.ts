@@ -12,7 +12,7 @@ import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from './authenticate.ts'
 
 /**
- * Refuses a caller that lacks the permission of a row with `permission_denied`.
+ * Returns `permission_denied` for a caller without the permission of a row, otherwise undefined.
  * @param brand header brand in any letter case.
  * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.
@@ -33,8 +33,8 @@ export function authorize(
 }
 
 /**
- * Refuses a caller with `forbidden` when its key is pinned to another project, or was presented
- * with the handle of another project.
+ * Returns `forbidden` for a caller whose key is pinned to another project, or was presented with
+ * the handle of another project. Otherwise returns undefined.
  */
 function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
   if (scope.kind === 'project' && scope.project_id !== project.id)

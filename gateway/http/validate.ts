@@ -167,8 +167,8 @@ export function readBody(
 }
 
 /**
- * A copy of the value without the null fields that the schema treats as absent (`orAbsent`). Null
- * fields that the schema does not declare are kept.
+ * A copy of the value without the null fields that the schema treats as absent (`orAbsent`). All
+ * other null fields are kept.
  */
 function withoutNulls(schema: Described, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

@@ -181,6 +181,9 @@ export const denied = (
     authorize(settings.brand, permission, caller, row === 'action.invoke' ? name : undefined)
   )
 }
-/** Finds a tool by the name that clients see or by its name in the catalog. */
+/**
+ * Finds a tool by the name that clients see, or by its name in the catalog. Undefined when there is
+ * none.
+ */
 export const offeredAs = (offered: readonly Offered[], name: string): Offered | undefined =>
   offered.find(({ tool }) => tool.name === name) ?? offered.find((one) => one.name === name)

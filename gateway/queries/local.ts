@@ -45,8 +45,9 @@ import { manifestQueries } from './tool-manifest.ts'
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)
 /**
- * Reads keys from their actor instead of the cache, because their last use is not cached: the API
- * keys of the organization or the project, or the tokens of one person.
+ * Reads keys from their actor instead of the cache, because a key's last use changes without
+ * dropping the cached directory. The keys are the API keys of the organization or the project, or
+ * the tokens of one person.
  */
 const keys = {
   organization: async <T>(

@@ -15,7 +15,10 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
-/** Whether a principal holds `project.admin`, by its roles or by an organization key. */
+/**
+ * Whether a principal has `project.admin`, by its roles or as the principal of an organization key.
+ * The expiry of the key is not considered.
+ */
 const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
   grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
   Object.values(keys).some(

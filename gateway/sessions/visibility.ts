@@ -40,8 +40,9 @@ const REMEMBERED = 10_000
 /** The visibility check of a gateway. */
 export interface SessionVisibility {
   /**
-   * Returns `not_found` if the caller may not read the session, and undefined if it may. Also
-   * returns undefined if the session does not exist, because this is checked elsewhere.
+   * Returns `not_found` if the caller may not read the session, undefined if it may, or the refusal
+   * of the view. Also returns undefined if the session does not exist, because this is checked
+   * elsewhere.
    */
   check(project: string, of: SessionReference, caller: Caller): Promise<Refusal | undefined>
   /**

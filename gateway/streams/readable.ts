@@ -3,7 +3,7 @@ import type { Sink } from '../http/respond.ts'
 
 /**
  * Returns a function whose promise resolves when the sink is not full, or is closed. It sets the
- * sink's `onDrain`, so nothing else may use it.
+ * sink's `onDrain`, so other code must not set it.
  */
 export function readiness(sink: Sink): () => Promise<void> {
   let wake = () => {}

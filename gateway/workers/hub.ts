@@ -34,7 +34,8 @@ export interface Hub {
   stopping(): boolean
   /**
    * Answers open claims without jobs, waits for the commands in progress (at most `limits.stop`),
-   * and closes every connection. Resolves when the commands that this causes have ended too.
+   * and closes every connection. Resolves when the commands that this causes have ended too, or
+   * after another `limits.stop`.
    */
   stop(): Promise<void>
 }

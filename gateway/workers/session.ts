@@ -57,9 +57,8 @@ export interface Claim extends Task {
   slots: number
 }
 /**
- * The claim that a worker is expected to send, because the answer to its last claim closed the
- * claim, or because it has just ended a job. `since` is the time of this event in Unix
- * milliseconds.
+ * The claim that a worker is expected to send, because its last open claim was answered, or because
+ * it has just ended a job. `since` is the time of this event in Unix milliseconds.
  */
 interface Expected {
   readonly wants: Wants

@@ -7,8 +7,8 @@
  * Invariants:
  * D1. The token is derived from the id of the device request and created under a command id that
  *     contains it. A device that repeats its token request before the device request is redeemed
- *     gets the same token. The token is created in the name of the person who approved, and from
- *     the permissions of the credential that they used.
+ *     gets the same token. The token is a personal token of the person who approved. Its command
+ *     contains the permissions of the credential that they used.
  * D2. Every request for codes, and every token request with an unknown device code, is counted
  *     against the rate limit of its IP address. Token requests are also limited per device code.
  */

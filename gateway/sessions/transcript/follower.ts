@@ -381,8 +381,8 @@ export class SessionFollower {
     }
   }
   /**
-   * Whether a client has something to wait for: an active turn or, if the client has not yet seen a
-   * turn end, a compaction.
+   * Whether a client has something to wait for: an active turn or, if the client has not received
+   * the end of a turn, a compaction.
    */
   #keeps = ({ settled }: Client) => this.#active.size > 0 || (this.#compacting && !settled)
   async #idle(client: Client): Promise<void> {
