@@ -38,7 +38,7 @@ const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /**
  * The maximum number of milliseconds by which the next strike is delayed while requests still wait
- * because of the last one. The delay lets each long waiting time have one cause.
+ * because of the last one. Without the delay, a long waiting time could have two causes.
  */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'

@@ -51,7 +51,7 @@ export async function ended(s: Service, id: unknown): Promise<Found> {
   await s.follow('run.events', { id }, () => false)
   return s.ok('run.get', { id })
 }
-/** The event types of a run's timeline. */
+/** The types of the first 200 events of a run's timeline. */
 export const timelineOf = async (s: Service, id: unknown): Promise<string[]> =>
   listOf(await s.ok('run.events', { id, limit: 200 })).map((event) => String(event['event_type']))
 

@@ -104,7 +104,7 @@ export async function jobOf(s: Service, run: Received): Promise<Received> {
   ] as unknown as Received[]
   return job as Received
 }
-/** Returns the event types of a run's timeline. */
+/** Returns the types of the first 200 events of a run's timeline. */
 export async function story(s: Service, run: Received, url?: string): Promise<string[]> {
   const page = await s.ok(
     'run.events',

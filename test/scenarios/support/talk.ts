@@ -94,7 +94,7 @@ export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<F
     () => s.ok('session.turn', placeOf(ack)),
     (turn) => statuses.includes(String(turn['status'])),
   )
-/** The messages of a session, as `role: text`. */
+/** The first 200 messages of a session, as `role: text`. */
 export async function said(
   s: Service,
   ack: Found,

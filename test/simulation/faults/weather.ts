@@ -30,7 +30,7 @@ const faultKinds = [
  * - kill: processes die at any outside call or stop in order, and are started again.
  * - pause: processes stand still for up to 6 s, which is longer than a lease.
  * - cut: machines lose their connection to the servers and to each other.
- * - delay, loss, duplicate, reorder: the messages between nodes.
+ * - delay, loss, duplicate, reorder: messages between nodes are late, lost, repeated or reordered.
  * - append: appends get no answer, whether they were stored or not.
  * - late: appends are stored after their timeout.
  * - disk: the journal is slow.

@@ -182,7 +182,7 @@ export class Machine {
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
   }
-  /** Sets the wall clock. */
+  /** Moves the wall clock by `ms` milliseconds. */
   jump(ms: number): void {
     this.#skew += ms
     this.sim.note(() => `${this.name}: the clock is set by ${Math.round(ms)} ms`)
