@@ -10,7 +10,7 @@
 
 import { actorOf, type MailboxMessage, reject } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
-import { actorKey } from './memory/actor-instance.ts'
+import { actorKey, isEffectId } from './memory/actor-instance.ts'
 
 /** Maximum number of messages in one batch, and of messages examined to fill it. */
 const MAX_BATCH = 256
@@ -72,6 +72,15 @@ export class Mailbox {
       const taken = new Set(ready.slice(0, count))
       this.#messages = this.#messages.filter((mailboxMessage) => !taken.has(mailboxMessage))
     }
+  }
+  /** Rejects the commands of effects. Their senders repeat them. */
+  rejectEffects(): void {
+    this.#messages = this.#messages.filter((mailboxMessage) => {
+      const isEffect =
+        mailboxMessage.type === 'command' && isEffectId(mailboxMessage.command.command_id)
+      if (isEffect) reject(mailboxMessage)
+      return !isEffect
+    })
   }
   /** Rejects all messages. */
   close(): void {

@@ -109,7 +109,8 @@ export class Shard implements ActorRequests {
     const note = (instance: ActorInstance) => this.#alarm.note(instance)
     const owns = async () => (await held()) && this.#open
     const deadlines = new Deadlines()
-    const gate = new WriteGate(context, { isOpen, lose, note })
+    const rejectEffects = () => this.#mailbox.rejectEffects()
+    const gate = new WriteGate(context, { isOpen, lose, note, rejectEffects })
     const offers = new Offers(context, requests, gate)
     const effects = new Effects(context, requests, offers)
     this.#alarm = new Alarm(context, { deadlines, gate, isOpen, task, submit: requests.submit })
@@ -292,6 +293,7 @@ export class Shard implements ActorRequests {
       while (this.#mailbox.length + this.#ahead.length > 0 && this.#open) {
         for (const mailboxMessage of this.#ahead.splice(0))
           if (mailboxMessage.type === 'task') mailboxMessage.run()
+        this.#gate.begin()
         const ready = this.#mailbox.ready()
         if (ready.length > 0) await this.#turn(ready)
         else if (this.#mailbox.length > 0 && this.#ahead.length === 0)

@@ -8,7 +8,11 @@
  *     repeats it until it is decided.
  * W3. A shard that could not append its fence (`latch`) appends no entries until it is taken over
  *     again.
- * W4. Time during which the gate is closed does not shorten leases: when it opens, leases get their
+ * W4. Commands of effects that arrived together are decided or rejected together: the answer holds
+ *     for a whole batch, and when the gate opens, those that still wait are rejected. Otherwise a
+ *     receiver would take the repeat of a rejected one for an old one, because a later one from the
+ *     same sender was decided.
+ * W5. Time during which the gate is closed does not shorten leases: when it opens, leases get their
  *     full duration.
  */
 import type { Command } from '../../../protocol/entry.ts'
@@ -32,6 +36,8 @@ interface GateCallbacks {
   lose(reason: string): void
   /** Called for every actor whose deadline may have changed because its leases were extended. */
   note(instance: ActorInstance): void
+  /** Rejects the waiting commands of effects (W4). */
+  rejectEffects(): void
 }
 
 export class WriteGate {
@@ -41,6 +47,8 @@ export class WriteGate {
   /** Whether the state could not be read. Queries are then not answered either. */
   #unreadable = false
   #wasClosed = false
+  /** Why the commands of the current batch are refused; undefined when they are decided. */
+  #stop: WriteStop | undefined
   #cancel: (() => void) | undefined
 
   constructor(context: ShardContext, callbacks: GateCallbacks) {
@@ -77,17 +85,20 @@ export class WriteGate {
     )
   }
   /**
-   * Returns the answer to a refused command, or undefined when the command may be decided. When the
-   * gate has opened since the last call, leases first get their full duration (W4). Called only
-   * while no append is in flight.
+   * Begins a batch, while no append is in flight. When the gate has opened since the last batch,
+   * waiting commands of effects are rejected (W4), and leases get their full duration (W5).
    */
-  refusal(command: Command): ShardAnswer | undefined {
-    const stop = this.closed()
-    if (!stop) {
-      if (this.#wasClosed) this.#resume()
-      return undefined
-    }
-    return isEffectId(command.command_id) ? notOwner : refusalOf(stop)
+  begin(): void {
+    this.#stop = this.closed()
+    if (!this.#stop && this.#wasClosed) this.#resume()
+  }
+  /**
+   * Returns the answer to a refused command of the current batch, or undefined when the command may
+   * be decided.
+   */
+  refusal({ command_id }: Command): ShardAnswer | undefined {
+    if (!this.#stop) return undefined
+    return isEffectId(command_id) ? notOwner : refusalOf(this.#stop)
   }
   /**
    * While the gate is latched, checks periodically whether the shard can write again: by appending
@@ -137,6 +148,7 @@ export class WriteGate {
   }
   #resume(): void {
     this.#wasClosed = false
+    this.#callbacks.rejectEffects()
     const { instances, deps } = this.#context
     const now = deps.clock.now()
     for (const instance of instances.all()) {

@@ -3,7 +3,7 @@
  * Once the storage accepts appends again, it recovers automatically.
  */
 import t from 'tap'
-import type { WriteStop } from '../../../nodes/host/deps.ts'
+import type { ShardAnswer, WriteStop } from '../../../nodes/host/deps.ts'
 import { WriteGate } from '../../../nodes/host/durability/write-gate.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import { type Count, command, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -29,6 +29,7 @@ t.test('while writes are stopped, commands are refused before they are decided',
   t.match(await read(owner), { count: 2 }, 'reads see the stored state')
   t.equal(world.journal.messages.length, stored)
   stop = undefined
+  t.match(await owner.submit(effect), { not_owner: true }, 'it waited when the gate opened')
   await owner.submit(effect)
   t.match(await read(owner), { count: 9 })
   owner.drop()
@@ -113,17 +114,48 @@ t.test('when the gate opens, leases get their full duration before a command is 
     isOpen: () => true,
     lose: (reason) => t.fail(reason),
     note: ({ state }) => noted.push(state),
+    rejectEffects: () => {},
   })
   const add = command(runId(0), 'add', { by: 1 })
-  t.equal(gate.refusal(add), undefined)
+  const refusal = () => {
+    gate.begin()
+    return gate.refusal(add)
+  }
+  t.equal(refusal(), undefined)
   t.strictSame(noted, [], 'a gate that stays open changes no actor')
   stop = full
-  t.match(gate.refusal(add), { refused: 'storage_full' })
+  t.match(refusal(), { refused: 'storage_full' })
   stop = undefined
-  t.equal(gate.refusal(add), undefined)
+  t.match(gate.refusal(add), { refused: 'storage_full' }, 'until the batch ends')
+  t.equal(refusal(), undefined)
   t.match(noted, [{ wake: world.clock.now() + 100 }])
   t.match(instance.state, { wake: world.clock.now() + 100 })
-  t.equal(gate.refusal(add), undefined)
+  t.equal(refusal(), undefined)
   t.equal(noted.length, 1, 'once')
   t.end()
+})
+
+t.test('effects that arrive together are rejected together when the gate opens', async (t) => {
+  for (const checks of [1, 2, 3]) {
+    const world = new ToyWorld()
+    let closed = 0
+    const stopped = () => (closed-- > 0 ? full : undefined)
+    const owner = await world.owner(0, { ...world.deps(), stopped })
+    // More commands than a batch takes.
+    const commands = Array.from({ length: 300 }, (_, i) => ({
+      ...command(runId(0), 'add', { by: 1 }),
+      command_id: `e:0.1:5000.${i}`,
+    }))
+    const send = async () =>
+      ((await owner.receive({ type: 'commands', commands })) as ShardAnswer[]).filter(
+        (answer) => !('not_owner' in answer),
+      ).length
+    closed = checks
+    let decided = await send()
+    t.equal(decided, 0, 'none is decided, so that the sender repeats all of them in order')
+    for (let repeat = 0; repeat < 2 && decided === 0; repeat++) decided = await send()
+    t.equal(decided, 300)
+    t.match(await read(owner), { count: 300 })
+    owner.drop()
+  }
 })
