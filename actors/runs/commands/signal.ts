@@ -9,7 +9,7 @@ import type { Input } from '../../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../../protocol/errors.ts'
 import { shownRun } from '../../../protocol/loops/record.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
-import type { Run } from '../../../protocol/runs/schema.ts'
+import type { Run, RunStep } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
 import { draft, emit, silently, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
@@ -123,7 +123,7 @@ function complete(
       field: 'step_key',
       message: 'the step is not suspended',
       expected: 'suspended',
-      actual: rowOf(state, key)?.status ?? 'pending',
+      actual: recordOf(state, key)?.status ?? 'pending',
     })
   const on = draft(state, cause)
   if (found.at === undefined) leaveBranches(on, 'the step was completed by a signal')
@@ -147,8 +147,12 @@ function complete(
   } satisfies Decided<RunEvent, Answer>
 }
 
-/** Whether the run has a step with this key, or an active branch has a record under it. */
+/** The record of a step of the run itself, or of one of its active branches. */
+const recordOf = (state: RunState, key: string): RunStep | undefined => {
+  const branch = (state.branches ?? []).find(({ key: at }) => key.startsWith(`${at}.`))
+  return branch ? rowOf(state, key, branch.key) : rowOf(state, key)
+}
+/** Whether the run has a step with this key, or an active branch has reached it. */
 const isKnown = (state: RunState, key: string): boolean =>
   state.spec.steps.some((step, index) => keyOf(step, index) === key) ||
-  rowOf(state, key) !== undefined ||
-  (state.branches ?? []).some(({ rows }) => Object.hasOwn(rows, key))
+  recordOf(state, key) !== undefined

@@ -1,6 +1,7 @@
 /** Steps that wait for signals: early signals, mappings, keys, limits and timeouts. */
 import t from 'tap'
 import { MAX_STORED } from '../../../actors/runs/commands/signal.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
 import { START, typesOf } from '../../support/given.ts'
 import { action, payload, record, settle, sleep, started, step, wait } from './story.ts'
 
@@ -207,6 +208,24 @@ t.test('a signal with a step key requires a known and suspended step', async (t)
     refused: 'bad_request',
     details: { fields: [{ actual: 'completed' }] },
   })
+})
+
+t.test('a signal with a step key finds the steps of active branches', async (t) => {
+  const branch = (id: string) => ({ id, steps: [sleep('z', '0s'), wait('w')] })
+  const both = {
+    id: 'both',
+    kind: 'parallel',
+    config: { branches: [branch('left'), branch('right')] },
+  } as Step
+  const waiting = started([both])
+  const [key = ''] = (waiting.state.branches ?? []).map((one) => one.key)
+  t.match(waiting.when('run.signal', { step_key: `${key}.z` }).refused, {
+    refused: 'bad_request',
+    details: { fields: [{ field: 'step_key', actual: 'completed' }] },
+  })
+  t.match(waiting.when('run.signal', { step_key: 'z' }).refused, { refused: 'not_found' })
+  t.match(waiting.when('run.signal', { step_key: `${key}.nope` }).refused, { refused: 'not_found' })
+  t.equal(waiting.when('run.signal', { step_key: `${key}.w` }).refused, undefined)
 })
 
 t.test('a wait that times out fails its step', async (t) => {
