@@ -5,7 +5,7 @@
  * handles a request decides which buckets it is counted in.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
-import { type Refusal, refuse } from '../../protocol/errors.ts'
+import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /**
@@ -25,13 +25,15 @@ export type Limits = (caller: string, organization?: string) => Promise<Admissio
 /**
  * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
  * once that limit is exceeded, otherwise `refusal`. Requests with a valid credential are not
- * counted by address, because many clients may share one address.
+ * counted by address, because many clients may share one address. Neither are faults of the service
+ * (5xx), because the client is not at fault.
  */
 export async function charged(
   limits: Limits | undefined,
   address: string,
   refusal: Refusal,
 ): Promise<Refusal> {
+  if (errors[refusal.refused].status >= 500) return refusal
   return (await limits?.(`address:${address}`))?.refused ?? refusal
 }
 

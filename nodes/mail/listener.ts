@@ -8,10 +8,11 @@
  *     event twice, because the event's key consists of the message and the agent.
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
- * M3. The size of a message, the number of its recipients, the number of connections and the
- *     silence on a connection are bounded.
+ * M3. The size of a message, the number of its recipients, the number of connections, their duration
+ *     and their silence are bounded.
  */
 import { createHash } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { DNSResolver } from 'mailauth'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
@@ -41,13 +42,15 @@ export interface MailListener {
 }
 type Needs = Pick<
   World,
-  'ask' | 'command' | 'everywhere' | 'id' | 'log' | 'now' | 'organization' | 'view'
+  'ask' | 'command' | 'everywhere' | 'id' | 'later' | 'log' | 'now' | 'organization' | 'view'
 >
 
 const MAX_CLIENTS = 100
 const MAX_RECIPIENTS = 20
 /** Milliseconds of silence after which a connection ends. */
 const IDLE_MS = 60_000
+/** Milliseconds after which a connection ends in any case. */
+const SESSION_MS = 600_000
 const CLOSE_MS = 5000
 
 /** An agent that has an address, and its project. */
@@ -115,6 +118,10 @@ export async function listenForMail(
   server.on('error', (error) =>
     world.log.warn({ event: 'mail_connection_failed', err: error }, 'SMTP connection failed'),
   )
+  server.server.on('connection', (socket: Socket) => {
+    const cancel = world.later(SESSION_MS, () => socket.destroy())
+    socket.once('close', cancel)
+  })
   const port = await new Promise<number>((open, fail) => {
     server.once('error', fail)
     server.listen(settings.port, host, () => {
@@ -141,7 +148,7 @@ async function recipientOf(
   if (id === undefined) return unknown
   const answers = await world.everywhere('agent_home', { agent_id: id })
   const project = answers
-    .map((one) => (isRefusal(one) ? undefined : (one as { project?: string }).project))
+    .map((one) => (isRefusal(one) ? undefined : one.project))
     .find((one) => one !== undefined)
   if (project === undefined) return answers.some(isRefusal) ? later() : unknown
   const agent = await world.view(project, 'agent.get', { id })
