@@ -82,9 +82,10 @@ export function follow({
       })
       if (!answer.ok || !answer.body) {
         why = String(answer.status)
-        if (answer.status < 500 && answer.status !== 429)
+        const final = answer.status < 500 && answer.status !== 429
+        if (final)
           followed.oddities.push(`${name} was answered ${answer.status} ${await answer.text()}`)
-        return followed.oddities.length > 0
+        return final
       }
       followed.connections++
       followed.joints.push(followed.frames.length)

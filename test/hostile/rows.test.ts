@@ -235,23 +235,22 @@ const told = ({ method, path, headers: given, body }: Asked): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ` +
   `${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
+/** Whether a request has the method and the path of a row. */
+const routes = (row: Row, { method, path }: Asked): boolean => {
+  const route = routeOf(row)
+  const pattern = route.path.replaceAll(/:\w+/g, '[^/]*')
+  return route.method === method && new RegExp(`^/v1${pattern}$`).test(path.split('?')[0] ?? '')
+}
 /** Returns what is wrong with the answer to a request, or undefined. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
-  const elsewhere = asked.method !== method || asked.path.split('?')[0] !== undefined
+  const elsewhere = !routes(row, asked)
   if (answer.status === 204 && asked.method === 'OPTIONS') return undefined
   if (asked.method === 'HEAD')
     return answer.status < 500 && answer.text === '' ? undefined : `${answer.status} to HEAD`
   if (answer.status === 426 && row.shape.stream === 'socket') return undefined
   if (answer.status < 300 && asked.method !== method) return undefined
-  const other = rows.find(
-    ([, candidate]) =>
-      candidate !== row &&
-      routeOf(candidate).method === asked.method &&
-      new RegExp(`^/v1${routeOf(candidate).path.replaceAll(/:\w+/g, '[^/]*')}$`).test(
-        asked.path.split('?')[0] ?? '',
-      ),
-  )
+  const other = rows.find(([, candidate]) => candidate !== row && routes(candidate, asked))
   const fault = bad(
     name,
     row,

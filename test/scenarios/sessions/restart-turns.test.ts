@@ -25,17 +25,17 @@ const callerOf =
   (it: Processes, port: number) =>
   async (method: string, path: string, body?: Json): Promise<Json> => {
     for (let attempt = 0; ; attempt++) {
-      try {
-        const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
-          method,
-          headers: { authorization: `Bearer ${it.key}`, 'content-type': 'application/json' },
-          ...(body && { body: JSON.stringify(body) }),
-        })
-        if (answer.ok) return (await answer.json()) as Json
-        if (answer.status < 500) throw new Error(`${answer.status}: ${await answer.text()}`)
-      } catch (error) {
-        if (attempt > 400) throw error
-      }
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
+        method,
+        headers: { authorization: `Bearer ${it.key}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      }).then(
+        async (response) => ({ status: response.status, text: await response.text() }),
+        // The gateway is restarting.
+        (error: unknown) => ({ status: 503, text: String(error) }),
+      )
+      if (answer.status < 300) return JSON.parse(answer.text) as Json
+      if (answer.status < 500 || attempt > 400) throw new Error(`${answer.status}: ${answer.text}`)
       await pause(50)
     }
   }
