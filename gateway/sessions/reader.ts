@@ -10,15 +10,25 @@ import {
 } from '../../protocol/access/directory.ts'
 import { grantedBy } from '../../protocol/access/roles.ts'
 import { systemRoles } from '../../protocol/access/schema.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
-/**
- * Whether a principal has `project.admin`, by its roles or as the principal of an organization key.
- * The expiry of the key is not considered.
- */
+/** The organization without its expired keys, whose principals may read nothing. */
+const withoutExpired = (
+  organization: OrganizationDirectory,
+  now: number,
+): OrganizationDirectory => ({
+  ...organization,
+  keys: Object.fromEntries(
+    Object.entries(organization.keys).filter(
+      ([, { expires_at }]) => expires_at === undefined || (parseTimestamp(expires_at) ?? 0) > now,
+    ),
+  ),
+})
+/** Whether a principal has `project.admin`, by its roles or as the principal of an organization key. */
 const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
   grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
   Object.values(keys).some(
@@ -32,17 +42,18 @@ const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: st
  * read.
  */
 export async function mayRead(
-  { world, directory }: { readonly world: Pick<World, 'view'>; readonly directory: Directory },
+  {
+    world,
+    directory,
+  }: { readonly world: Pick<World, 'view' | 'now'>; readonly directory: Directory },
   project: string,
   session_id: string,
   principal_id: string,
 ): Promise<boolean | Refusal> {
-  const [home, organization] = await Promise.all([
-    directory.project(project),
-    directory.organization(),
-  ])
+  const [home, known] = await Promise.all([directory.project(project), directory.organization()])
   if (isRefusal(home)) return home
-  if (isRefusal(organization)) return organization
+  if (isRefusal(known)) return known
+  const organization = withoutExpired(known, world.now())
   if (!activePrincipal(home, organization, principal_id)) return false
   const found = await world.view(project, 'session_access', {
     of: { session_id },
