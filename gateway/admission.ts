@@ -214,7 +214,7 @@ const validateBody: Stage = (admission) => {
       if (isRefusal(read)) return read
       admission.body = read.body
       admission.file = read.file
-      // An upload may take long, so the caller may have lost access during it.
+      // An upload can take a long time, and the caller may have lost access in the meantime.
       return admitted(edge, callOf(admission))
     })
   if (row.verb !== 'command') return undefined

@@ -373,9 +373,10 @@ export type WorkerCommands = {
     }
   }
   /**
-   * Reports at every heartbeat interval that a connection is alive. `leases`: number of jobs that
-   * the session holds. `takes`: the work that the worker accepts, if it has just changed. `current`
-   * is false when another connection has replaced this one.
+   * Reports that a connection is alive: at each heartbeat interval in which the gateway received
+   * something from the worker, and when the worker's filters change. `leases`: number of jobs that
+   * the session holds. `takes`: the new filters, if they have changed. `current` is false when
+   * another connection has replaced this one.
    */
   'worker.seen': {
     input: {

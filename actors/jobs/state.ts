@@ -49,8 +49,8 @@ export interface Held {
     readonly reported: boolean
   }
   /**
-   * Present when cancellation was requested. The job ends at `until`, even without a report of its
-   * worker. Both times are Unix milliseconds.
+   * Present when cancellation was requested, with the time of the request (`at`). The job ends at
+   * `until` at the latest, even if the worker has sent no report. Both are Unix milliseconds.
    */
   cancel?: { readonly at: number; until: number; readonly reason?: string }
 }

@@ -15,9 +15,9 @@ export interface Clock {
 }
 
 /**
- * Events of a socket. Exactly one of `opened` and `refused` comes first, unless the socket is
- * dropped before. After `opened` come frames and pings, and at the end `closed`, unless the socket
- * is dropped.
+ * Events of a socket. The first event is `opened` or `refused`. After `opened`, any number of
+ * `frame` and `alive` events follow, and `closed` is the last event. A socket that is dropped need
+ * not report any further event.
  */
 export interface SocketEvents {
   opened(): void

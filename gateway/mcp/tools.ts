@@ -98,8 +98,8 @@ function operationOf(
 }
 
 /**
- * Converts a schema to a schema of type `object`, because arguments and structured results are
- * always objects. A schema of another type is replaced by a schema without rules.
+ * Returns the schema with type `object`, because arguments and structured results are always
+ * objects. A schema of another type is replaced by `{ type: 'object' }`, which accepts any object.
  */
 const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
   schema && (schema['type'] === undefined || schema['type'] === 'object')

@@ -75,7 +75,8 @@ const NET = '198.18.0'
 const NOBODY = '02:00:00:00:00:01'
 
 /**
- * Places each process in a namespace of its own on a bridge. Must be called inside `namespaces()`.
+ * Gives each process its own network namespace, connected to a bridge. The calling process must
+ * have been started with the command prefix that `namespaces()` returns.
  */
 export async function bridged(): Promise<Net> {
   const ip = (...args: string[]) => run('ip', args)

@@ -285,7 +285,7 @@ t.test('formats', async (t) => {
     ],
     uri: [
       ['https://a.b:80/c?d#e', 'urn:x:y', 'mailto:a@b', 'http://[::1]:8/'],
-      ['a/b', 'http://a b', 'http://%zz', 'http://a/[', 'x:a#b#c'],
+      ['a/b', 'http://a b', 'http://%zz', 'http://a/[', 'http://[a]@b/', 'x:a#b#c'],
     ],
     'uri-reference': [
       ['', '/a', '?b', '#c', '../d'],

@@ -47,8 +47,8 @@ export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chai
   ...(engine.chain && { chain: engine.chain }),
 })
 /**
- * Maximum characters of the record in events of a run that has not ended, because each item of a
- * list may publish several such events.
+ * Maximum number of characters of the record in a source event of a run that has not ended. The
+ * limit is low because every item of a `for_each` step can publish several such events.
  */
 const LARGEST_UNDER_WAY = 16_384
 

@@ -46,7 +46,7 @@ interface Applied {
 export class LiveRows {
   readonly #rows = new Map<string, Live>()
   readonly #shown = new Map<string, Previewed>()
-  /** Rows whose publisher was queried, by id and revision of their start. */
+  /** Rows that `unsought` has already returned, each as its id and the revision of its start. */
   readonly #sought = new Set<string>()
 
   /**

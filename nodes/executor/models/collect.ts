@@ -24,8 +24,9 @@ const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
 
 const whole = (count: number): number => Math.max(0, Math.round(count) || 0)
 /**
- * Token counts: cached tokens do not count as fresh input, and a count that a provider does not
- * report is 0.
+ * Converts the token counts of the AI SDK. `input_tokens` excludes tokens that a cache served or
+ * stored. If the provider does not report them, `input_tokens` and `output_tokens` are 0, and the
+ * other counts are omitted.
  */
 function countsOf({
   inputTokens = 0,

@@ -44,7 +44,10 @@ export class Deadlines {
       add(this.#heap, deadline, byTime, undefined)
     }
   }
-  /** The earliest deadline. */
+  /**
+   * The earliest pending deadline in Unix milliseconds. Deadlines that `due` has returned are not
+   * included.
+   */
   next(): number | undefined {
     return this.#heap[0]?.at
   }

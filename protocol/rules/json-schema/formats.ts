@@ -84,14 +84,15 @@ function isEmail(text: string): boolean {
 const isPlain = shape('^([!#$&-;=?-Z_a-z~\\[\\]]|%[0-9a-fA-F]{2})*$', MAX_URI)
 /**
  * Checks characters and percent-encoding as defined in RFC 3986. Brackets are allowed only around
- * the host, and at most one `#` is allowed.
+ * a host that is an IPv6 address, and at most one `#` is allowed.
  */
 function isUriReference(text: string): boolean {
   const [before = '', ...fragments] = text.split('#', 3)
   if (fragments.length > 1 || !isPlain(text.replace('#', ''))) return false
   const authority = /^(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?\/\/([^/?]*)/.exec(before)?.[1] ?? ''
   const host = authority.slice(authority.lastIndexOf('@') + 1)
-  const outside = before.replace(authority, '') + (fragments[0] ?? '')
+  const user = authority.slice(0, authority.length - host.length)
+  const outside = before.replace(authority, () => user) + (fragments[0] ?? '')
   if (/[[\]]/.test(outside)) return false
   const address = /^\[([^\]]*)\](:\d*)?$/.exec(host)?.[1]
   return address === undefined ? /^[^[\]:]*(:\d*)?$/.test(host) : isIpv6(address)

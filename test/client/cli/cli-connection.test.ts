@@ -1,6 +1,7 @@
 /**
- * The server and key of a command: flags, environment, profiles, data folder. Invariant: a key is
- * sent only to its own servers.
+ * How the command line finds its server and key: from flags, the environment, profiles or the data
+ * folder. Invariant: a key that is stored in a profile or a data folder is sent only to the servers
+ * that it belongs to.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'

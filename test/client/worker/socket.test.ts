@@ -6,7 +6,10 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import type { SocketEvents } from '../../../client/worker/ports.ts'
 import { dial } from '../../../client/worker/socket.ts'
 
-/** A server that answers upgrades with a status, or opens them. */
+/**
+ * Starts a server that accepts WebSocket upgrades if `status` is 101, and otherwise rejects them
+ * with `status`. Returns its URL.
+ */
 async function server(
   t: Test,
   status: number,

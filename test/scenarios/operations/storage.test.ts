@@ -34,7 +34,10 @@ const root = process.getuid?.() === 0 && process.platform === 'linux'
 const skip = root ? false : 'SKIPPED: it needs root, to mount a tmpfs'
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Starts a service with all of its data on a separate disk. */
+/**
+ * Mounts a tmpfs of 64 MiB. Returns functions that start, stop and call a service with all of its
+ * data on it.
+ */
 async function onSmallDisk(t: Test) {
   const disk = mkdtempSync(join(tmpdir(), 'baton-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk])

@@ -117,7 +117,7 @@ function changedNothing(
         ),
       ) ?? false
     )
-  // Runs of loops do not show that a cancellation was requested.
+  // The published record of a run of a loop has no `cancel_requested`.
   const stopping =
     past?.entries.some(
       ({ at: stored, place }) =>
