@@ -28,6 +28,7 @@ import { signatureHeader, TRIGGER_LIMIT, takeTrigger } from './commands/http-tri
 import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
 import type { Directory } from './directory.ts'
 import { createByteSemaphore } from './files/byte-semaphore.ts'
+import { CONTENT_HEADERS } from './files/content.ts'
 import { preflightHeaders } from './http/cors.ts'
 import type { Incoming } from './http/request.ts'
 import type { Exchange } from './http/respond.ts'
@@ -206,6 +207,7 @@ export function createGateway(
           method,
           slots: slots.length,
           limit: row.shape.limit ?? BODY_LIMIT,
+          ...(row.verb === 'blob' && { further: CONTENT_HEADERS }),
           handler: ofRow({ name, row, slots }),
         },
         row.verb === 'query' || row.verb === 'blob',

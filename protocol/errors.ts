@@ -124,6 +124,10 @@ export const errors = {
     message: 'The request body is larger than this endpoint accepts.',
   },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
+  range_not_satisfiable: {
+    status: 416,
+    message: 'The requested range begins after the end of the file.',
+  },
   rate_limit_exceeded: {
     status: 429,
     message: 'Too many requests; wait for Retry-After seconds.',

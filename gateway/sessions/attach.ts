@@ -6,7 +6,7 @@
  */
 
 import type { Origin } from '../../protocol/entry.ts'
-import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { errorBody, isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { CommandInput } from '../../protocol/queries/commands.ts'
@@ -14,6 +14,7 @@ import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { type Artifact, fileName, textName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
+import { planContent } from '../files/content.ts'
 import { inspect } from '../files/file.ts'
 import { hexOf } from '../http/hex.ts'
 import { keyOf } from '../http/idempotency.ts'
@@ -145,20 +146,6 @@ const placeOf = ({ created_at, id }: Artifact): Place => [created_at, id]
 const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
   created_at > time || (created_at === time && id > other)
 
-/** MIME types that browsers may display. Files of other types are sent as downloads. */
-const shown: ReadonlySet<string> = new Set([
-  'image/png',
-  'image/jpeg',
-  'image/gif',
-  'image/webp',
-  'text/plain',
-  'text/markdown',
-  'application/pdf',
-])
-/** The `value-chars` of an extended header parameter (RFC 8187, 3.2.1). */
-const fileNameValue = (name: string): string =>
-  encodeURIComponent(name).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
-
 /**
  * Answers with the bytes of a file. First reserves memory for the bytes, which is released when the
  * exchange ends.
@@ -178,29 +165,20 @@ export async function sendFile(
       : undefined
   if (!file) return noFile
   if (isRefusal(file)) return file
-  const leave = await room.acquire(file.size_bytes)
-  exchange.onClose(leave)
+  const { status, headers, type, start, end } = planContent(file, (name) =>
+    call.incoming.further(name),
+  )
+  if (status === 304) return { status, headers }
+  if (status === 416) {
+    const refusal = refuse('range_not_satisfiable', { size_bytes: file.size_bytes })
+    return { status, headers, body: errorBody(refusal) }
+  }
+  exchange.onClose(await room.acquire(file.size_bytes))
   let bytes: Uint8Array | undefined
   try {
     bytes = await world.files?.get(fileName(project, artifact_id))
   } catch (error) {
     world.log.warn({ event: 'file_read_failed', err: error, artifact_id }, 'file read failed')
   }
-  if (!bytes) return unavailable
-  const disposition = shown.has(file.mime_type) ? 'inline' : 'attachment'
-  const headers = {
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Disposition': `${disposition}; filename*=utf-8''${fileNameValue(file.name)}`,
-    'Cache-Control': 'private, no-transform',
-    ...(file.sha256 !== undefined && { ETag: `"sha256-${file.sha256}"` }),
-    'Content-Security-Policy': "default-src 'none'; sandbox",
-  }
-  return {
-    status: 200,
-    headers,
-    text: bytes,
-    type: shown.has(file.mime_type)
-      ? `${file.mime_type}${file.mime_type.startsWith('text/') ? '; charset=utf-8' : ''}`
-      : 'application/octet-stream',
-  }
+  return bytes ? { status, headers, type, text: bytes.subarray(start, end) } : unavailable
 }

@@ -150,9 +150,10 @@ function responsesOf(row: Operation, names: Names): Json {
   ]
   // A command that replies with a stream has status 200.
   const streams = row.verb === 'command' && shape.stream === 'accept'
+  const empty: ReadonlySet<number | undefined> = new Set([204, 304, shape.bare])
   const success = (status: number): Json => {
     const given = {
-      ...(regular.includes(status) && status !== 204 && status !== shape.bare && content),
+      ...(regular.includes(status) && !empty.has(status) && content),
       ...(streams && status === 200 && events),
     }
     return {

@@ -63,9 +63,10 @@ export const attachments = {
   }),
   'session.attachment': blob(`GET ${S}/:artifact_id/content`, {
     ...read,
-    summary: 'The bytes of a file',
+    summary: 'The bytes of a file, or one range of them',
     reply: Type.String({ format: 'binary' }),
-    errors: ['not_found', 'artifact_storage_unavailable'],
+    alsoStatus: [206, 304],
+    errors: ['not_found', 'range_not_satisfiable', 'artifact_storage_unavailable'],
   }),
   'session.detach': command(`DELETE ${S}/:artifact_id`, {
     ...act,

@@ -1,0 +1,132 @@
+/**
+ * Decides how the bytes of a stored file are sent: conditional requests (RFC 9110, 13), single
+ * ranges (RFC 9110, 14), and which files a browser may display. Reading and sending the bytes is
+ * left to the caller.
+ */
+
+/** The properties of a file that its response depends on. `sha256` is lower-case hex. */
+interface StoredFile {
+  readonly name: string
+  readonly mime_type: string
+  readonly size_bytes: number
+  readonly sha256?: string
+}
+/** The names of the request headers that determine the response, in lower case. */
+export const CONTENT_HEADERS = ['if-none-match', 'if-range', 'range'] as const
+type ContentHeader = (typeof CONTENT_HEADERS)[number]
+
+/** The response to a request for a file. */
+export interface ContentPlan {
+  /** 200: all bytes; 206: a range of them; 304 and 416: no bytes. */
+  readonly status: 200 | 206 | 304 | 416
+  readonly headers: Readonly<Record<string, string>>
+  /** The value of `Content-Type`. */
+  readonly type: string
+  /** The bytes to send: from `start`, excluding `end`. */
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * MIME types that a browser may display. No type that can contain scripts is among them; files of
+ * all other types are downloads.
+ */
+const inlineTypes: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'text/plain',
+  'text/markdown',
+  'text/csv',
+  'application/json',
+  'application/pdf',
+])
+
+/**
+ * Plans the response to a GET or HEAD request.
+ * @param header returns the value of a request header, or undefined.
+ */
+export function planContent(
+  file: StoredFile,
+  header: (name: ContentHeader) => string | undefined,
+): ContentPlan {
+  const { mime_type, size_bytes: size, sha256 } = file
+  const inline = inlineTypes.has(mime_type)
+  const etag = sha256 === undefined ? undefined : `"sha256-${sha256}"`
+  const type = !inline
+    ? 'application/octet-stream'
+    : mime_type.startsWith('text/')
+      ? `${mime_type}; charset=utf-8`
+      : mime_type
+  const headers = {
+    'Accept-Ranges': 'bytes',
+    'Cache-Control': 'private, no-transform',
+    'Content-Disposition': `${inline ? 'inline' : 'attachment'}; filename*=utf-8''${fileNameValue(file.name)}`,
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+    'X-Content-Type-Options': 'nosniff',
+    ...(etag !== undefined && { ETag: etag }),
+    ...(sha256 !== undefined && {
+      Digest: `sha-256=${Buffer.from(sha256, 'hex').toString('base64')}`,
+    }),
+  }
+  const whole: ContentPlan = { status: 200, headers, type, start: 0, end: size }
+  if (etag !== undefined && matches(header('if-none-match'), etag))
+    return { ...whole, status: 304, end: 0 }
+  const condition = header('if-range')
+  const range = condition === undefined || condition === etag ? header('range') : undefined
+  const wanted = rangeOf(range, size)
+  if (wanted === undefined) return whole
+  if (wanted === 'unsatisfiable')
+    return {
+      ...whole,
+      status: 416,
+      headers: { ...headers, 'Content-Range': `bytes */${size}` },
+      end: 0,
+    }
+  const { start, end } = wanted
+  const contentRange = `bytes ${start}-${end - 1}/${size}`
+  return {
+    ...whole,
+    status: 206,
+    headers: { ...headers, 'Content-Range': contentRange },
+    start,
+    end,
+  }
+}
+
+/**
+ * The `value-chars` of an extended header parameter (RFC 8187, 3.2.1), for the last segment of a
+ * path. Lone surrogates, which have no UTF-8 form, are replaced.
+ */
+const fileNameValue = (path: string): string =>
+  encodeURIComponent(Buffer.from(path.split('/').at(-1) ?? '').toString()).replaceAll(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+
+/** Whether the value of `If-None-Match` contains the entity tag, by weak comparison. */
+const matches = (value: string | undefined, etag: string): boolean =>
+  value !== undefined &&
+  (value.trim() === '*' || value.split(',').some((one) => one.trim().replace(/^W\//, '') === etag))
+
+/**
+ * The single range that the value of `Range` requests, limited to the file. Undefined when the
+ * whole file is to be sent: without a value, for a malformed value and for several ranges.
+ */
+function rangeOf(
+  value: string | undefined,
+  size: number,
+): { readonly start: number; readonly end: number } | 'unsatisfiable' | undefined {
+  const found = /^bytes=[ \t]*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))[ \t]*$/i.exec(value ?? '')
+  if (!found) return undefined
+  const [, first, last, suffix] = found
+  if (suffix !== undefined) {
+    if (Number(suffix) === 0) return 'unsatisfiable'
+    return size === 0 ? undefined : { start: Math.max(0, size - Number(suffix)), end: size }
+  }
+  const start = Number(first)
+  const end = last === '' ? size : Number(last) + 1
+  if (end <= start && last !== '') return undefined
+  return start >= size ? 'unsatisfiable' : { start, end: Math.min(end, size) }
+}
