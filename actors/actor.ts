@@ -20,7 +20,7 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 
-/** The origin of a command, its deciding actor, and the source of new ids and secrets. */
+/** The origin of a command, the actor that decides it, and the source of new ids and secrets. */
 export interface Cause extends Origin {
   /** Id of the command. */
   readonly id: string
@@ -30,7 +30,7 @@ export interface Cause extends Origin {
   readonly shard: number
   /** Returns a new id, which belongs to the same shard as the deciding actor. */
   mint(prefix: Prefix): string
-  /** Returns an unguessable text: 128 bits, as letters and digits. */
+  /** Returns a random secret of 128 bits, as letters and digits. */
   secret(): string
 }
 
@@ -60,10 +60,10 @@ export type Effect =
   | { readonly push: Push }
   /**
    * Notifies people by e-mail or webhook, if notifications are configured. The actor's record is
-   * read (`get`) at that time.
+   * read (`get`) when the notification is sent.
    */
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
-  /** Deletes values from the object store, by name, that are no longer referenced. */
+  /** Deletes the values with these names, which are no longer referenced, from the object store. */
   | { readonly erase: readonly string[] }
   /** Writes a warning to the log of this node, usually at most once a minute for each `about`. */
   | { readonly warn: Warning }
@@ -89,8 +89,8 @@ export interface Push {
 export interface Decided<E, R> {
   readonly events: readonly E[]
   /**
-   * The reply. A function is called with the actor's own state after the command and its tells were
-   * decided.
+   * The reply, or a function that returns the reply. The function is called with the actor's own
+   * state after the command and its tells were decided.
    */
   readonly reply: R | ((state: never) => R)
   readonly tells?: readonly Tell[]
@@ -141,7 +141,7 @@ export interface Actor<
   readonly react?: {
     readonly [N in E['type']]?: (event: On<E, N>, self: Address) => readonly Effect[]
   }
-  /** Reads of the owner's committed state, by name. */
+  /** Queries that the owner answers from the committed state, by name. */
   readonly ask?: K extends OwnerKind
     ? {
         readonly [N in keyof OwnerQueries[K]]: (
@@ -157,7 +157,7 @@ export interface Actor<
    */
   readonly deadline?: (state: S) => number | undefined
   /**
-   * Adapts the state for a new owner. The effects of soft events are lost, so each lease gets one
+   * Adapts the state for a new owner. The changes of soft events are lost, so each lease gets one
    * full duration of grace.
    */
   readonly recover?: (state: S, at: number) => S

@@ -253,8 +253,8 @@ function without(
   }
 }
 /**
- * The answer as a message: in the thread of the message that woke the agent, or as the first reply
- * to that message.
+ * Returns the answer as a message: in the thread of the message that woke the agent, or as the
+ * first reply to that message.
  */
 function answerOf(
   { settings, message_seq }: OpenChannel,

@@ -44,8 +44,8 @@ const subjects: Readonly<Record<string, string>> = {
   table: 'row_id',
 }
 /**
- * The record as of the event, merged with the payload; the payload alone for events without a
- * record.
+ * Returns the record as of the event, merged with the payload. Without a record, returns the
+ * payload; its `id` defaults to the id of the record that it names.
  */
 function dataOf({
   event_type,

@@ -1,7 +1,7 @@
 /**
  * The end of an interaction, by an outcome, a cancellation or its expiry, and its later deletion.
  * The commit that ends it also notifies the waiting run and opens the delivery to a subscriber.
- * Nothing but the deletion follows.
+ * Only the deletion can follow.
  */
 import type { Api } from '../../protocol/api.ts'
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
@@ -243,8 +243,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 }
 
 /**
- * The delivery has the slot of the interaction, so that it is opened in the commit that ends the
- * interaction.
+ * The delivery's id has the slot of the interaction's id, so both are in the same shard and the
+ * delivery is opened in the commit that ends the interaction.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {
@@ -275,7 +275,7 @@ function dispatchOf(
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
     ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
-    // The value has two names, because receivers use either.
+    // `outcome` and `value` are the same value, because receivers use either name.
     body: {
       interaction_id: id,
       kind,

@@ -24,7 +24,7 @@ interface Waiting {
   readonly reason: QueueReason
 }
 export interface LoopState {
-  /** Absent before the loop is created. */
+  /** Absent before the loop is created and after it was deleted. */
   record?: Loop
   deleted?: true
   version: Derived['version']
@@ -98,7 +98,10 @@ export const isLiving = (state: LoopState): state is Living =>
 
 /** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
-/** One day in milliseconds. `WINDOW` is the time over which spending is summed, in milliseconds. */
+/**
+ * One day in milliseconds, and the length in milliseconds of the windows in which spending is
+ * summed.
+ */
 const DAY = 86_400_000
 export const WINDOW = 300_000
 
