@@ -1,13 +1,13 @@
 /**
  * The interface of an actor: three pure tables. `decide` answers a command with events, `evolve`
- * applies an event to the state, and `react` returns the effects of an event. They use no promises,
- * clock, randomness or I/O: time, new ids and secrets arrive in `cause`.
+ * applies an event to the state, and `react` returns the effects of an event. None of them uses
+ * promises, the clock, randomness or I/O: time, new ids and secrets arrive in `cause`.
  *
  * Invariants:
  * A1. `decide` and `ask` never change the state. `evolve` owns the state that it receives and may
  *     change it in place, because its caller does not read the old state again. A decision that
  *     applies its own events therefore copies what they change.
- * A2. State is plain JSON: `evolve` over the events after a snapshot results in the same state as
+ * A2. State is plain JSON, and `evolve` over the events after a snapshot yields the same state as
  *     `evolve` over all events.
  * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
  *     an `Effect`, performed after the commit, at least once, under a stable id.
@@ -47,11 +47,11 @@ export interface Tell {
 /** A side effect that the shard host performs after the commit. */
 export type Effect =
   /**
-   * A command to an actor of any shard. Commands to one receiver are sent in order, so that it can
-   * drop repeats.
+   * A command to an actor of any shard. Commands to one receiver are sent in order, so that the
+   * receiver can deduplicate them.
    */
   | { readonly tell: Tell }
-  /** The queue has waiting jobs, which the shard host matches with workers. */
+  /** Offers the waiting jobs of a queue to gateways or executors. */
   | { readonly offer: { readonly queue: string } }
   /**
    * A message to the gateway that holds a worker session. With `spec`, the job's parameters are
@@ -169,8 +169,8 @@ export interface Actor<
   /** Whether the actor has ended, so that it can leave memory at once. */
   readonly ended?: (state: S) => boolean
   /**
-   * The state alone makes every command idempotent, so no command ids and replies are stored for
-   * this kind.
+   * Present if the state alone makes every command idempotent. No command ids and replies are then
+   * stored for this kind.
    */
   readonly naturallyIdempotent?: true
   /**

@@ -220,7 +220,10 @@ export const spentKey = (
 export const byHash = (keys: Keys): Record<string, ApiKey> =>
   Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
-/** The facts about an action that decide which kind of worker executes it. */
+/**
+ * Returns the facts about an action that gateways and executors cache: whether the service or a
+ * worker executes it, and whether it is safe to repeat.
+ */
 export function sketchOf({
   endpoint_kind = 'http',
   annotations = {},

@@ -88,7 +88,7 @@ export function recall(
   const known = publishedBy(state, key)
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
-  // `at` is before `since` if the clock was set back.
+  // `at` is before `since` if a clock was set back.
   if (Math.max(at, since) - from >= DAY) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)

@@ -1,7 +1,7 @@
 /**
  * The interaction actor: a question to people. Its outcome is set once. The same commit notifies a
  * waiting run or session, and opens the delivery to a subscriber. All other consumers are notified
- * by the source event of the end.
+ * by the source event `interaction.resolved`.
  *
  *     pending → completed | cancelled | expired
  *        ↕ review

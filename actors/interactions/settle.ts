@@ -90,7 +90,7 @@ export function cancel(
   }
 }
 
-/** Cancels an interaction at the request of the run or turn that waits for it. */
+/** Cancels an interaction at the request of its run or turn. */
 export const withdraw = (
   state: InteractionState | null,
   { reason }: InteractionCommands['interaction.withdraw']['input'],

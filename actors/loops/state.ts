@@ -39,13 +39,15 @@ export interface LoopState {
   line: Waiting[]
   /**
    * The state of the slot of each active run that needs one in the organization: requested, held,
-   * or declined because the loop was not active. Only runs that hold their slot have begun.
+   * or declined because the loop was not active. A run begins, or continues after a recovery, only
+   * when it holds its slot.
    */
   places: Record<string, 'asked' | 'had' | 'declined'>
   /** Number of consecutive failed runs. */
   failures: number
   /**
-   * Recent spending of runs: thousandths of a credit by the start of their window, oldest first.
+   * Recent spending of runs, oldest first: the start of each window, and the thousandths of a
+   * credit that were spent in it.
    */
   spent: [at: number, milli: number][]
   /** The next fire times of schedules, by trigger id. */

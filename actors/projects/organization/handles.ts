@@ -31,8 +31,8 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * Returns the events that ask the projects of claims that are due whether the workflows exist. A
- * project replies with a release, or not at all.
+ * For each claim that is due, returns the event that asks its project whether the workflow exists.
+ * A project replies with a release, or not at all.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>
