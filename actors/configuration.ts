@@ -116,7 +116,7 @@ export interface Change<T> {
 }
 /**
  * Computes the change that `wish`, the requested values, makes to a record. Undefined fields and
- * equal values are ignored; empty texts, maps and lists remove the field. Returns undefined when
+ * equal values are ignored; empty strings, maps and lists remove the field. Returns undefined when
  * nothing would change, so that a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(

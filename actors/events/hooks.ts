@@ -32,7 +32,7 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
 
 /**
  * Names of the payload fields that identify the record of an event. They are used for events
- * without a record, so that `data` has at least the `id`.
+ * without a record, so that `data` contains at least the id of the record.
  */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',

@@ -31,7 +31,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * @param state before the change.
  * @param change contains the new status; `completed_at` is added.
  * @param options `silent`: the waiting run is not notified, because it requested the end;
- * `invalid`: targets or reviewers do not exist.
+ * `invalid`: some targets or reviewers do not exist.
  */
 export function conclude(
   { record, depth, chain, withheld, callback }: InteractionState,
@@ -104,8 +104,8 @@ export const withdraw = (
     : { events: [], reply: undefined }
 
 /**
- * Cancels an interaction with targets or reviewers that do not exist. No valid answer is possible,
- * so the waiting step or call fails (`invalid`).
+ * Cancels an interaction because some of its targets or reviewers do not exist. The waiting step or
+ * call then fails (`invalid`).
  */
 export const invalidate = (
   state: InteractionState | null,

@@ -72,7 +72,9 @@ export const initial = (): QueueState => ({
   finished: { ids: {}, ring: [], next: 0 },
 })
 
-/** Returns a job that has not ended. The id may be any text, because it can come from a worker. */
+/**
+ * Returns a job that has not ended. The id may be any string, because it can come from a worker.
+ */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
 /** Number of attempts that were counted; the next claim has the next number. */

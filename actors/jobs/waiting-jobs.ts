@@ -30,7 +30,7 @@ export interface Level {
 }
 
 /**
- * Name of a fairness key in a ring. Every text is a valid key, but not every text is a valid
+ * Name of a fairness key in a ring. Every string is a valid key, but not every string is a valid
  * property name.
  */
 const nameOf = (header: JobHeader): string => `:${header.fairness_key}`

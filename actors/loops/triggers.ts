@@ -22,7 +22,7 @@ export function materialize(
   before: LoopState,
   cause: Cause,
 ): { readonly triggers?: Trigger[]; readonly trigger_ids: Readonly<Record<string, string>> } {
-  // A key may be any text, including the name of an inherited property.
+  // A key may be any string, including the name of an inherited property.
   const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)

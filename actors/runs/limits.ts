@@ -18,7 +18,7 @@ import { abandon } from './steps/action.ts'
 
 /**
  * Maximum number of step attempts of one run, unless its definition sets another maximum. Without
- * it, recoveries could repeat steps without end. Steps of branches and items count only toward a
+ * it, recoveries could repeat steps indefinitely. Steps of branches and items count only toward a
  * maximum that the definition sets, because a step may have more items than this.
  */
 export const MAX_EXECUTED = 1000
