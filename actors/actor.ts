@@ -1,13 +1,13 @@
 /**
  * The interface of an actor: three pure tables. `decide` answers a command with events, `evolve`
- * applies an event to the state, and `react` returns the effects of an event. They use no promises,
- * clock, randomness or I/O: time, new ids and secrets arrive in `cause`.
+ * applies an event to the state, and `react` returns the effects of an event. None of them uses
+ * promises, the clock, randomness or I/O: time, new ids and secrets arrive in `cause`.
  *
  * Invariants:
  * A1. `decide` and `ask` never change the state. `evolve` owns the state that it receives and may
  *     change it in place, because its caller does not read the old state again. A decision that
  *     applies its own events therefore copies what they change.
- * A2. State is plain JSON: `evolve` over the events after a snapshot results in the same state as
+ * A2. State is plain JSON, and `evolve` over the events after a snapshot yields the same state as
  *     `evolve` over all events.
  * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
  *     an `Effect`, performed after the commit, at least once, under a stable id.
@@ -20,7 +20,7 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 
-/** The origin of a command, its deciding actor, and the source of new ids and secrets. */
+/** The origin of a command, the actor that decides it, and the source of new ids and secrets. */
 export interface Cause extends Origin {
   /** Id of the command. */
   readonly id: string
@@ -30,7 +30,7 @@ export interface Cause extends Origin {
   readonly shard: number
   /** Returns a new id, which belongs to the same shard as the deciding actor. */
   mint(prefix: Prefix): string
-  /** Returns an unguessable text: 128 bits, as letters and digits. */
+  /** Returns a random secret of 128 bits, as letters and digits. */
   secret(): string
 }
 
@@ -47,11 +47,11 @@ export interface Tell {
 /** A side effect that the shard host performs after the commit. */
 export type Effect =
   /**
-   * A command to an actor of any shard. Commands to one receiver are sent in order, so that it can
-   * drop repeats.
+   * A command to an actor of any shard. Commands to one receiver are sent in order, so that the
+   * receiver can deduplicate them.
    */
   | { readonly tell: Tell }
-  /** The queue has waiting jobs, which the shard host matches with workers. */
+  /** Offers the waiting jobs of a queue to gateways or executors. */
   | { readonly offer: { readonly queue: string } }
   /**
    * A message to the gateway that holds a worker session. With `spec`, the job's parameters are
@@ -60,10 +60,10 @@ export type Effect =
   | { readonly push: Push }
   /**
    * Notifies people by e-mail or webhook, if notifications are configured. The actor's record is
-   * read (`get`) at that time.
+   * read (`get`) when the notification is sent.
    */
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
-  /** Deletes values from the object store, by name, that are no longer referenced. */
+  /** Deletes the values with these names, which are no longer referenced, from the object store. */
   | { readonly erase: readonly string[] }
   /** Writes a warning to the log of this node, usually at most once a minute for each `about`. */
   | { readonly warn: Warning }
@@ -89,8 +89,8 @@ export interface Push {
 export interface Decided<E, R> {
   readonly events: readonly E[]
   /**
-   * The reply. A function is called with the actor's own state after the command and its tells were
-   * decided.
+   * The reply, or a function that returns the reply. The function is called with the actor's own
+   * state after the command and its tells were decided.
    */
   readonly reply: R | ((state: never) => R)
   readonly tells?: readonly Tell[]
@@ -141,7 +141,7 @@ export interface Actor<
   readonly react?: {
     readonly [N in E['type']]?: (event: On<E, N>, self: Address) => readonly Effect[]
   }
-  /** Reads of the owner's committed state, by name. */
+  /** Queries that the owner answers from the committed state, by name. */
   readonly ask?: K extends OwnerKind
     ? {
         readonly [N in keyof OwnerQueries[K]]: (
@@ -157,7 +157,7 @@ export interface Actor<
    */
   readonly deadline?: (state: S) => number | undefined
   /**
-   * Adapts the state for a new owner. The effects of soft events are lost, so each lease gets one
+   * Adapts the state for a new owner. The changes of soft events are lost, so each lease gets one
    * full duration of grace.
    */
   readonly recover?: (state: S, at: number) => S
@@ -169,8 +169,8 @@ export interface Actor<
   /** Whether the actor has ended, so that it can leave memory at once. */
   readonly ended?: (state: S) => boolean
   /**
-   * The state alone makes every command idempotent, so no command ids and replies are stored for
-   * this kind.
+   * Present if the state alone makes every command idempotent. No command ids and replies are then
+   * stored for this kind.
    */
   readonly naturallyIdempotent?: true
   /**

@@ -16,7 +16,7 @@ import type { Cause, Decided, Decision } from './actor.ts'
 /** A key as its owner stores it. Revoked keys are dropped; the journal still has them. */
 interface StoredKey {
   readonly key: ApiKey
-  /** SHA-256 of the raw key, hex. */
+  /** SHA-256 of the raw key, in hexadecimal. */
   readonly hash: string
   /**
    * The text of the key is derived from the request, so a repeat of the request produces the same
@@ -29,10 +29,10 @@ export type Keys = Record<string, StoredKey>
 /** The part of the state of the organization or of a project that holds keys. */
 export interface KeyHolder {
   keys: Keys
-  /** Hashes of revoked keys whose text could be derived again, the latest last. */
+  /** Hashes of revoked keys whose text could be derived again, the most recently revoked last. */
   spent?: readonly string[]
 }
-/** Maximum number of hashes in `spent`. */
+/** Maximum number of hashes in `spent`; the oldest are dropped. */
 const MAX_SPENT_KEYS = 10_000
 
 /**
@@ -40,9 +40,15 @@ const MAX_SPENT_KEYS = 10_000
  * them in memory.
  */
 export interface AccessLimits {
-  /** Keys and tokens that are not revoked, including expired ones; 10 000 by default. */
+  /**
+   * Maximum number of keys and tokens that are not revoked, including expired ones; 10 000 by
+   * default.
+   */
   readonly max_keys?: number
-  /** People and services of a project; 10 000 by default. Agents have a separate limit. */
+  /**
+   * Maximum number of people and services of a project; 10 000 by default. Agents have a separate
+   * limit.
+   */
   readonly max_principals?: number
 }
 const DEFAULT_LIMIT = 10_000
@@ -110,7 +116,7 @@ export interface Change<T> {
 }
 /**
  * Computes the change that `wish`, the requested values, makes to a record. Undefined fields and
- * equal values are ignored; empty texts, maps and lists remove the field. Returns undefined when
+ * equal values are ignored; empty strings, maps and lists remove the field. Returns undefined when
  * nothing would change, so that a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(
@@ -214,7 +220,10 @@ export const spentKey = (
 export const byHash = (keys: Keys): Record<string, ApiKey> =>
   Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
-/** The facts about an action that decide which kind of worker executes it. */
+/**
+ * Returns the facts about an action that gateways and executors cache: whether the service or a
+ * worker executes it, and whether it is safe to repeat.
+ */
 export function sketchOf({
   endpoint_kind = 'http',
   annotations = {},
@@ -279,9 +288,9 @@ export const evolveKeys = {
 }
 
 /**
- * Wraps a decision that creates a secret, so that its reply contains the sealed secret. As long as
- * the reply is stored, a repeat of the request returns the same secret; later it creates another
- * one.
+ * Wraps a decision that creates a secret, so that its reply contains the sealed secret. While the
+ * reply is stored, a repeat of the request returns the same secret; later, a repeat creates another
+ * secret.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

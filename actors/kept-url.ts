@@ -19,7 +19,7 @@ import {
 import { type Patch, patch } from '../protocol/patch.ts'
 import { type Change, changeOf } from './configuration.ts'
 
-/** A change of a record and of the values of its URL. */
+/** A change of a record and of the sealed values of its URL. */
 type UrlChange<T> = Change<T> & ChangedUrlParts
 
 /**

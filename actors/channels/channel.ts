@@ -92,7 +92,7 @@ export const channelActor = ({
     'message.created': (state, { message }) => {
       state.message_seq = message.seq
       state.last_message_at = message.created_at
-      // Sending a message marks all messages up to it as read by the sender.
+      // Sending a message marks all messages up to it as read by the principal that sent it.
       readUpTo(state, message.sent_by ?? message.sender_id, message.seq)
       countStreak(state, message)
       return state

@@ -2,11 +2,11 @@
  * Confirmation of new members. The gateway checks that a new member is an active principal before
  * it sends the command, but the principal may be disabled between the check and the commit. So the
  * commit that adds members also enqueues a background job, which checks again and expels those that
- * are not active.
+ * are not active. A disabled member of a direct message stays.
  *
- * Invariant: a principal that is disabled before the second check is expelled by it. If it is
- * disabled later, the job that follows the disabling finds the membership
- * (actors/projects/access/partings.ts).
+ * Invariant: unless the channel is a direct message, a principal that is disabled before the second
+ * check is expelled by it. If it is disabled later, the job that its disabling enqueues finds the
+ * membership (actors/projects/access/partings.ts).
  */
 
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
@@ -17,7 +17,10 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import type { ChannelState } from './state.ts'
 
-/** The background job that confirms new members of a channel, with its event. */
+/**
+ * Returns the command that enqueues the job that confirms new members, and the event that records
+ * the job.
+ */
 export function confirm(
   channel_id: string,
   member_ids: readonly string[],
@@ -35,8 +38,8 @@ export function confirm(
 }
 
 /**
- * Handles the end of a confirmation job; a failed job is started again. Returns undefined if the
- * job is not a confirmation.
+ * Handles the end of a confirmation job. If the job did not complete, another one is enqueued.
+ * Returns undefined if the job is not a confirmation.
  */
 export function confirmationSettled(
   { confirmations, settings }: ChannelState,
@@ -54,7 +57,7 @@ export function confirmationSettled(
   }
 }
 
-/** The changes of a channel by the events of confirmations. */
+/** Reducers of the events of confirmations. */
 export const evolveConfirmations = {
   'confirmation.begun': (
     state: ChannelState,

@@ -35,11 +35,10 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /**
- * The agents that a message wakes. In a direct message channel, a message of a person wakes all
- * agents. In any other channel, it wakes the agents that it mentions and those of its thread. A
- * message of an agent wakes only agents that it mentions. Their number is limited, so that a thread
- * has at most `STREAK` consecutive messages of agents, including the answers that are still to
- * come.
+ * The agents that a message wakes. In a direct message, a message of a person wakes all agents. In
+ * any other channel, it wakes the agents that it mentions and those of its thread. A message of an
+ * agent wakes only agents that it mentions. Their number is limited, so that a thread has at most
+ * `STREAK` consecutive messages of agents, including the answers that are still to come.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
@@ -234,7 +233,7 @@ function close(
   }
 }
 /**
- * The channel after the end of an exchange, with the deferred exchange, if there is one, in its
+ * The channel after the end of an exchange. The deferred exchange, if there is one, takes its
  * place.
  */
 function without(
@@ -253,8 +252,8 @@ function without(
   }
 }
 /**
- * The answer as a message: in the thread of the message that woke the agent, or as the first reply
- * to that message.
+ * Returns the answer as a message: in the thread of the message that woke the agent, or as the
+ * first reply to that message.
  */
 function answerOf(
   { settings, message_seq }: OpenChannel,

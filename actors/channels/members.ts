@@ -48,7 +48,7 @@ const removed = (member: ChannelMember): ChannelEvent => ({
 })
 
 /**
- * Adds a member. A caller that is not an administrator can only add itself to a public channel, as
+ * Adds a member. A caller that is not an administrator can add only itself, to a public channel, as
  * a plain member.
  */
 export function add(
@@ -131,8 +131,8 @@ export function leave(
 }
 
 /**
- * Removes a member that is no longer an active principal, even from an archived channel. Members of
- * a direct message are fixed: only archived principals leave it, not disabled ones.
+ * Removes a member that is no longer an active principal, even from an archived channel. From a
+ * direct message, only archived principals are removed, not disabled ones.
  */
 export function expel(
   state: ChannelState,

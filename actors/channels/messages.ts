@@ -1,10 +1,10 @@
 /**
- * Messages of a channel, numbered 1, 2, 3… in the order of commit. Whether the channel exists, its
- * members and its pinned messages are decided here. The facts about an existing message that a
- * reply or an edit needs come with the command, because the gateway reads them from a view. They
- * never change while the channel exists, so a late command is safe. The agents that a message
- * mentions, and those that were mentioned in its thread, come with the command as well; they decide
- * only which agents are woken.
+ * Messages of a channel, numbered 1, 2, 3… in the order of commit. Decisions read the channel, its
+ * members and its pinned messages from the state. The facts about an existing message that a reply
+ * or an edit needs come with the command, because only views store them. They never change while
+ * the channel exists, so a late command is safe. The agents that a message mentions, and those that
+ * were mentioned in its thread, come with the command as well; they affect only which agents are
+ * woken.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -131,8 +131,8 @@ export const send =
   }
 
 /**
- * Changes a message: its sender may change content and metadata, and any member may pin it. The
- * reply is empty, because the gateway reads the message afterwards.
+ * Changes a message: its sender may change content and metadata, and any member may pin or unpin
+ * it. The reply is empty, because the gateway reads the message afterwards.
  */
 export function edit(
   state: ChannelState,

@@ -138,8 +138,9 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // Records an idempotency key, in the actor whose id is derived from the key. The stored command
-    // reveals a second use of the key with another body, which would be decided by another actor.
+    // Records an idempotency key in the actor whose id is derived from the key. A later request
+    // with the key may be decided by another actor; the fingerprint stored with this command
+    // reveals whether its body differs.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

@@ -1,4 +1,6 @@
-/** Opening, changing, archiving and deleting a channel. Its name is held by name.ts. */
+/**
+ * Opening, changing, archiving and deleting a channel. Its name belongs to another actor (name.ts).
+ */
 import type { Api } from '../../protocol/api.ts'
 import {
   type Channel,
@@ -31,7 +33,7 @@ type Update = Input<Api['channel.update']> & Caller
 
 /**
  * Returns the channel, or refuses if the caller may not administer it. Administrators of the
- * channel may, and those of the project except for direct messages.
+ * channel may; administrators of the project may, except in direct messages.
  */
 function administered(
   state: ChannelState,
@@ -98,8 +100,8 @@ export function reopen(
 }
 
 /**
- * Returns the time of archiving in its stored form, or a field error. An empty text removes the
- * time, and undefined leaves it unchanged.
+ * Returns the `archived_at` to store, or a field error. The result '' (for null) removes the field,
+ * and undefined leaves it unchanged.
  */
 function archivedAt(
   wish: string | null | undefined,
@@ -114,7 +116,7 @@ function archivedAt(
     : { at: timestamp(at) }
 }
 
-/** Changes the settings. Of a direct message, only the topic and the archiving can change. */
+/** Changes the settings. In a direct message, only the topic and `archived_at` can change. */
 export function update(
   state: ChannelState,
   input: Update,

@@ -39,8 +39,8 @@ export interface ChannelState {
    */
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /**
-   * Sequence number up to which an agent was shown a thread, by `talkKey`; stored only for the
-   * latest keys.
+   * Sequence number of the last message that an agent was shown of a thread, by `talkKey`; only the
+   * keys that were set last are stored.
    */
   heard: Record<string, number>
   /** New members that are not confirmed yet, by the id of the job that confirms them. */
@@ -80,7 +80,7 @@ export const recordOf = ({
   ...(last_message_at !== undefined && { last_message_at }),
 })
 
-/** The record of a new member, without any read messages. */
+/** The record of a new member, which has read no messages yet. */
 export const bornMember = (
   channel_id: string,
   { id, kind }: Person,
@@ -111,7 +111,9 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
 /** The key that all exchanges with one agent in one thread, or outside of threads, share. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
-/** Sets a number in a map that holds the latest keys only; undefined removes the key. */
+/**
+ * Sets a number in a map that keeps only the keys that were set last; undefined removes the key.
+ */
 function remember(numbers: Record<string, number>, key: string, value: number | undefined): void {
   delete numbers[key]
   if (value === undefined) return
@@ -129,7 +131,7 @@ export const countStreak = (
     reply_to,
     sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
-/** Removes the exchanges of an agent that has left. */
+/** Removes the exchanges of an agent that has left, and what it was shown. */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]

@@ -1,12 +1,13 @@
 /**
  * Limits on the number of runs that triggers start for events that runs caused. Such events can
  * start runs whose events start more runs, so without limits one event could start any number of
- * runs. A tree is a root event, which no run caused, with all events that it caused.
+ * runs. A tree is a root event, which no run caused, with all events that it caused, directly or
+ * through others.
  *
  * Invariants:
- * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused, counting
- *     the runs started for the root. A tree is remembered until at least MAX_TREES others have
- *     followed.
+ * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused. Runs
+ *     started for the root count toward this limit. A tree is remembered until at least MAX_TREES
+ *     others have followed.
  * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in one
  *     window of a minute. Windows do not overlap.
  * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
@@ -22,7 +23,7 @@ import {
 import { getOwn } from '../../protocol/lookup.ts'
 import type { SourcesState } from './state.ts'
 
-/** Maximum number of trees of one generation. */
+/** Maximum number of trees in one generation. */
 const MAX_TREES = 5000
 const MINUTE = 60_000
 
@@ -99,7 +100,7 @@ export function withinLimits(
   return { fires: within, overruns }
 }
 
-/** Adds the runs that an event starts to the budget. */
+/** Charges the runs that an event starts to the budget. */
 export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored, at: number): void {
   const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
   if (added === 0 || depth > MAX_CHAIN_DEPTH) return

@@ -6,8 +6,8 @@
  * Invariants:
  * E1. Events are compared in the order in which they are stored, each with the listeners registered
  *     at that time.
- * E2. Every command is total and may be repeated. Other actors are notified by effects, hence at
- *     least once. They detect repeats: a loop by trigger and event, a run by its wait, a webhook
+ * E2. No command is refused, and each may be repeated. Other actors are notified by effects, hence
+ *     at least once. They detect repeats: a loop by trigger and event, a run by its wait, a webhook
  *     delivery by its own id.
  */
 
@@ -212,7 +212,7 @@ export const eventsActor = (
   // Snapshots of older releases lack newer fields.
   recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
   ask: {
-    /** The numbers of listeners. */
+    /** The numbers of triggers and of waits. */
     listening: ({ loops, waits }) => ({
       triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0),
       waits: Object.keys(waits).length,

@@ -32,7 +32,7 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
 
 /**
  * Names of the payload fields that identify the record of an event. They are used for events
- * without a record, so that `data` has at least the `id`.
+ * without a record, so that `data` contains at least the id of the record.
  */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',
@@ -44,8 +44,8 @@ const subjects: Readonly<Record<string, string>> = {
   table: 'row_id',
 }
 /**
- * The record as of the event, merged with the payload; the payload alone for events without a
- * record.
+ * Returns the record as of the event, merged with the payload. Without a record, returns the
+ * payload; its `id` defaults to the id of the record that it names.
  */
 function dataOf({
   event_type,

@@ -23,12 +23,12 @@ import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
 import type { SourcesState } from './state.ts'
 
 /**
- * Maximum evaluation steps of one condition for one event: far more than a sensible condition
- * needs, but done in a short time.
+ * Maximum number of evaluation steps of one condition for one event: far more than a sensible
+ * condition needs, but executed in a short time.
  */
 const WORK = 100_000
 
-/** Maximum characters of the message about a faulty condition. */
+/** Maximum number of characters of the message about a faulty condition. */
 const MAX_FAULT_LENGTH = 300
 
 type Document = { readonly event: JsonObject; readonly meta: JsonObject }
@@ -65,7 +65,7 @@ function guardOf({
     : undefined
 }
 
-/** The listeners to one type or pattern. */
+/** The listeners for one type or pattern. */
 class Audience {
   size = 0
   readonly #all = new Map<string, Listener>()

@@ -1,6 +1,6 @@
 /**
- * Publishing. An event is compared with all listeners in the decision that stores it, so no
- * listener that is already registered misses it.
+ * Publishing of source events. An event is compared with all listeners in the decision that stores
+ * it, so no listener that is already registered misses it.
  */
 import type { Api } from '../../protocol/api.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
@@ -29,7 +29,7 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** Results that are always empty for an event of a private session. */
+/** Results of matching that are always empty for an event of a private session. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /** The event that stores a publication; undefined when it need not be stored. */
@@ -135,8 +135,8 @@ function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
   }
 }
 /**
- * Decides the events of a client, in order. A key that occurs twice among them counts once. If it
- * is unknown whether a key was used, nothing is stored.
+ * Decides the events of a client, in order. Of several with the same key, only the first is stored.
+ * If it is unknown whether a key was used, nothing is stored.
  */
 function publishAll(
   state: SourcesState,

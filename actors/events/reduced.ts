@@ -1,12 +1,12 @@
 /** Bounds on the size of the payloads and records of events. */
 import type { JsonObject } from '../../protocol/common.ts'
 
-/** Characters of a payload as JSON beyond which it is reduced. */
+/** Maximum number of characters of a payload as JSON; a longer payload is reduced. */
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
- * Reduces a payload to the bound: its largest fields become null, and `truncated` is set.
- * @param largest maximum characters of the payload as JSON.
+ * Reduces a payload that exceeds the bound: its largest fields become null, and `truncated` is set.
+ * @param largest maximum number of characters of the payload as JSON.
  */
 export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
   if (JSON.stringify(event).length <= largest) return event

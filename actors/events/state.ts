@@ -19,7 +19,7 @@ import type {
 import { getOwn } from '../../protocol/lookup.ts'
 import { type Budget, unspent } from './budget.ts'
 
-/** Maximum keys of one generation, and its maximum age in milliseconds. */
+/** Maximum number of keys in one generation, and its maximum age in milliseconds. */
 const KEYS = 30_000
 const DAY = 24 * 3_600_000
 
@@ -76,8 +76,8 @@ export const publishedBy = ({ keys }: SourcesState, key: string): string | undef
  * Looks up a key (K1, K2 of protocol/events/sources.ts).
  * @param at Unix milliseconds.
  * @param recalled the answer of a view for keys that the state does not store.
- * @returns the id that was published under the key; null if no event was published under it within
- * a day; undefined if that is unknown.
+ * @returns the id of the event that was published under the key; null if no event was published
+ * under it within a day; undefined if that is unknown.
  */
 export function recall(
   state: SourcesState,
@@ -88,7 +88,7 @@ export function recall(
   const known = publishedBy(state, key)
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
-  // A clock may have been set back.
+  // `at` is before `since` if a clock was set back.
   if (Math.max(at, since) - from >= DAY) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)

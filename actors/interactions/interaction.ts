@@ -1,7 +1,7 @@
 /**
- * The interaction actor: a question to people. Its outcome is set once. A waiting run or session is
- * notified in the same commit; all other consumers are notified by the event that ends the
- * interaction.
+ * The interaction actor: a question to people. Its outcome is set once. The same commit notifies a
+ * waiting run or session, and opens the delivery to a subscriber. All other consumers are notified
+ * by the source event `interaction.resolved`.
  *
  *     pending → completed | cancelled | expired
  *        ↕ review

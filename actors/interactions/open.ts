@@ -210,7 +210,7 @@ function consumerOf({ consumer }: Create, run: Consumer['run']): Consumer {
   return typeof consumer === 'object' ? consumer : { kind: consumer ?? 'none' }
 }
 
-/** Field errors for references whose kind belongs to another service. */
+/** Field errors for a subject or references of a kind that is not allowed. */
 function foreign({ subject, references = [] }: Interaction, brand: string): FieldError[] {
   const expected = ['external_url', `${brand.toLowerCase()}_entity`]
   const all = [

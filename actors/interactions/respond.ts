@@ -27,7 +27,7 @@ type Answered = Decision<InteractionEvent, Interaction>
 const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
   ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
-/** Refuses an answer or a review that the current status does not accept. */
+/** Refuses an answer or a review that the current status does not allow. */
 function closed(
   state: InteractionState,
   wanted: 'pending' | 'in_review',
@@ -40,8 +40,8 @@ function closed(
 }
 
 /**
- * Maximum characters of an interaction as JSON, because every read returns all of it, and maximum
- * rounds of review.
+ * Maximum number of characters of an interaction as JSON, because every read returns all of it, and
+ * maximum number of review rounds.
  */
 const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 

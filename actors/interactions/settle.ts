@@ -1,7 +1,7 @@
 /**
  * The end of an interaction, by an outcome, a cancellation or its expiry, and its later deletion.
  * The commit that ends it also notifies the waiting run and opens the delivery to a subscriber.
- * Nothing but the deletion follows.
+ * Only the deletion can follow.
  */
 import type { Api } from '../../protocol/api.ts'
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
@@ -31,7 +31,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * @param state before the change.
  * @param change contains the new status; `completed_at` is added.
  * @param options `silent`: the waiting run is not notified, because it requested the end;
- * `invalid`: targets or reviewers do not exist.
+ * `invalid`: some targets or reviewers do not exist.
  */
 export function conclude(
   { record, depth, chain, withheld, callback }: InteractionState,
@@ -90,7 +90,7 @@ export function cancel(
   }
 }
 
-/** Cancels an interaction at the request of the run or turn that waits for it. */
+/** Cancels an interaction at the request of its run or turn. */
 export const withdraw = (
   state: InteractionState | null,
   { reason }: InteractionCommands['interaction.withdraw']['input'],
@@ -104,8 +104,8 @@ export const withdraw = (
     : { events: [], reply: undefined }
 
 /**
- * Cancels an interaction with targets or reviewers that do not exist. No valid answer is possible,
- * so the waiting step or call fails (`invalid`).
+ * Cancels an interaction because some of its targets or reviewers do not exist. The waiting step or
+ * call then fails (`invalid`).
  */
 export const invalidate = (
   state: InteractionState | null,
@@ -243,8 +243,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 }
 
 /**
- * The delivery has the slot of the interaction, so that it is opened in the commit that ends the
- * interaction.
+ * The delivery's id has the slot of the interaction's id, so both are in the same shard and the
+ * delivery is opened in the commit that ends the interaction.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {
@@ -275,7 +275,7 @@ function dispatchOf(
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
     ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
-    // The value has two names, because receivers use either.
+    // `outcome` and `value` are the same value, because receivers use either name.
     body: {
       interaction_id: id,
       kind,

@@ -43,7 +43,7 @@ export interface InteractionState {
    * contains the URL instead.
    */
   readonly callback?: KeptUrl
-  /** The service cancelled the interaction, because targets or reviewers do not exist. */
+  /** The service cancelled the interaction, because some targets or reviewers do not exist. */
   readonly invalid?: true
 }
 

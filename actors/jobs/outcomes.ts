@@ -196,7 +196,7 @@ function again(
 export const cancelled = (held: Held, at: number, reason = held.cancel?.reason): Ended =>
   settle(held, { outcome: 'cancelled', ...(reason !== undefined && { error_message: reason }) }, at)
 
-/** Merges several endings into one decision. */
+/** Merges the ends of several attempts into one decision. */
 export const together = (ended: readonly Ended[]): Ended => ({
   events: ended.flatMap(({ events }) => events),
   tells: ended.flatMap(({ tells }) => tells ?? []),

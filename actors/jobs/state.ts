@@ -72,15 +72,18 @@ export const initial = (): QueueState => ({
   finished: { ids: {}, ring: [], next: 0 },
 })
 
-/** Returns a job that has not ended. The id may be any text, because it can come from a worker. */
+/**
+ * Returns a job that has not ended. The id may be any string, because it can come from a worker.
+ */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
 /** Number of attempts that were counted; the next claim has the next number. */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**
- * Unix milliseconds of the job's next deadline. For a leased job, its lease expires or the time for
- * a requested cancellation ends. For a resting job, its pause ends.
+ * Unix milliseconds of the job's next deadline. For a resting job: the end of its pause. For a
+ * leased job: the expiry of its lease, or the end of the time for a requested cancellation,
+ * whichever is earlier.
  */
 export const dueAt = (held: Held): number =>
   held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)

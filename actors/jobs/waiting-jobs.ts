@@ -4,8 +4,8 @@
  * Higher priority goes first. Within a priority the capabilities take turns, within a capability
  * the fairness keys take turns, and within a key the oldest job goes first. A job is one unit of
  * service, so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights: two
- * keys that both wait are never more than one job apart. Jobs of a capability that no worker has
- * wait separately and do not block other jobs.
+ * keys that both wait are never more than one job apart. Jobs whose capability no worker has do not
+ * block other jobs.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { add, inOrder, type Order, removeAt } from '../heap.ts'
@@ -30,7 +30,7 @@ export interface Level {
 }
 
 /**
- * Name of a fairness key in a ring. Every text is a valid key, but not every text is a valid
+ * Name of a fairness key in a ring. Every string is a valid key, but not every string is a valid
  * property name.
  */
 const nameOf = (header: JobHeader): string => `:${header.fairness_key}`

@@ -4,9 +4,9 @@
  * (places.ts).
  *
  * Invariants:
- * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace` a loop has one active
- *     run. A trigger has as many as its limit, which is one by default unless its policy is
- *     `allow`. A displaced run is active until it has ended.
+ * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one
+ *     active run. A trigger has at most as many as its limit: by default one, or any number if its
+ *     policy is `allow`. An active run that is displaced counts as active until it has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
  * A3. No run waits while there is capacity, unless the loop is not active, the run waits for a slot
@@ -19,11 +19,15 @@ import { type Draft, emit, tellRun } from './draft.ts'
 import { askAgain, askForPlace, isHeld } from './places.ts'
 import { type LoopState, triggersOf } from './state.ts'
 
-/** Maximum number of active runs of one loop, regardless of its settings, and of waiting runs. */
+/**
+ * Maximum number of active runs of one loop, regardless of its settings, and maximum number of its
+ * waiting runs.
+ */
 const MAX_ACTIVE = 5000
 const MAX_WAITING = 1000
 /**
- * Maximum number of waiting runs that one commit admits, and of runs that one displacement affects.
+ * Maximum number of waiting runs that one commit admits, and maximum number of runs that it
+ * displaces for one rule.
  */
 const LET_IN = 10
 const TOLD = 50
@@ -47,8 +51,8 @@ export function ruleOf({
 
 interface Capacity {
   /**
-   * Number of active runs of the loop, and their `limit`. For a trigger, `of` returns the number
-   * and `rule` the limit and the policy.
+   * Number of active runs of the loop (`total`), and their maximum (`limit`). For a trigger: `of`
+   * returns its number of active runs, and `rule` its limit and policy.
    */
   total: number
   readonly limit: number
@@ -80,8 +84,8 @@ function capacityOf(state: LoopState): Capacity {
 const waitingOf = ({ line }: LoopState, trigger: string): number =>
   line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
 /**
- * Returns the reason why one more run of a trigger would have to wait, or undefined. An empty
- * trigger checks only the rule of the loop.
+ * Returns the reason why one more run of a trigger would have to wait, or undefined. With an empty
+ * trigger, only the rule of the loop is checked.
  */
 function obstacle(state: LoopState, capacity: Capacity, trigger: string): QueueReason | undefined {
   if (
@@ -131,8 +135,8 @@ const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void 
 /**
  * Displaces the matching runs, oldest first, until at most `left` of them stay. Displacements
  * beyond the limit of one commit follow in the next commit.
- * @param waitingToo first displaces all matching runs that wait, including those that wait for a
- * slot in the organization.
+ * @param waitingToo whether to displace first all matching runs that wait, including those that
+ * wait for a slot in the organization.
  */
 function displace(
   on: Draft,
@@ -161,7 +165,8 @@ function displace(
 /** Displaces all waiting runs, because their loop was deleted. */
 export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
 /**
- * Continues to displace active runs in favor of waiting runs, as the policies `replace` require.
+ * Continues to displace active runs in favor of waiting runs, for each rule with the policy
+ * `replace`.
  */
 export function goOnDisplacing(on: Draft): void {
   const { record, line } = on.state

@@ -36,7 +36,7 @@ const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknow
   ) as Of<K>
 const isEmpty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-/** Treats a run name of two empty templates as absent. */
+/** Treats a run name whose templates are both empty as absent. */
 const withoutBlanks = <T extends { run_name?: unknown }>(body: T): T => {
   const name = body.run_name as { template: string; description_template?: string } | undefined
   return name && name.template === '' && !name.description_template

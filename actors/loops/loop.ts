@@ -3,7 +3,7 @@
  * order in which runs start. Its runs live in the same shard, so a start and the new run are one
  * commit, and so are the end of a run and the start of the next waiting run. This file contains the
  * table, its effects and its reads; the decisions are in the other files of this folder. A loop can
- * be deleted in every status.
+ * be deleted in any status.
  *
  *     draft ⇄ active ⇄ paused → deleted
  */

@@ -1,11 +1,11 @@
 /**
- * Concurrency slots of the organization (protocol/loops/places.ts), from the view of one loop. They
- * are used when the operator has set a limit: a run that the loop's own rules admit begins when it
- * gets a slot. Until then the loop counts the run as active, so the rules of the loop hold
- * regardless of the order of messages.
+ * Concurrency slots of the organization (protocol/loops/places.ts), as one loop requests and
+ * returns them. They are used only if the operator has set a limit: a run that the loop's own rules
+ * admit begins when it gets a slot. Until then the loop counts the run as active, so the rules of
+ * the loop hold regardless of the order of messages.
  *
- * Invariant: a requested slot is returned once, when the run has ended, or it is declined and
- * requested again later.
+ * Invariant: a requested slot is returned exactly once: when the run has ended, or when the loop
+ * declines the slot. A declined slot is requested again later.
  */
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
@@ -29,7 +29,7 @@ export function askForPlace(on: Draft, run_id: string): boolean {
 }
 
 /**
- * Returns the slot of a run that has ended, also if the slot was requested but has not been granted
+ * Returns the slot of a run that has ended, even if the slot was requested but has not been granted
  * yet.
  */
 export function givePlaceBack(on: Draft, run_id: string): void {
@@ -47,7 +47,10 @@ function take(on: Draft, run_id: string): void {
   emit(on, { type: 'place.taken', run_id })
   tellRun(on, run_id, 'run.begin', { later: true })
 }
-/** Requests the slots again that were declined while the loop was not active. */
+/**
+ * Requests again the slots that were declined while the loop was not active. If there is no limit
+ * any more, the runs begin at once.
+ */
 export function askAgain(on: Draft): void {
   if (on.state.record?.status !== 'active') return
   for (const [run_id, place] of Object.entries(on.state.places)) {

@@ -1,7 +1,7 @@
 /**
- * Reports from runs to their loop: a run has ended, was recovered, or has spent credits. Waiting
- * runs then start, and a loop whose runs fail repeatedly is paused. This file also handles the
- * loop's timer.
+ * Reports from runs to their loop: a run has ended, was recovered, or has spent credits. When a run
+ * has ended, waiting runs start, and a loop whose runs fail repeatedly is paused. This file also
+ * handles the loop's timer.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -118,7 +118,7 @@ export function spend(
   return decided(on, undefined)
 }
 
-/** Continues work that was too much for one commit, and fires schedules that are due. */
+/** Continues work that was left to a later commit, and fires schedules that are due. */
 export function wake(
   options: LoopOptions,
   state: LoopState,

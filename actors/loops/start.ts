@@ -211,8 +211,8 @@ export function start(
 }
 
 /**
- * Starts a run for an event that a trigger watches. A trigger starts one run per event, even if the
- * event arrives repeatedly.
+ * Starts a run for an event that a trigger watches. A trigger starts at most one run per event,
+ * even if the event arrives repeatedly.
  */
 export function fire(
   options: LoopOptions,
@@ -249,12 +249,12 @@ const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,
   loops: [...loops, loop_id].slice(-MAX_CHAIN_LOOPS),
 })
-/** The chain of a run of this loop that an event starts. */
+/** The causal chain of the run that an event starts in this loop. */
 const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: string): Chain =>
   extended(chain, loop_id)
 
 /**
- * Pauses the loop because its triggers would start more runs for events of runs than is allowed.
+ * Pauses the loop because its triggers would exceed a limit on the runs started for events of runs.
  * Records the reason for each of these triggers.
  */
 export function stop(
@@ -276,8 +276,8 @@ export function stop(
     id: cause.self.id,
     run_id: typeof run_id === 'string' ? run_id : '',
     reason,
-    // The depth is capped, so that a loop that notifies people about the pause still runs. A paused
-    // loop is not paused again, so the chain ends.
+    // The depth is capped, so that another loop that notifies people about the pause can still
+    // start. A paused loop is not paused again, so the chain ends.
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
   for (const event of consequences(state, on.state, '', cause)) emit(on, event)

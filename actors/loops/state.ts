@@ -24,7 +24,7 @@ interface Waiting {
   readonly reason: QueueReason
 }
 export interface LoopState {
-  /** Absent before the loop is created. */
+  /** Absent before the loop is created and after it was deleted. */
   record?: Loop
   deleted?: true
   version: Derived['version']
@@ -39,13 +39,15 @@ export interface LoopState {
   line: Waiting[]
   /**
    * The state of the slot of each active run that needs one in the organization: requested, held,
-   * or declined because the loop was not active. Only runs that hold their slot have begun.
+   * or declined because the loop was not active. A run begins, or continues after a recovery, only
+   * when it holds its slot.
    */
   places: Record<string, 'asked' | 'had' | 'declined'>
   /** Number of consecutive failed runs. */
   failures: number
   /**
-   * Recent spending of runs: thousandths of a credit by the start of their window, oldest first.
+   * Recent spending of runs, oldest first: the start of each window, and the thousandths of a
+   * credit that were spent in it.
    */
   spent: [at: number, milli: number][]
   /** The next fire times of schedules, by trigger id. */
@@ -98,7 +100,10 @@ export const isLiving = (state: LoopState): state is Living =>
 
 /** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
-/** One day in milliseconds. `WINDOW` is the time over which spending is summed, in milliseconds. */
+/**
+ * One day in milliseconds, and the length in milliseconds of the windows in which spending is
+ * summed.
+ */
 const DAY = 86_400_000
 export const WINDOW = 300_000
 

@@ -1,5 +1,5 @@
 /**
- * The consequences of saving a loop for its triggers: ids and handles that survive the change,
+ * What follows for the triggers when a loop is saved: ids and handles that survive the change,
  * watched events, and fire times.
  */
 
@@ -14,15 +14,15 @@ import { isLiving, type LoopState, triggersOf } from './state.ts'
 
 /**
  * Returns the triggers of a version, with their ids. A trigger whose key existed before keeps its
- * id and, unless another handle is given, its handle. A trigger without a handle uses its id as its
- * handle.
+ * id. An HTTP trigger also keeps its handle unless another one is given; a new one without a handle
+ * uses its id as its handle.
  */
 export function materialize(
   triggers: readonly Trigger[] | undefined,
   before: LoopState,
   cause: Cause,
 ): { readonly triggers?: Trigger[]; readonly trigger_ids: Readonly<Record<string, string>> } {
-  // A key may be any text, including the name of an inherited property.
+  // A key may be any string, including the name of an inherited property.
   const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)

@@ -26,7 +26,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
 /**
- * Maximum number of actions of a project, because gateways and executors hold a sketch of each in
+ * Maximum number of actions of a project, because gateways and executors hold a summary of each in
  * memory.
  */
 const MAX_ACTIONS = 1000

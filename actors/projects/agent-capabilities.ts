@@ -1,6 +1,6 @@
 /**
  * The assignment of toolkits and skills to agents. A request replaces a whole list; entries that
- * stay keep their date. A deleted toolkit or skill is removed from all agents.
+ * stay keep the date of their assignment. A deleted toolkit or skill is removed from all agents.
  */
 
 import type {
@@ -99,8 +99,8 @@ export function assignSkills(
 }
 
 /**
- * The toolkits and skills of an agent, with those records that the project stores; undefined if
- * there is no such agent.
+ * The toolkits and skills of an agent, and the records of those that the project stores; undefined
+ * if there is no such agent.
  */
 export function equippedOf(
   state: ProjectState,

@@ -181,7 +181,7 @@ function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
     : rest
 }
 
-/** Changes an agent. Its principal takes the same name. */
+/** Changes an agent. A change of its name also renames its principal. */
 export function updateAgent(
   { brand }: ProjectOptions,
   state: ProjectState,

@@ -49,8 +49,9 @@ function replaced(
 }
 
 /**
- * Creates or replaces the binding of an agent to an account. If another agent has an enabled
- * binding to the account, the request is refused, or disables that binding with `replace_existing`.
+ * Creates or replaces the binding of an agent to an account. If the new binding is enabled and
+ * another agent has an enabled binding to the account, the request is refused or, with
+ * `replace_existing`, disables that binding.
  */
 export function setBinding(
   state: ProjectState,

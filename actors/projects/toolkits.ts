@@ -1,6 +1,6 @@
 /**
  * Toolkits of a project. Names need not be unique. The service's own toolkits are not stored here
- * and never change.
+ * and cannot be changed.
  */
 
 import { timestamp } from '../../protocol/common.ts'

@@ -130,8 +130,8 @@ export function deleteWorkflow(
 }
 
 /**
- * Answers the organization's query about a claim. Unless the workflow exists, it releases the claim
- * and ensures that no workflow is created under this id.
+ * Answers the organization's question about a claim. If the workflow does not exist, the claim is
+ * released, and no workflow can be created under this id later.
  */
 export const settleHandle = (
   state: ProjectState,

@@ -70,7 +70,7 @@ export interface Parts {
   readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
 }
 
-/** Adds an event and applies it. */
+/** Adds an event to the decision and applies it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   const { step, payload, run, row, usage } = parts
   const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
@@ -98,7 +98,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
 /** The time of the decision as RFC 3339. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
-/** Position, tries and wait of the current branch, or of the run itself. */
+/** Returns the position, tries and wait of the current branch, or of the run itself. */
 export const placeOf = ({ state, at }: Draft): Place =>
   at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 
@@ -120,7 +120,7 @@ export function current(
   return { step, key, row: rowOf(state, key, at) }
 }
 
-/** Sends a command to the job queue in the run's own shard, in the same commit. */
+/** Sends a command to the run's job queue in the run's own shard, in the same commit. */
 export const tellQueue = (
   on: Draft,
   name: 'queue.enqueue' | 'queue.cancel',

@@ -17,9 +17,9 @@ import { aboutOf } from './outbound/source-events.ts'
 import { abandon } from './steps/action.ts'
 
 /**
- * Maximum number of step attempts of one run, unless its definition sets another maximum.
- * Otherwise, recoveries could repeat steps without end. Steps of branches and items count only
- * toward a maximum that the definition sets, because a step may have more items than this.
+ * Maximum number of step attempts of one run, unless its definition sets another maximum. Without
+ * it, recoveries could repeat steps indefinitely. Steps of branches and items count only toward a
+ * maximum that the definition sets, because a step may have more items than this.
  */
 export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
@@ -75,8 +75,8 @@ export function stopped(on: Draft): boolean {
 }
 
 /**
- * Ends the run, even in the middle of a step, when its own budget or the daily budget of its loop
- * is spent.
+ * Ends the run, even while a step is active, when its own budget or the daily budget of its loop is
+ * spent.
  * @returns whether one of them is spent.
  */
 export function overspent(on: Draft): boolean {
@@ -95,7 +95,7 @@ export function overspent(on: Draft): boolean {
   return true
 }
 
-/** Ends the run, even in the middle of a step, because its time limit has passed. */
+/** Ends the run, even while a step is active, because its time limit has passed. */
 export function exceedWallClock(on: Draft): void {
   const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000

@@ -1,7 +1,8 @@
 /**
  * The run actor: executes the steps of a spec one after another, and the steps of branches
- * concurrently. This file only lists commands, events and effects. Decisions on commands are in
- * `commands/` and `inbound/`, the engine is in `engine/`, and the kinds of steps are in `steps/`.
+ * concurrently. This file only lists commands, events, effects and queries. Decisions on commands
+ * are in `commands/` and `inbound/`, the engine is in `engine/`, and the kinds of steps are in
+ * `steps/`.
  *
  * A run advances only on a command, such as a signal, the end of a job or a timer. Between commands
  * it waits, is held by its loop, or has ended (engine/advance.ts, E1). A queued or suspended run

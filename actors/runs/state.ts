@@ -37,8 +37,8 @@ interface Waiting {
   /** Key of the step that waits. */
   readonly step: string
   /**
-   * Unix milliseconds at which the wait ends automatically: the sleep has ended, or the step has
-   * timed out.
+   * Unix milliseconds at which the wait ends automatically, for instance because the sleep ends or
+   * the step times out.
    */
   readonly due?: number
 }
@@ -143,7 +143,7 @@ export interface Join {
   readonly todo?: readonly number[]
   readonly done: number
   readonly failed: number
-  /** Total characters of the outputs so far, as JSON. */
+  /** Total number of characters of the outputs so far, as JSON. */
   readonly size: number
   /** Index of the first branch that completed. */
   readonly winner?: number
@@ -182,7 +182,7 @@ export interface Engine extends Place {
   readonly sizes?: Readonly<Record<string, number>>
   /** 1, plus one for every recovery. */
   readonly attempt: number
-  /** Unix milliseconds at which the time limit of the run passes. */
+  /** Unix milliseconds of the run's deadline, set by its time limit or by a recovery. */
   readonly wall_deadline?: number
   readonly cancel_reason?: string
   /** Present when the run is cancelled because its loop replaces it with another run. */
@@ -269,7 +269,7 @@ export interface Note {
   readonly at?: string
   /** Changes of the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
-  /** Changes of the join; null: its step has ended, and the outcomes are dropped. */
+  /** Changes of the join; null: its step needs it no longer, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
   readonly about?: About
@@ -336,7 +336,7 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
     applyBranches(next, state, event, note)
   return next
 }
-/** The key of a step: its id, else its index as text. */
+/** The key of a step: its id, else its index as a string. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
 /** Returns an active branch by its key. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>

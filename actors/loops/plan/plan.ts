@@ -5,8 +5,8 @@
  *
  * Invariants:
  * P1. No slot is granted while `limit` or more slots are in use. Slots are granted in FIFO order.
- * P2. No run waits while a slot is free, except for up to a minute after the limit was raised, and
- *     for slots that the next commit grants.
+ * P2. No run waits while a slot is free, except for up to a minute after the limit was raised, or
+ *     until the next commit grants the slot.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -15,7 +15,10 @@ import type { Actor, Decided } from '../../actor.ts'
 
 /** Maximum number of slots that one commit grants; the rest follow in the next commit. */
 const GIVEN = 50
-/** Milliseconds between checks for free slots, because the operator may have raised the limit. */
+/**
+ * Milliseconds between checks for free slots while runs wait, because the operator may have raised
+ * the limit.
+ */
 const AGAIN = 60_000
 
 interface PlanState {
@@ -38,7 +41,7 @@ export function planActor({
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
   /**
    * Grants slots to the first waiting runs.
-   * @param capacity number of free slots after the event.
+   * @param capacity number of free slots, including one that the same decision frees.
    */
   const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>
     line.slice(0, Math.min(capacity, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
@@ -111,7 +114,7 @@ export function planActor({
       ],
     },
     ask: {
-      /** The number of slots in use, and of runs that wait for a slot. */
+      /** The number of slots in use, and the number of runs that wait for a slot. */
       places: ({ given, line }) => ({ given: Object.keys(given).length, waiting: line.length }),
     },
     deadline: (state) =>

@@ -1,5 +1,5 @@
 /**
- * Removal of disabled or archived principals from all channels. Only views have the channels of a
+ * Removal of disabled or archived principals from all channels. Only views store the channels of a
  * principal, so the commit that disables or archives it also enqueues a background job that removes
  * it. The job is repeated until it succeeds.
  */
@@ -58,7 +58,7 @@ function begin(id: string, cause: Cause): { readonly event: PartingEvent; readon
   }
 }
 
-/** Handles the end of the removal job; a failed job is started again. */
+/** Handles the end of the removal job. If the job did not complete, another one is enqueued. */
 export function partingSettled(
   { partings }: ProjectState,
   { job_id, outcome }: ProjectCommands['job.settled']['input'],

@@ -34,13 +34,16 @@ import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults }
 type Rows = typeof access
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 
-/** The service principal with this name. */
+/** Returns the service principal with this name, if there is one. */
 export const withName = ({ principals }: ProjectState, name: string): KeptPrincipal | undefined =>
   Object.values(principals).find(
     (principal) => principal.kind === 'service' && principal.name === name,
   )
 
-/** A free handle such as `svc:<slug>`; a number is added if the handle is taken. */
+/**
+ * Returns a free handle such as `svc:<slug>`, with a number if that one is taken; undefined if the
+ * slug of the name is empty.
+ */
 function handleOf(
   { principals }: ProjectState,
   kind: 'svc' | 'user' | 'agent',
@@ -106,7 +109,7 @@ export function bornAgent(
   cause: Cause,
 ): { readonly id: string; readonly event: PrincipalEvent } {
   const now = timestamp(cause.at)
-  // An id with a slot of its own, so that records of agents, such as their memory, spread over the
+  // The id has a random slot, so that records of agents, such as their memory, spread over the
   // shards.
   const id = cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
   const handle = handleOf(state, 'agent', name)

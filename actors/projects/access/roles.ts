@@ -144,8 +144,7 @@ export function updateRole(
 const MAX_ASSIGNMENTS_NAMED = 400
 
 /**
- * Deletes a role with its assignments. A key whose scope is this role has no permissions
- * afterwards.
+ * Deletes a role with its assignments. A key with this scope role has no permissions afterwards.
  */
 export function deleteRole(
   state: ProjectState,

@@ -1,6 +1,6 @@
 /**
- * Users and their personal tokens. An e-mail address belongs to one user of the project; its letter
- * case is ignored.
+ * Users and their personal tokens. An e-mail address belongs to at most one user of the project;
+ * its letter case is ignored.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -117,7 +117,7 @@ const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
     .filter((key) => isPersonal(key) && key.principal_id === person)
 
 /**
- * Creates a token of a user. The project never receives the raw token; the gateway adds it to the
+ * Creates a token for a user. The project never receives the raw token; the gateway adds it to the
  * reply.
  */
 export function createToken(
@@ -164,9 +164,7 @@ export function revokeToken(
     : refuse('not_found')
 }
 
-/**
- * Creates a token for the caller, which must not outlive the token that authenticated the request.
- */
+/** Creates a token for the caller. It must not outlive the token that authenticated the request. */
 export function createOwnToken(
   options: ProjectOptions,
   state: ProjectState,

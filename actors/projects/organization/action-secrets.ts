@@ -1,7 +1,7 @@
 /**
  * The lifecycle of the secrets that sign calls of the organization's actions.
  *
- *     rotate → pending → activate → active → (the next one is activated) → retiring → retired
+ *     (rotate) → pending → (activate) → active → (activate the next one) → retiring → retired
  *     pending, retiring, retired → revoked at once; active → revoked only while the action is
  *     disabled
  *

@@ -5,8 +5,8 @@
  * V1. A request is open for ten minutes. It is answered once and yields at most one token.
  * V2. At most 200 requests are stored, and at most 20 per client address. A request is stored for
  *     ten minutes after it expires, so that its device can read the reason why it gets no token.
- * V3. Only a user answers a request, and only for their own project. If the request specifies a
- *     project, it must be the user's project.
+ * V3. Only a user answers a request, and only for their own project. A request that specifies
+ *     another project cannot be approved.
  */
 import type {
   DeviceApproval,

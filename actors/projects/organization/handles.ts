@@ -31,15 +31,15 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * Returns the events that query the projects about the workflows of claims that are due. A project
- * replies with a release, or not at all.
+ * For each claim that is due, returns the event that asks its project whether the workflow exists.
+ * A project replies with a release, or not at all.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>
     due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
   )
 
-/** Unix milliseconds at which the next claim is due for such a query. */
+/** Unix milliseconds at which the next such question is due. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { due } of Object.values(claims))

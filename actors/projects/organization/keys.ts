@@ -48,7 +48,7 @@ function outranked(
   })
 }
 
-/** The record of a new organization key, with a new principal of its own. */
+/** The record of a new organization key, with a new principal. */
 export function bornKey(
   id: string,
   key_prefix: string,

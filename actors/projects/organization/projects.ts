@@ -24,8 +24,8 @@ type Rows = typeof projects
 type Decided<R> = Decision<OrganizationProjectEvent, R>
 
 /**
- * A project id with a slot of its own, so that projects spread over the shards instead of sharing
- * the organization's.
+ * Returns a project id with a random slot, so that projects spread over the shards instead of
+ * sharing the organization's.
  */
 const mintProject = (cause: Cause): string =>
   cause.mint('project').slice(0, -2) + slotText(hashOf(cause.secret()))

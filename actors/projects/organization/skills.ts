@@ -70,10 +70,13 @@ export function deleteOrganizationSkill(
   return deleteSkill(state, id)
 }
 
-/** Number of times that a skill was held. A deletion must present this number. */
+/**
+ * Number of times that a skill was held. A deletion must present this number, which reveals holds
+ * since the caller read it.
+ */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
-/** The records of these skills, as far as they exist. */
+/** The records of those of these skills that exist. */
 export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 

@@ -18,7 +18,7 @@ import type { SkillHolds } from './skills.ts'
 type KeptProject = Project & { readonly deleted?: true }
 /**
  * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
- * which the project is queried whether the workflow was created; absent after the query.
+ * which the project is asked whether the workflow was created; absent once it was asked.
  */
 interface Claim {
   readonly handle: string
@@ -47,8 +47,8 @@ export interface OrganizationOptions extends AccessLimits {
 }
 
 /**
- * Milliseconds after a reservation at which the organization queries the project about the
- * workflow. No request lasts that long.
+ * Milliseconds after a reservation at which the organization asks the project whether the workflow
+ * was created. No request lasts that long.
  */
 export const QUESTION_AFTER = 60_000
 

@@ -37,7 +37,7 @@ type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
  * Requests cancellation. Jobs, children and turns receive a stop request, and the run ends with the
- * last of them; without any it ends at once. A job that no worker has claimed ends in the same
+ * last of them, or at once if there are none. A job that no worker has claimed ends in the same
  * commit. A run in its cleanup ends as decided before the cleanup.
  */
 export function cancel(
@@ -64,8 +64,8 @@ export function cancel(
 
 /**
  * Resumes a suspended run now: a retry delay ends, and any other wait ends with an empty output.
- * Waits for jobs, children, turns and branches continue unchanged. A run that is not suspended is
- * refused with `run_not_suspended`.
+ * Waits for jobs, children, turns and branches continue unchanged. For a run that is not suspended,
+ * the request is refused with `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,
@@ -111,8 +111,8 @@ export function resume(
 }
 
 /**
- * Retries a failed run, from the step that failed or from an earlier one. Other runs are refused
- * with `run_not_failed`.
+ * Retries a failed run, from the step that failed or from an earlier one. For any other run, the
+ * request is refused with `run_not_failed`.
  */
 export const retry = (
   state: RunState | null,
@@ -237,7 +237,7 @@ function positionOf(state: RunState, from_step: string): number | Refusal {
   })
 }
 
-/** Begins another attempt of the failed step, with a fresh retry policy. */
+/** Begins another attempt of the failed step. Its retry policy counts attempts from 1 again. */
 export function repeatStep(on: Draft, recovery_action: string): void {
   const at = current(on)
   if (!at?.row) return

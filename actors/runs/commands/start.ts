@@ -127,7 +127,10 @@ export function allowances(
   }
 }
 
-/** Values with the declared defaults filled in. Without a declaration any values are accepted. */
+/**
+ * Returns the values with the declared defaults, or their faults. Without a declaration, any values
+ * are accepted.
+ */
 const declared = (
   rules: Spec['input'],
   given: JsonObject | undefined,
@@ -161,7 +164,10 @@ function recordOf(
   }
 }
 
-/** The name of a person, whatever token they used; for other principals the name of the key. */
+/**
+ * For a person, the person's name, whatever token was used. For other principals, the name of the
+ * key, else the name or id of the principal.
+ */
 export const initiator = ({ credential, principal }: Cause): string =>
   (principal.type === 'user' ? principal.name : undefined) ??
   credential?.name ??
@@ -200,8 +206,8 @@ const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Ca
 })
 
 /**
- * The name and description that the workflow defines for its runs. A template that fails to render
- * is left out, because a missing name must not prevent a start.
+ * The name and description that the spec defines for its runs. A template that fails to render is
+ * left out, because a missing name must not prevent a start.
  * @param run the record of the run, which has no name yet.
  */
 export function nameOf(

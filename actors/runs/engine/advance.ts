@@ -8,8 +8,8 @@
  * E2. `advance` emits `run.resumed` before a suspended run executes a step or completes. A step
  *     that goes from a wait directly into its retry delay does not resume the run. Operator
  *     commands emit their own `run.resumed` (../commands/control.ts).
- * E3. Commits are bounded, so one command emits a bounded number of events. A run that could
- *     continue then pauses, and a timer that is due at once continues it.
+ * E3. Commits are bounded, so one command emits a bounded number of events. When that number is
+ *     reached, a run that could continue pauses, and a timer that is due at once continues it.
  * E4. `if` is evaluated at every attempt that the engine begins, so a retry after an error in `if`
  *     cannot bypass it.
  */
@@ -59,8 +59,8 @@ export function advance(on: Draft): void {
 
 const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
 /**
- * Leaves the remaining steps to a later commit. Clients do not see the pause, because the run waits
- * for nothing external.
+ * Leaves the remaining steps to a later commit. The run stays `running` for clients, because it
+ * waits for nothing external.
  */
 export const pause = (on: Draft, step: string): void =>
   emit(on, 'run.paused', {

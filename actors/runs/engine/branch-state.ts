@@ -91,7 +91,10 @@ function withYield(yields: Yields, index: number, what: Yield): Yields {
 }
 
 type First = Readonly<Record<string, Readonly<Record<string, Yield>>>>
-/** Converts the nested records by number in snapshots of the first releases to lists. */
+/**
+ * Converts outcomes to lists. In snapshots of the first releases, they are nested records by
+ * number.
+ */
 const listed = (yields: Yields | First): Yields =>
   Array.isArray(yields)
     ? (yields as Yields)

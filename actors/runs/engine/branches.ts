@@ -27,7 +27,7 @@ import { endWait, resumeStep } from './resume.ts'
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
 /** Work in one commit after which branches pause: the number of events, plus 4 for each tell. */
 const PAUSE_AFTER = 200
-/** Maximum total characters of the outputs of all branches, as JSON. */
+/** Maximum total number of characters of the outputs of all branches, as JSON. */
 const MAX_SIZE = 786_432
 const CONCURRENCY = 10
 
@@ -177,7 +177,10 @@ const faults = (on: Draft, count: number): { index: number; error_type: string; 
     ({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []),
   )
 
-/** Returns the output of a step with branches: their outputs, and their faults if any failed. */
+/**
+ * Returns the output of a step with branches: the outputs of the branches, and their faults if any
+ * failed.
+ */
 export function outputOf(
   on: Draft,
   step: JoinStep,

@@ -74,7 +74,10 @@ function leave(on: Draft, ending: Ending): void {
   })
 }
 
-/** Emits the event that ends the run, and notifies its interactions, its parent and its loop. */
+/**
+ * Emits the event that ends the run. Withdraws the open interactions of a completed run, and
+ * notifies the parent that waits and, unless the run failed, the loop.
+ */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
   const changes = { ...run, completed_at: now(on) }
@@ -142,8 +145,8 @@ export function failRun(
 }
 
 /**
- * Ends the run as cancelled, after its cleanup. Closes its waits and cancels its active steps
- * first.
+ * Ends the run as cancelled, after its cleanup. First closes its waits and cancels its active
+ * steps.
  */
 export function cancelRun(on: Draft): void {
   on.at = undefined

@@ -155,7 +155,7 @@ export function skipStep(on: Draft): void {
 
 /**
  * The changes after a completed step: the next position, and the size of the output that the run
- * retains. A step with branches drops their outcomes.
+ * retains. For a step with branches, the outcomes of the branches are dropped.
  */
 function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
   const joined = on.at === undefined && on.state.join?.step === key && { join: null }
@@ -196,8 +196,8 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
 /**
  * Handles a failed attempt of the current step: retries it as its policy allows, at once or after
  * the delay. Otherwise the step fails, with the consequences of O2.
- * @param final allows no retry, because the policy was applied elsewhere or another attempt cannot
- * succeed.
+ * @param final whether to refuse a retry, because the policy was applied elsewhere or another
+ * attempt cannot succeed.
  * @param row further changes of the step's record if the step fails.
  * @param stop the stop reason of the run if it ends; by default, that the step failed.
  */

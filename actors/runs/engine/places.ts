@@ -27,8 +27,8 @@ export function bodyOf(
 }
 
 /**
- * Returns the first sequence of steps whose wait satisfies a condition: the run itself, else a
- * branch, in the order in which the branches began.
+ * Returns the first place whose wait satisfies a condition: the run itself, else the branches in
+ * the order in which they began.
  */
 export function waitingAt(
   state: RunState,
@@ -72,12 +72,15 @@ export const specOf = (
   { config: { action_name } }: Extract<Step, { kind: 'action' }>,
   parameters: JsonObject,
 ): { parameters: JsonObject; action_name: string } => ({ parameters, action_name })
-/** The key of a step by its index in a list, prefixed with the key of its branch. */
+/**
+ * Returns the key of the step at an index of its list, prefixed with the key of the branch if there
+ * is one.
+ */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
  * The prefix of all keys below a step of the run: the key, a dot, and as many tildes as necessary.
- * No key of the list and no prefix of another step begins with it. The name of a branch or the
+ * No key of these steps and no prefix of another step begins with it. The name of a branch or the
  * index of an item follows, and never begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
@@ -86,8 +89,8 @@ export function prefixBelow(steps: readonly Step[], key: string): string {
   return prefix
 }
 /**
- * The prefix of the keys of cleanup steps. An additional tilde separates them from the keys in the
- * branches of a step that has the key `cleanup`.
+ * The prefix of the keys of cleanup steps. If they could equal keys in the branches of a step that
+ * has the key `cleanup`, an additional tilde separates them.
  */
 export function cleanupPrefix({ steps, cleanup = [] }: Spec): string {
   const prefix = prefixBelow(steps, 'cleanup')

@@ -1,7 +1,7 @@
 /**
  * The limit on the step outputs that a run retains. All of them are in the run's state, which is
- * stored as one snapshot, so their sum is bounded. Small outputs are not counted: there are at most
- * as many of them as steps, so their sum stays small.
+ * stored as one snapshot, so their sum must be bounded. Small outputs are not counted: there are at
+ * most as many of them as steps, so their sum stays small.
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -9,7 +9,7 @@ import type { Draft } from '../draft.ts'
 import { type RunState, rowOf } from '../state.ts'
 import type { RunFault } from './ending.ts'
 
-/** Maximum characters of JSON of an output that is not counted. */
+/** Maximum number of characters, as JSON, of an output that is not counted. */
 const UNCOUNTED = 4096
 
 /** Bytes of an output as JSON; 0 for an output that is not counted. */

@@ -1,6 +1,6 @@
 /**
- * Stops everything that a run waits for. Jobs, children and turns then end on their own, and the
- * run ends with the last of them.
+ * Stops the jobs, children and turns that a run waits for. They then end on their own, and the run
+ * ends with the last of them.
  */
 
 import { type Draft, tellQueue, tellRun, withdraw } from '../draft.ts'

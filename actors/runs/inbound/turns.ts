@@ -1,6 +1,6 @@
 /**
- * Messages to a run about its turns of agents. The run accepts them only for turns that it waits
- * for: late, repeated and misdirected messages change nothing.
+ * Messages to a run about the agent turns of its steps. The run accepts them only for turns that it
+ * waits for: late, repeated and misdirected messages change nothing.
  *
  * Invariants:
  * U1. Commands to the session are effects of events of this run, sent in their order: a turn is

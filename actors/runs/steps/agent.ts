@@ -3,7 +3,8 @@
  * step's output. Session and agent live in other actors, and the definition of the turn must be
  * looked up. So the turn has three stages, and the run waits through all of them:
  *
- *     asked (an executor looks up) → opened (the session runs it and reports its end)
+ *     asked (an executor looks up the definition)
+ *         → opened (the session runs the turn and reports its end)
  *         → settled (../inbound/turns.ts)
  */
 
@@ -38,8 +39,8 @@ interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
 /**
- * Maximum number of attempts, and of lost leases, of a lookup while a part of the definition is
- * temporarily unavailable.
+ * Maximum number of failed attempts, and of lost leases, of a lookup. A part of the definition may
+ * be temporarily unavailable.
  */
 const ATTEMPTS = 10
 
@@ -197,7 +198,7 @@ function sessionFor(
   }
 }
 /**
- * The default session name of a run: that of the conversation it came from, else of its trigger,
+ * The default session name of a run: the conversation that the run came from, else its trigger,
  * else `default`.
  */
 function usualName({ record, engine }: RunState): string {

@@ -31,7 +31,7 @@ export const VERDICT: JsonObject = {
   required: ['pass', 'reason'],
   additionalProperties: false,
 }
-/** Maximum characters of a step's output in the prompt of a judge. */
+/** Maximum number of characters of a step's output in the prompt of a judge. */
 const SHOWN = 65_536
 
 /** Evaluates the assertions, then concludes the check or requests the first judgment. */

@@ -13,7 +13,9 @@ import type { RunFault } from '../engine/ending.ts'
 import { suspend } from '../engine/suspend.ts'
 import type { OpenWait } from '../state.ts'
 
-/** Maximum number of ancestors of a run. It bounds workflows that start themselves. */
+/**
+ * Maximum number of ancestors of a run. It limits the recursion of workflows that start themselves.
+ */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {
   error_type: 'too_deep',

@@ -1,7 +1,7 @@
 /**
- * A step that starts another run. The run of a workflow lives in the same shard. The step completes
- * when that run was started, or waits until it has ended. A child that the step waits for is
- * stopped with its parent; any other child is independent.
+ * A step that starts another run. The run of a workflow lives in the same shard. As configured, the
+ * step completes once that run is started, or waits until it has ended. A child that the step waits
+ * for is stopped with its parent; any other child is independent.
  *
  * A run of a loop lives with its loop, possibly in another shard: the loop receives a request, and
  * replies with the id of the run, or with the reason why there is none. The loop's own rules decide

@@ -1,4 +1,4 @@
-/** A sleep step: waits for a time. Its output is an empty object. */
+/** A sleep step: waits for a duration or until a time. Its output is an empty object. */
 import { parseDuration, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft } from '../draft.ts'

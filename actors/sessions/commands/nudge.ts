@@ -1,6 +1,6 @@
 /**
- * Sending and cancelling a nudge (`turns/nudges.ts`). If no turn is running or waiting, the nudge
- * becomes a turn at once.
+ * Sending and cancelling a nudge (`turns/nudges.ts`). If no turn in progress accepts it, the nudge
+ * becomes a new turn at once.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey } from '../../../protocol/common.ts'
