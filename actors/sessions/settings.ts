@@ -161,7 +161,7 @@ export const cancel =
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })
     return answering(on, record)
   }
-/** Cancels one turn. The reply carries only its id; the gateway reads the record. */
+/** Cancels one turn. The reply contains only the turn's id; the gateway reads the record. */
 export const cancelTurn =
   (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
   (state, { turn_id }, cause) => {
@@ -177,7 +177,8 @@ export const cancelTurn =
   }
 
 /**
- * Begins a compaction pass, and refuses a second one. The gateway waits for the end of the pass.
+ * Begins a compaction pass; refused while a pass is in progress. The gateway waits for the end of
+ * the pass.
  */
 export const compact =
   (brand: string): Decide<'session.compact', Session, Defined> =>
@@ -197,8 +198,8 @@ export const compact =
   }
 
 /**
- * Unix milliseconds of the next timer: a turn's budget, a compaction, an awaited upload or the idle
- * expiry.
+ * Unix milliseconds of the next deadline: of a turn's time budget, a compaction, an unfinished
+ * upload or the idle expiry. Undefined if there is none.
  */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(

@@ -5,12 +5,12 @@
 /** Characters reserved for the note. */
 const MARK = 64
 
-/** The beginning of a text, with at most `most` characters. */
+/** The beginning of a text, with at most `most` characters including the note. */
 export const beginningOf = (text: string, most: number): string =>
   text.length <= most
     ? text
     : `${text.slice(0, most - MARK)}\n[${text.length - most + MARK} characters more were left out]`
-/** The end of a text, with at most `most` characters. */
+/** The end of a text, with at most `most` characters including the note. */
 export const endOf = (text: string, most: number): string =>
   text.length <= most
     ? text
