@@ -1,6 +1,6 @@
 /**
- * Measures what workers cost that wait for jobs: the server's memory per worker, and the effect on
- * the runs of another worker.
+ * Measures the cost of idle workers: the server's memory per worker, and the effect on the runs of
+ * another worker.
  */
 
 import { openSocket, type Socket } from './load/socket.ts'

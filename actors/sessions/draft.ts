@@ -37,7 +37,7 @@ export interface Draft {
 }
 
 /**
- * Begins a decision. Snapshots of older releases may store a default visibility, which
+ * Begins a decision. Snapshots of older releases may store an outdated default visibility, which
  * `withVisibility` corrects.
  */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({

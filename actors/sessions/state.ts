@@ -86,7 +86,7 @@ export interface SessionState extends Window {
   readonly nudges: Readonly<Record<string, PendingNudge>>
   readonly nudge_keys: Remembered<KeyedNudge>
   readonly compacting?: Compacting
-  /** The definition of the last turn. */
+  /** The definition of the turn that was admitted last. */
   readonly definition?: TurnDefinition
   /** Ids of tool uses; see calls.ts. */
   readonly calls?: Remembered<true>

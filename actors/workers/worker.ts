@@ -54,7 +54,8 @@ const same = ({ queues, action_names, models }: Registration, takes: Taken): boo
 
 /**
  * Creates the worker actor.
- * @param timing stale time and takeover window, in seconds.
+ * @param timing seconds without a heartbeat until a worker counts as stale, and until another
+ * process may take over its instance name.
  */
 export function workerActor(
   timing: WorkerTiming,

@@ -42,8 +42,8 @@ const postgres = (): string | undefined => {
 }
 /**
  * Returns a function that runs a peer's script with the Node.js program `node`. Peers that need a
- * later version than Baton's install it themselves; such a version needs no flags to run
- * TypeScript.
+ * later version than Baton's have one installed in their folder; such a version needs no flags to
+ * run TypeScript.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

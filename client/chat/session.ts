@@ -110,7 +110,7 @@ export function sessionScreen(page: Page, id: string): Screen {
   heading.id = 'session'
 
   /**
-   * Runs a call.
+   * Makes a call to the service.
    * @returns the reason if the service rejects it.
    */
   async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
