@@ -1,8 +1,8 @@
 /**
- * Source events against a thousand triggers, ten per event type, with conditions that are never
- * true: how many events are stored and compared with the triggers per second, and the delay until a
- * run that waits for an event resumes. The triggers are registered with the `events` actor of the
- * project directly, as loops do, not through the API.
+ * Measures source events against a thousand triggers, ten per event type, with conditions that are
+ * never true: how many events are stored and compared with the triggers per second, and the delay
+ * until a run that waits for an event resumes. The triggers are registered with the `events` actor
+ * of the project directly, as loops do, not through the API.
  */
 
 import type { Nats } from '../nodes/nats/server/connect.ts'

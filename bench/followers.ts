@@ -1,7 +1,7 @@
 /**
- * Many followers of one project's event stream, each of which receives every event. The followers
- * run in a separate process. The delivery delay of an event is measured from its timestamp, which
- * is the time of the decision, before the commit.
+ * Measures many followers of one project's event stream, each of which receives every event. The
+ * followers run in a separate process. The delivery delay of an event is measured from its
+ * timestamp, which is the time of the decision, before the commit.
  */
 
 import { startCrowd } from './load/crowd.ts'

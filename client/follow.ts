@@ -10,7 +10,7 @@ import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
 import { endedBySignal, watchdog } from './watchdog.ts'
 
-/** A frame: its cursor (absent on previews), its type and its content. */
+/** A frame: its cursor (absent from previews), its type and its content. */
 export interface Frame<T> {
   readonly id?: number
   readonly type: string

@@ -199,7 +199,8 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
-  // For `phase`, null is a value, not a removal.
+  // `patch` removes fields that are null, but null is a valid `phase`, so `phase` is set
+  // afterwards.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
 /** Changes the bookkeeping of a turn, which no transcript shows. */

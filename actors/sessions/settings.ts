@@ -64,10 +64,7 @@ export const update =
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
     return answering(on, record)
   }
-/**
- * Marks the session as deleted, which frees its key. A session with a turn that has not ended is
- * refused.
- */
+/** Marks the session as deleted, which frees its key. Refused while a turn has not ended. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active)
@@ -105,7 +102,7 @@ export const remove =
     return bury(on) ?? answering(on, () => undefined)
   }
 
-/** Appends messages without starting a turn. It may begin a compaction. */
+/** Appends messages without starting a turn. A compaction may begin. */
 export const append =
   (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
@@ -145,10 +142,7 @@ export const append =
     return answering(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
   }
 
-/**
- * Cancels the turns that have not ended. Turns of runs are left to their runs unless `force` is
- * set.
- */
+/** Cancels the turns that have not ended. Turns of runs are cancelled only if `force` is set. */
 export const cancel =
   (brand: string): Decide<'session.cancel', Session> =>
   (state, { force }, cause) => {

@@ -1,7 +1,7 @@
 /**
  * The state of a session between two commands: its record, its files, the rows that the model is
- * shown, the turns and nudges that have not ended, and the newest keys. `evolve` builds it from
- * events alone.
+ * shown, the turns that have not ended, the pending nudges, and the newest keys. `evolve` builds it
+ * from events alone.
  *
  * Invariants:
  * S1. `window` holds the final rows after the last compaction, its summary first, within the bounds

@@ -78,8 +78,8 @@ export class Http {
     })
   }
   /**
-   * Returns a recently used connection: the server closes idle ones after 10 s, perhaps while a
-   * request is in flight.
+   * Returns a recently used connection, because the server closes connections that were idle for 10
+   * s, possibly just when a request arrives.
    */
   #lately(): Idle | undefined {
     const oldest = performance.now() - FRESH

@@ -72,7 +72,10 @@ function median(values: readonly number[]): number {
 /** Resolves after this many milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Milliseconds without any progress after which a load is aborted, because work was lost. */
+/**
+ * Milliseconds without any progress after which a load is aborted, because work must have been
+ * lost.
+ */
 const STALLED = 60_000
 
 /**

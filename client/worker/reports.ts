@@ -1,7 +1,7 @@
 /**
  * Outcomes that the service has not acknowledged. Invariant: a report is kept until it is
- * acknowledged, can never be accepted, or the worker ends. Until then it is sent again after every
- * registration and every 10 s; a repeat has no further effect in the service.
+ * acknowledged or can never be accepted, or the worker ends. Until then it is sent again after
+ * every registration and every 10 s; a repeat has no further effect in the service.
  */
 import type { Up } from '../../protocol/workers/socket.ts'
 import { sizes } from '../../protocol/workers/socket.ts'

@@ -88,7 +88,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
-    // The gateway completes the record of a turn that has ended.
+    // The record of a turn that has ended is no longer in the state; the gateway adds it.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return {
       events: [],

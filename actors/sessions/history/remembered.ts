@@ -7,7 +7,7 @@ import { getOwn } from '../../../protocol/lookup.ts'
 
 /** Buckets of values by key; the newest bucket is last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
-/** Keys per bucket. */
+/** Maximum number of keys per bucket. */
 const BUCKET = 128
 /** Prefixes a key, because a key may be any text and objects reorder numeric keys. */
 const spelled = (key: string): string => `:${key}`

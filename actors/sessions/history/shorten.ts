@@ -2,7 +2,7 @@
  * Truncation of texts that are too long for a row, with a note that states how much was left out.
  */
 
-/** Characters reserved for the note. */
+/** Number of characters that are reserved for the note. */
 const MARK = 64
 
 /** The beginning of a text, with at most `most` characters including the note. */

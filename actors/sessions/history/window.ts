@@ -16,7 +16,7 @@ import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 export interface Window {
   readonly window: readonly TranscriptMessage[]
-  /** Characters of the rows' content as JSON. */
+  /** Number of characters of the rows' content as JSON. */
   readonly size: number
 }
 const sizeOf = ({ content }: TranscriptMessage): number => JSON.stringify(content).length
