@@ -204,8 +204,8 @@ export class Core {
     this.#line.send(JSON.stringify(frame))
   }
   /**
-   * The leases that this worker holds. The service assigns the jobs of the session's other leases
-   * again, because they were lost with the connection.
+   * The leases that this worker holds. The service returns the jobs of the session's other leases
+   * to their queues, because this worker never received them.
    */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]

@@ -30,8 +30,9 @@ const INSTRUCTIONS =
 /**
  * Begins a pass if one is needed.
  * @param trigger `manual` ignores the compaction strategy and the thresholds.
- * @returns whether a pass began. None begins while another is in progress, without a definition,
- * without new rows to summarize, or if automatic compaction is off or no threshold is reached.
+ * @returns whether a pass began. None begins while another is in progress, without a definition, or
+ * without new rows to summarize; nor, for an automatic trigger, if the strategy is not `auto` or no
+ * threshold is reached.
  */
 export function beginCompaction(
   on: Draft,

@@ -57,7 +57,7 @@ export class Uploads {
 
   /**
    * Accepts files that are dropped anywhere on the page or pasted into `field`. When the signal
-   * aborts, stops and discards all files.
+   * aborts, stops listening and discards all files.
    */
   listen(field: HTMLElement, signal: AbortSignal): void {
     const hasFiles = ({ dataTransfer }: DragEvent): boolean =>
