@@ -1,7 +1,7 @@
 /**
- * One channel with very many messages: the rate at which messages are accepted, the read time of
- * lists, and the delay until a message reaches many followers. Clients send the messages, each with
- * its own acknowledgement.
+ * Measures one channel with very many messages: the rate at which messages are accepted, the time
+ * to read pages of lists, and the delay until a message reaches many followers. Each message is
+ * sent and acknowledged separately.
  */
 
 import { type Lateness, startCrowd } from './load/crowd.ts'
@@ -24,10 +24,10 @@ export const about =
   'Messages per second into one channel, pages of 50 of 1,000,000 messages, a message to 1,000 followers'
 
 const CHANNELS = '/v1/projects/default/channels'
-/** Messages in flight. */
+/** Number of messages in flight. */
 const CONCURRENCY = 256
 const WORDS = ['deploy', 'review', 'lunch', 'release', 'incident', 'thanks', 'merged', 'blocked']
-/** One of this many messages is a reply in one thread. */
+/** One in this many messages is a reply in the thread of the first message. */
 const EVERY = 1000
 const PAGES_PER_SECOND = 50
 const MESSAGES_PER_SECOND = 5

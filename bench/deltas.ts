@@ -1,7 +1,7 @@
 /**
- * Many concurrent generations: workers stream the generations of many sessions chunk by chunk, each
- * to one follower. The followers run in a separate process. Each chunk contains the time at which
- * its worker sent it.
+ * Measures many concurrent generations: workers stream the generations of many sessions chunk by
+ * chunk, each to one follower. The followers run in a separate process. Each chunk contains the
+ * time at which its worker sent it.
  */
 
 import { startCrowd } from './load/crowd.ts'

@@ -1,6 +1,6 @@
 /**
- * Measures whether throughput stays constant: one-step runs without a pause, with the figures of
- * each tenth of the runs.
+ * Measures whether throughput stays constant while one-step runs are started without a pause.
+ * Figures are reported for each tenth of the runs.
  */
 
 import { runsOf } from './load/work.ts'

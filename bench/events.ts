@@ -1,8 +1,8 @@
 /**
- * Source events against a thousand triggers, ten per event type, with conditions that are never
- * true: how many events are stored and compared per second, and the delay until a run that waits
- * for an event resumes. The triggers are registered directly with the actor, as loops do, not
- * through the API.
+ * Measures source events against a thousand triggers, ten per event type, with conditions that are
+ * never true: how many events are stored and compared with the triggers per second, and the delay
+ * until a run that waits for an event resumes. The triggers are registered with the `events` actor
+ * of the project directly, as loops do, not through the API.
  */
 
 import type { Nats } from '../nodes/nats/server/connect.ts'
@@ -33,7 +33,7 @@ const P = '/v1/projects/default'
 const TYPES = 100
 const TRIGGERS = 1000
 const BATCH = 100
-/** Events per second while runs wait, and runs that resume per second. */
+/** Events published per second while runs wait, and waiting runs that are resumed per second. */
 const LOAD = 5000
 const WAKES = 25
 
@@ -89,9 +89,10 @@ async function accepted(http: Http, path: string, body: object): Promise<void> {
 }
 
 /**
- * Starts runs that each wait for their own event, and resumes them in turn under load.
- * @returns milliseconds from the request that publishes the event until the project's stream
- * reports the end of the run.
+ * Starts runs that each wait for a different event, and resumes them one after the other under
+ * load.
+ * @returns for each run, the milliseconds from the request that publishes the event until the
+ * project's stream reports the end of the run.
  */
 async function wake(
   server: Baton,

@@ -1,7 +1,7 @@
 /**
- * Many followers of one project's event stream, each of which receives every event. The followers
- * run in a separate process. The delivery delay of an event starts at its timestamp, which is the
- * time of the decision, before the commit.
+ * Measures many followers of one project's event stream, each of which receives every event. The
+ * followers run in a separate process. The delivery delay of an event is measured from its
+ * timestamp, which is the time of the decision, before the commit.
  */
 
 import { startCrowd } from './load/crowd.ts'
@@ -25,7 +25,7 @@ import { cell, ms, note, table, whole } from './support/table.ts'
 export const about =
   '5,000 followers of a project with 20 events per second each: time until an event is delivered'
 
-/** Events of a one-step run in the project's stream. */
+/** Number of events of a one-step run in the project's stream. */
 const EVENTS_PER_RUN = 10
 const RUNS_PER_SECOND = 2
 async function measure(

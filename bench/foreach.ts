@@ -1,6 +1,7 @@
 /**
- * One run with a `for_each` over many items, each a job, on ten worker connections; and concurrent
- * one-step runs at a fixed rate on the same connections.
+ * Measures a run with a `for_each` step over many items, each of which is a job, on ten worker
+ * connections. One-step runs are started at a fixed rate on the same connections, first alone and
+ * then during the `for_each`.
  */
 
 import { Http } from './load/http.ts'
@@ -25,9 +26,9 @@ export const about =
 
 const WORKERS = 10
 const SLOTS = 20
-/** Items in flight: the maximum that a step allows. */
+/** Number of items in flight: the maximum that a step allows. */
 const AT_ONCE = 100
-/** One-step runs per second, started alone and next to the `for_each`. */
+/** One-step runs that are started per second, both alone and during the `for_each`. */
 const BESIDE = 20
 
 const forEach = (items: number): string =>

@@ -1,4 +1,4 @@
-/** Requests over HTTP that each read one run, on keep-alive connections. */
+/** Measures HTTP requests that each read one run, on keep-alive connections. */
 
 import { Http } from './load/http.ts'
 import { runOf, startRun } from './load/work.ts'

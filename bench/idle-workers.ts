@@ -1,6 +1,6 @@
 /**
- * The cost of workers that wait for work: memory of the server per worker, and the effect on the
- * runs of another worker.
+ * Measures the cost of idle workers: the server's memory per worker, and the effect on the runs of
+ * another worker.
  */
 
 import { openSocket, type Socket } from './load/socket.ts'
@@ -26,9 +26,9 @@ export const about =
 /** Read buffer of an idle connection in bytes; small, because there are many connections. */
 const SMALL = 1024
 /**
- * Workers that connect before the first memory measurement, after some runs: by then code and pools
- * are loaded and the whole young generation is allocated (two times 32 MiB, regardless of the
- * number of workers).
+ * Number of workers that connect before the first memory measurement, after some runs. By then,
+ * code is loaded, pools are filled, and the whole young generation of V8 is allocated (two times 32
+ * MiB, regardless of the number of workers).
  */
 const WARM = 500
 
@@ -76,8 +76,8 @@ async function measure(
   const lost: string[] = []
   let names = 0
   /**
-   * Connects an idle worker, and retries after a temporary rejection: a gateway accepts 200
-   * connections per second.
+   * Connects an idle worker, and retries after a temporary rejection: a gateway accepts on average
+   * 200 connections per second.
    */
   const open = (name: number): Promise<Socket> =>
     idleWorker(server, name, (reason) => lost.push(reason)).catch((error: Error) => {
@@ -112,8 +112,8 @@ async function measure(
   }
 }
 /**
- * Measures runs without and with idle workers. The runs without them use a separate server, since
- * memory that was allocated once is reused.
+ * Measures runs without and with idle workers. The runs without idle workers use a separate server,
+ * because a server reuses the memory that it has once allocated.
  */
 async function both(sync: string, sockets: number, amount: Amount, terms: Terms): Promise<Figures> {
   const alone = await measureRuns(sync, 1, amount, terms)

@@ -1,7 +1,7 @@
 /**
- * Interactions over HTTP: each is created and then completed by the answer of its only target.
- * First, every answer directly follows the creation of its interaction. Then, only answers are
- * measured, to interactions that were created before.
+ * Measures interactions over HTTP. Each is created, and then completed by the answer of its only
+ * target. First, every answer directly follows the creation of its interaction. Then, the
+ * interactions are created in advance, and only their answers are measured.
  */
 
 import { Http } from './load/http.ts'

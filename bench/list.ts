@@ -1,7 +1,7 @@
 /**
- * Lists of runs in a project with very many runs: pages of 50 with and without filters, and deep
- * pages. Also the time to rebuild a lost view, since the views are built from the journal before
- * the measurements.
+ * Measures lists of runs in a project with very many runs: pages of 50 with and without filters,
+ * and deep pages. Also measures how fast lost views are rebuilt, because the views are deleted
+ * before the server starts.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,10 +16,10 @@ export const about =
   'Pages of 50 of 1,000,000 runs, filtered and deep: time of a page; how fast views are rebuilt'
 
 const RUNS = '/v1/projects/default/runs?limit='
-/** Pages of 200 that are read before a deep page is requested. */
+/** Number of pages of 200 runs that are read to reach a deep page. */
 const DEEP = 100
 const RATE = 50
-/** Maximum milliseconds to rebuild the views. */
+/** Maximum time for rebuilding the views, in milliseconds. */
 const REBUILT_WITHIN = 3_600_000
 
 interface Page {
@@ -35,7 +35,7 @@ async function pageOf(http: Http, path: string, full: number): Promise<Page> {
   return page
 }
 
-/** Reads many pages and returns the filter with the last cursor, as a query. */
+/** Reads `DEEP` pages, and returns a query with the filter and the last cursor. */
 async function deep(http: Http, filter: string): Promise<string> {
   let cursor = ''
   for (let i = 0; i < DEEP; i++)

@@ -1,6 +1,6 @@
 /**
- * Reading a project's event stream from its beginning: with one follower and with several
- * concurrent ones.
+ * Measures how fast a project's event stream is read from its beginning, by one follower and by
+ * several concurrent ones.
  */
 import { rmSync } from 'node:fs'
 import { fill } from './load/fill.ts'
@@ -13,13 +13,13 @@ export const about =
   'Replay of a project’s event stream from its beginning: events per second, for 1 and for 4 followers'
 
 const SEVERAL = 4
-/** Milliseconds without an event after which a stream counts as fully read. */
+/** Milliseconds without an event after which a stream counts as read completely. */
 const SILENCE = 2000
 const REBUILT_WITHIN = 1_800_000
 const FRAME = '\nevent: '
 
 /**
- * Reads a stream until `most` events have arrived or it is silent.
+ * Reads a stream until `most` events have arrived, or no event arrives for `SILENCE` milliseconds.
  * @returns the number of events, and the milliseconds until the last one.
  */
 async function read({ port, key }: Baton, most: number): Promise<{ events: number; took: number }> {
@@ -45,8 +45,8 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
 }
 
 /**
- * Several concurrent followers: the rate of their events together, measured to the end of the
- * slowest.
+ * Measures several concurrent followers: their total number of events per second until the slowest
+ * has read everything.
  */
 async function several(server: Baton, followers: number, events: number): Promise<Figures> {
   const { result: all, cpu } = await costOf(

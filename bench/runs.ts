@@ -1,7 +1,7 @@
 /**
- * A run of one step, from an HTTP request through a leased worker to its end on an event stream.
- * For comparison, the same load is measured with a job or a one-step workflow of other systems. In
- * each case, the server, its store, the load and the worker share one machine.
+ * Measures runs of one step: from the HTTP request through a job of a worker to the event that
+ * reports the end. For comparison, a job or a one-step workflow of other systems is measured under
+ * the same load. In each case, the server, its store, the load and the worker share one machine.
  */
 
 import { measureRuns } from './load/work.ts'
@@ -12,7 +12,7 @@ import { cell, ms, note, table, whole } from './support/table.ts'
 export const about =
   'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate and graphile-worker beside it'
 
-/** Amount of work of one measurement; the same for every system. */
+/** The amount of work of one measurement, which is the same for every system. */
 const amountOf = (quick: boolean): Amount =>
   quick
     ? { warm: 1000, count: 3000, idle: 200, concurrency: 200 }

@@ -1,7 +1,7 @@
 /**
- * Many sleeping runs: what each costs the server while nothing happens, and the delay with which
- * they wake. All runs are started first and left idle until they have left memory. Then they wake
- * one after the other, at a rate at which one machine can complete runs.
+ * Measures many sleeping runs: how much memory of the server each uses, and how late they end. All
+ * runs are started first and left idle until they have left memory. Then they wake one after the
+ * other, at a rate at which one machine can complete runs.
  */
 
 import { Http } from './load/http.ts'
@@ -26,21 +26,21 @@ export const about =
 const CONNECTIONS = 64
 /**
  * Milliseconds until actors with a distant deadline have left memory, including one or two
- * checkpoints; and milliseconds that the memory measurements take.
+ * checkpoints; and milliseconds that are reserved for the measurements before the runs wake.
  */
 const LEAVES = 75_000
 const LOOKS = 30_000
 /**
- * Runs that wake per second: at most `most`, and at most this share of the runs that can be started
- * per second.
+ * Number of runs that wake per second: at most `most`, and at most this share of the runs that can
+ * be started per second.
  */
 const WAKES = { most: 200, share: 0.4 } as const
 /**
- * Runs that sleep before the first memory measurement: by then code and pools are loaded, and the
- * page cache of SQLite is allocated (64 MiB).
+ * Number of runs that sleep before the first memory measurement. By then, code is loaded, pools are
+ * filled, and the page cache of SQLite is allocated (64 MiB).
  */
 const WARM = 8000
-/** Maximum ratio of the duration of the starts to the duration that the warm-up predicts. */
+/** Factor by which starting all runs may take longer than the warm-up predicts. */
 const SLACK = 1.6
 
 const sleepUntil = (at: number): string =>

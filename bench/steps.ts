@@ -1,6 +1,6 @@
 /**
- * A run of ten consecutive action steps, each a job of a leased worker. For comparison, a Restate
- * handler with ten journaled steps.
+ * Measures runs of ten consecutive action steps, each of which is a job of a worker. For
+ * comparison, a Restate handler with ten journaled steps is measured.
  */
 
 import { measureRuns } from './load/work.ts'

@@ -1,6 +1,6 @@
 /**
- * A session with very many messages: the time until its transcript opens, and whether a message
- * takes longer than in a new session.
+ * Measures a session with very many messages: how long its transcript takes to load, and whether
+ * appending a message takes longer than in a new session.
  */
 
 import { Http } from './load/http.ts'
@@ -21,7 +21,7 @@ export const about =
   'A transcript of 10,000 messages: its first page, its stream, and one message more'
 
 const SESSIONS = '/v1/projects/default/sessions'
-/** Messages per request. */
+/** Number of messages per request. */
 const BATCH = 100
 const WORDS =
   'The third host of the second rack is being restarted, the others are green and take requests again.'

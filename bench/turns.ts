@@ -1,6 +1,6 @@
 /**
- * Turns of agents with the scripted model: complete turns per second, each followed to its end over
- * the stream of its invocation, and the time until the first chunk of an answer arrives.
+ * Measures turns of agents with the scripted model: complete turns per second, each followed to its
+ * end over the stream of its invocation, and the time until the first chunk of an answer arrives.
  */
 
 import { Http } from './load/http.ts'
@@ -23,7 +23,7 @@ export const about =
 
 const CONNECTIONS = 32
 const INVOKE = '/v1/projects/default/agents/invoke'
-/** Milliseconds for which a rejected turn is retried, and between attempts. */
+/** Milliseconds for which a rejected turn is retried, and milliseconds between the attempts. */
 const PATIENCE = 30_000
 const AGAIN = 200
 const quick = 'script:\n  - say: All hosts are green.\n'

@@ -10,7 +10,7 @@ import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
 import { endedBySignal, watchdog } from './watchdog.ts'
 
-/** A frame: its cursor (absent on previews), its type and its content. */
+/** A frame: its cursor (absent from previews), its type and its content. */
 export interface Frame<T> {
   readonly id?: number
   readonly type: string
@@ -37,8 +37,8 @@ type Over = (cursor: number) => Promise<boolean>
 
 /**
  * Follows the timeline of a run, from the beginning or after a cursor, until the run ends or
- * `signal` aborts. A run that failed and was retried continues.
- * @throws BatonError if the service refuses the request (a status 4xx other than 429).
+ * `signal` aborts. If a failed run is retried in the meantime, following continues.
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
  */
 export async function* followRun(
   client: Client,
@@ -60,7 +60,7 @@ export async function* followRun(
 }
 /**
  * Follows all runs of a project, after a cursor or from now on, until `signal` aborts.
- * @throws BatonError if the service refuses the request (a status 4xx other than 429).
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
  */
 export const followProject = (
   client: Client,
@@ -70,7 +70,7 @@ export const followProject = (
 /**
  * Follows the events of a channel, after a cursor or from now on, until the channel is deleted or
  * no longer visible, or `signal` aborts.
- * @throws BatonError if the service refuses the request (a status 4xx other than 429).
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
  */
 export async function* followChannel(
   client: Client,
@@ -97,7 +97,7 @@ export async function* followChannel(
 
 /**
  * Reads the current timeline of a run, page by page.
- * @param after the sequence after which the result begins; 0: the whole timeline.
+ * @param after the sequence after which the result begins; 0 reads the whole timeline.
  * @throws BatonError if the service refuses a request or does not respond.
  */
 export async function timeline(

@@ -23,8 +23,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * Returns the closest known name, if it needs at most three edits and at most one per three letters
- * (but one is always allowed).
+ * Returns the closest known name if it differs by at most three edits, and by at most one edit per
+ * three characters of the name. One edit is always allowed.
  */
 export function closest(text: string, known: readonly string[]): string | undefined {
   const word = text.toLowerCase().slice(0, 64)

@@ -18,7 +18,7 @@ export interface ClientOptions {
   readonly key: string
   /** Handle of the project that calls refer to; `default` if absent. */
   readonly project?: string
-  /** Attempts per request, including the first; 4 by default. */
+  /** Maximum number of attempts per request, including the first; 4 by default. */
   readonly tries?: number
   /** Timeout of one attempt in milliseconds; 60 s by default. */
   readonly timeout?: number
@@ -64,7 +64,7 @@ interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Whether the request is sent only once. */
+  /** Whether the request is never retried. */
   readonly once?: boolean
 }
 

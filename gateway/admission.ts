@@ -7,8 +7,8 @@
  * A1. The stages run in order, and the first refusal ends admission. So a caller without access to
  *     a project learns nothing about its records. A body is validated only for a caller with the
  *     permission, or for an agent whose self-access is decided after the body is known.
- * A2. A request is admitted synchronously unless a stage returns a promise. The reason is that a
- *     promise costs more than most of the gateway's work for a request.
+ * A2. A request is admitted synchronously unless a stage returns a promise, because a promise costs
+ *     more than most of the gateway's work for a request.
  * A3. The rate-limit headers of an authenticated caller are added to the answer even if the rate
  *     limit or a later stage refuses the request.
  */
@@ -90,7 +90,7 @@ const authenticate: Stage = (admission) => {
 
 /**
  * The id by which requests are counted. All tokens of a person share the limit of the person; every
- * other key has a limit of its own.
+ * other key has its own limit.
  */
 const limitedBy = ({ principal, credential }: Caller): string =>
   credential.type === 'cli_token' ? principal.id : credential.id

@@ -1,8 +1,8 @@
 /**
- * A decision on a session under construction. Each event is applied as it is emitted, so later
- * parts of the decision see the effect of earlier ones, and the resulting state is returned with
- * the decision. Changes of the session's record are collected and stored as one event at the end,
- * with the next version.
+ * A decision about a session, while it is being made. Each event is applied as it is emitted, so
+ * later parts of the decision see the effect of earlier ones, and the resulting state is returned
+ * with the decision. Changes of the session's record are collected and stored as one event at the
+ * end, with the next version.
  */
 
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -37,7 +37,7 @@ export interface Draft {
 }
 
 /**
- * Begins a decision. Snapshots of older releases may store a default visibility, which
+ * Begins a decision. Snapshots of older releases may store an outdated default visibility, which
  * `withVisibility` corrects.
  */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
@@ -113,7 +113,7 @@ export function count(
   )
 }
 
-/** The input of a new transcript row. */
+/** The properties from which a transcript row is created. */
 export interface Row {
   readonly id?: string
   readonly turn?: { readonly id: string; readonly index: number | null }
@@ -143,7 +143,7 @@ const rowOf = (
   ...(row.metadata && { metadata: row.metadata }),
   created_at: row.created_at ?? now(on),
 })
-/** Writes a final row, which gets the next sequence number. */
+/** Writes a final row with the next sequence number. */
 export function write(on: Draft, row: Row): TranscriptMessage {
   const message = rowOf(on, row, 'final', on.state.sequence + 1)
   emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
@@ -153,14 +153,17 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /**
- * Chain depth of a run's turn when the run reports none. It exceeds the limit, so no event of such
- * a turn starts a run, and no run can start itself.
+ * Depth of a run's turn for which the run reports none. It exceeds the maximum, so no event of such
+ * a turn starts a run, and runs cannot start each other endlessly.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
-/** The depth of a turn in a chain of runs and their effects. */
+/** The number of runs in the causal chain that led to a turn. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
-/** The data for the source event of a row. Only rows of users and agents are published. */
+/**
+ * The data for the source event of a row; empty for a row that is not published. Only rows of users
+ * and agents are published.
+ */
 function saidIn(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
@@ -196,7 +199,8 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
-  // For `phase`, null is a value, not a removal.
+  // `patch` removes fields that are null, but null is a valid `phase`, so `phase` is set
+  // afterwards.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
 /** Changes the bookkeeping of a turn, which no transcript shows. */
@@ -217,7 +221,10 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
     })
 }
 
-/** Emits the collected changes of the session's record, if there are any or a turn changed. */
+/**
+ * Emits the collected changes of the session's record with the next version. Emits nothing if
+ * nothing was collected and no turn has changed.
+ */
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
     return
@@ -235,7 +242,8 @@ export function silently(on: Draft): Decided<SessionEvent, undefined> {
   return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
 }
 /**
- * The decision with a reply, which is computed from the state after the whole commit is decided.
+ * The decision of a command with a reply. The reply is computed from the state after all commands
+ * of the commit have been decided.
  */
 export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
   settleRecord(on)

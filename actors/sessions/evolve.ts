@@ -1,6 +1,6 @@
 /**
- * The changes of a session by each event, without rules. Frames, which clients see, increment the
- * revision; all other events are bookkeeping.
+ * How each event changes the state of a session; events are not checked here. Frames, which clients
+ * receive, increment the revision; all other events are bookkeeping.
  */
 
 import { patch } from '../../protocol/patch.ts'
@@ -146,7 +146,7 @@ function keyNudge(
     nudges: known ? { ...state.nudges, [id]: { ...known, kept } } : state.nudges,
   }
 }
-/** Patches a nudge; a nudge that is no longer pending leaves the state. */
+/** Patches a nudge. A nudge that is no longer pending is removed from the state. */
 function changeNudge(
   state: SessionState,
   id: string,

@@ -31,8 +31,8 @@ export const awaited = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
 
 /**
- * The changes of the files by events. An abandoned upload leaves no record. Of erased files, the
- * newest `limits.file.erased` are remembered.
+ * How events change the files. An abandoned upload leaves no record. Of erased files, the newest
+ * `limits.file.erased` are remembered.
  */
 export const evolveAttachments = {
   'attachment.reserved': (
@@ -76,7 +76,7 @@ const changed = (
   ),
 })
 
-/** The effect of erasing files: their objects are deleted from the store. */
+/** The effect of erasing files: their objects are deleted from the object store. */
 export const reactAttachments = {
   'attachment.erased': (
     { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
@@ -89,7 +89,7 @@ export const reactAttachments = {
 /**
  * Completes blocks that refer to files with the files' metadata, or refuses references to missing
  * or unsuitable files.
- * @param path where the content is in the request.
+ * @param path path of the content in the request, for error messages.
  */
 export function bound(
   state: SessionState,
@@ -138,7 +138,7 @@ export const withFiles = (
       : row
   })
 
-/** The stored files, oldest first; null: the session is not live. */
+/** The stored files, oldest first; null if the session is not live. */
 export const listed = (
   state: SessionState,
   _: unknown,
@@ -151,7 +151,7 @@ export const listed = (
     ),
   }
 }
-/** One stored file; null: there is none. */
+/** One stored file; null if there is none, or the session is not live. */
 export const fileAt = (
   state: SessionState,
   { artifact_id }: { readonly artifact_id: string },

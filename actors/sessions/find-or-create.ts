@@ -21,7 +21,7 @@ import { isLive, type Live, type SessionState } from './state.ts'
 type Seed = SessionSeed & { readonly agent_id: string }
 
 /**
- * Begins a decision on the session of a request, which exists or is created, as the request's
+ * Begins a decision on the session of a request. The session is found or created, as the request's
  * `mode` allows.
  */
 export function place(

@@ -15,7 +15,9 @@ import { progressOf, type SessionState } from './state.ts'
 import { shownTo } from './turns/generate.ts'
 import { jobOf } from './turns/jobs.ts'
 
-/** The input of a job for its executor; null: the session no longer waits for the job. */
+/**
+ * The input of a job for its worker or executor; null if the session no longer waits for the job.
+ */
 export const jobSpec =
   (brand: string) =>
   (
@@ -42,8 +44,8 @@ export const jobSpec =
       : null
   }
 /**
- * The action call of a job, which the executor signs with the agent as the actor; null: the session
- * no longer waits for the job.
+ * The action call of a job, which the executor signs with the agent as the actor; null if the
+ * session no longer waits for the job, or the job is not an action call.
  */
 export function actionCall(
   state: SessionState,
@@ -73,8 +75,8 @@ export function actionCall(
 }
 
 /**
- * The row that a generation writes; null: the session no longer waits for the job, or the job is no
- * generation of a turn.
+ * The row that a generation writes; null if the session no longer waits for the job, or the job is
+ * not a generation of a turn.
  */
 export const generation = (
   state: SessionState,

@@ -1,9 +1,9 @@
 /**
  * The session actor: one conversation with an agent, and the single writer of its messages, turns,
- * nudges and compactions. This file only lists commands, effects and reads. A turn is a state
- * machine that advances with each command: the model's answer, the end of a tool call, a person's
- * reply, a nudge, a timer. Between commands the journal holds everything that a turn needs, so any
- * node can continue it.
+ * nudges and compactions. This file only assembles the tables of commands, events, effects and
+ * reads. A turn is a state machine that advances with each command: the model's answer, the end of
+ * a tool call, a person's reply, a nudge, a timer. Between commands the journal holds everything
+ * that a turn needs, so any node can continue the turn.
  *
  * The invariants are in the files that keep them: S (state.ts), L (turns/turns.ts), W
  * (history/window.ts), F (attachments.ts) and T (protocol/sessions/events.ts).
@@ -97,8 +97,8 @@ export function sessionActor({
        */
       standing,
       /**
-       * The input of a job for its worker or executor; null when the session no longer waits for
-       * the job.
+       * The input of a job for its worker or executor; null if the session no longer waits for the
+       * job.
        */
       job_spec: jobSpec(brand),
       /** The action call of a job, for its executor. */

@@ -64,10 +64,7 @@ export const update =
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
     return answering(on, record)
   }
-/**
- * Marks the session as deleted, which frees its key. A session with a turn that has not ended is
- * refused.
- */
+/** Marks the session as deleted, which frees its key. Refused while a turn has not ended. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active)
@@ -105,7 +102,7 @@ export const remove =
     return bury(on) ?? answering(on, () => undefined)
   }
 
-/** Appends messages without starting a turn. It may begin a compaction. */
+/** Appends messages without starting a turn. A compaction may begin. */
 export const append =
   (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
@@ -145,10 +142,7 @@ export const append =
     return answering(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
   }
 
-/**
- * Cancels the turns that have not ended. Turns of runs are left to their runs unless `force` is
- * set.
- */
+/** Cancels the turns that have not ended. Turns of runs are cancelled only if `force` is set. */
 export const cancel =
   (brand: string): Decide<'session.cancel', Session> =>
   (state, { force }, cause) => {
@@ -161,7 +155,7 @@ export const cancel =
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })
     return answering(on, record)
   }
-/** Cancels one turn. The reply carries only its id; the gateway reads the record. */
+/** Cancels one turn. The reply contains only the turn's id; the gateway reads the record. */
 export const cancelTurn =
   (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
   (state, { turn_id }, cause) => {
@@ -177,7 +171,8 @@ export const cancelTurn =
   }
 
 /**
- * Begins a compaction pass, and refuses a second one. The gateway waits for the end of the pass.
+ * Begins a compaction pass; refused while a pass is in progress. The gateway waits for the end of
+ * the pass.
  */
 export const compact =
   (brand: string): Decide<'session.compact', Session, Defined> =>
@@ -197,8 +192,8 @@ export const compact =
   }
 
 /**
- * Unix milliseconds of the next timer: a turn's budget, a compaction, an awaited upload or the idle
- * expiry.
+ * Unix milliseconds of the next deadline: of a turn's time budget, a compaction, an unfinished
+ * upload or the idle expiry. Undefined if there is none.
  */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(

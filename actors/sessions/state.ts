@@ -1,7 +1,7 @@
 /**
  * The state of a session between two commands: its record, its files, the rows that the model is
- * shown, the turns and nudges that have not ended, and the newest keys. `evolve` builds it from
- * events alone.
+ * shown, the turns that have not ended, the pending nudges, and the newest keys. `evolve` builds it
+ * from events alone.
  *
  * Invariants:
  * S1. `window` holds the final rows after the last compaction, its summary first, within the bounds
@@ -62,7 +62,7 @@ interface Compacting {
 export interface SessionState extends Window {
   /** Absent before the session is created. */
   readonly record?: Session
-  /** The request that created the session specified its visibility. */
+  /** Set if the request that created the session specified its visibility. */
   readonly visibility_requested?: true
   /**
    * Id of the first session of the same key. `generation` is the number of sessions of the key
@@ -86,7 +86,7 @@ export interface SessionState extends Window {
   readonly nudges: Readonly<Record<string, PendingNudge>>
   readonly nudge_keys: Remembered<KeyedNudge>
   readonly compacting?: Compacting
-  /** The definition of the last turn. */
+  /** The definition of the turn that was admitted last. */
   readonly definition?: TurnDefinition
   /** Ids of tool uses; see calls.ts. */
   readonly calls?: Remembered<true>
@@ -94,7 +94,10 @@ export interface SessionState extends Window {
   readonly contexts: Readonly<Record<string, string>>
   /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
-  /** Tokens of the last generation, input and output: how full the model's context window is. */
+  /**
+   * Input and output tokens of the last generation, which show how full the model's context window
+   * is; 0 after a compaction.
+   */
   readonly tokens: number
 }
 export const unborn = (): SessionState => ({
@@ -115,11 +118,11 @@ export const unborn = (): SessionState => ({
   tokens: 0,
 })
 
-/** A session that exists and has neither ended nor expired. */
+/** A session that exists, and was neither deleted nor expired by the time of the decision. */
 export type Live = SessionState & { readonly record: Session }
 /**
  * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is
- * not bounded, or as long as it has turns.
+ * not bounded, it has no messages, it has a turn that has not ended, or it is gone.
  */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
@@ -151,12 +154,12 @@ export const runningTurn = (state: SessionState): Turn | undefined =>
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
 /**
- * Whether the session accepts no more turns and nudges. A pending nudge counts as a turn, because
- * it becomes one if its turn ends without it, and all of them must fit into that commit.
+ * Whether the session accepts no more turns and nudges. Pending nudges count as turns: when a turn
+ * ends, all of its undelivered nudges become turns in the same commit.
  */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
-/** Nudges that wait for a turn, oldest first. */
+/** The nudges that wait for a turn, oldest first. */
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
   Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 

@@ -7,10 +7,11 @@
  * W1. At most one session exists at a time, and only one of its connections is current: the one
  *     with the highest generation.
  * W2. A second process with the same instance name is refused while the first process is alive or
- *     may still hold jobs. Workers exit after such a conflict, so a process that presents the
- *     session's token is never refused.
- * W3. A drain stays in force over reconnects, until a new session begins.
- * W4. Updates of `seen` are soft: a new owner treats a connected worker as seen just now.
+ *     may still hold jobs. A process that presents the session's token is never refused, because
+ *     workers exit when they are refused.
+ * W3. A drain stays in force across reconnects, until a new session begins.
+ * W4. Heartbeats update `seen` by soft events, so a new owner of the shard treats a connected
+ *     worker as just seen.
  */
 
 import type { Address } from '../../protocol/entry.ts'
@@ -24,12 +25,12 @@ import type { Actor } from '../actor.ts'
 export interface WorkerState {
   registration?: Registration
   connected: boolean
-  /** Time of the last heartbeat, in Unix milliseconds. */
+  /** Time of the last registration, heartbeat or disconnection, in Unix milliseconds. */
   seen: number
   /** Number of jobs that the session held when it was last seen. */
   leases: number
   stale: boolean
-  /** The operator requested a drain, or the worker announced one. */
+  /** Whether an operator requested a drain, or the worker announced one. */
   draining: boolean
 }
 type Change = Extract<WorkerEvent, { readonly instance: string }>
@@ -53,7 +54,8 @@ const same = ({ queues, action_names, models }: Registration, takes: Taken): boo
 
 /**
  * Creates the worker actor.
- * @param timing stale time and takeover window, in seconds.
+ * @param timing seconds without a heartbeat until a worker counts as stale, and until another
+ * process may take over its instance name.
  */
 export function workerActor(
   timing: WorkerTiming,

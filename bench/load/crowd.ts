@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { endWithUs } from '../../nodes/process/ending.ts'
 
 /**
- * Messages of the followers' process. `counts[n]`: events with a delay of n milliseconds; the last
- * element counts all longer ones.
+ * Messages of the followers' process. `counts[n]`: number of events with a delay of n milliseconds;
+ * the last element also counts all longer delays.
  */
 type Told =
   | { readonly ready: true }
@@ -92,8 +92,8 @@ export const sayReady = () => tell({ ready: true })
 /**
  * Records delays between `begin` and `end`, in the followers' process.
  * @param other receives all other messages.
- * @returns `count` records an event with this timestamp (Unix milliseconds); undefined outside of a
- * measurement.
+ * @returns an object whose `count` records an event that was sent and received at the given times
+ * (Unix milliseconds); `count` is undefined outside of a measurement.
  */
 export function openCount(other: (message: unknown) => void = () => {}): {
   readonly count: ((sent: number, now: number) => void) | undefined

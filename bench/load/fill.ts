@@ -1,9 +1,10 @@
 /**
  * Fills a store with many runs by writing to the journal directly. A server creates runs of every
  * kind, and their journal entries are written repeatedly with other ids and times. So the entries
- * are real, and hundreds of thousands of runs are written per minute. Views are built from the
- * entries as usual. The checkpoints are moved behind the entries, so that the owners of the shards
- * skip them. The runs can therefore be listed, read and followed, but accept no commands.
+ * are like those of real runs, and hundreds of thousands of runs are written per minute. Views are
+ * built from the entries as usual. The checkpoints are moved past the entries, so that the owners
+ * of the shards skip them. The runs can therefore be listed, read and followed, but accept no
+ * commands.
  */
 import { join } from 'node:path'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'
@@ -17,7 +18,7 @@ import { connectTo, SHARDS } from '../support/journal.ts'
 import { Http } from './http.ts'
 import { makeTemplates, type Template } from './templates.ts'
 
-/** Runs per envelope: as many as the limits on events and bytes allow. */
+/** Number of runs per envelope: as many as the limits on events and bytes allow. */
 const BATCH = 40
 /** Milliseconds between the creation times of consecutive runs. */
 const APART = 5
@@ -31,9 +32,9 @@ const base32 = (value: number, length: number): string => {
 
 /** What was written. */
 export interface Filled {
-  /** Frames of the runs in the project's stream. */
+  /** Number of frames of the runs in the project's stream. */
   readonly frames: number
-  /** Bytes written to the journal. */
+  /** Number of bytes written to the journal. */
   readonly bytes: number
 }
 
@@ -74,7 +75,7 @@ export async function fill(
   }
 }
 
-/** Writes a shard's part of the runs and moves its checkpoint behind them. */
+/** Writes a shard's part of the runs, and moves the shard's checkpoint past them. */
 async function fillShard(
   nats: Nats,
   shard: number,

@@ -1,7 +1,7 @@
 /**
- * An HTTP/1.1 client for loads: a pool of keep-alive connections, one request at a time on each,
- * responses with a content length. Like other clients, it repeats a request that the service cannot
- * serve right now (503); the measured time includes the repeats.
+ * An HTTP/1.1 client for loads: a pool of keep-alive connections with one request at a time on
+ * each. Responses must have a content length. Like other clients, it repeats a request that the
+ * service cannot serve right now (503); the measured time includes the repeats.
  */
 import { pause } from '../support/measure.ts'
 import { dial, headOf, type Line } from './wire.ts'
@@ -78,8 +78,8 @@ export class Http {
     })
   }
   /**
-   * Returns a recently used connection: the server closes idle ones after 10 s, perhaps while a
-   * request is in flight.
+   * Returns a recently used connection, because the server closes connections that were idle for 10
+   * s, possibly just when a request arrives.
    */
   #lately(): Idle | undefined {
     const oldest = performance.now() - FRESH

@@ -9,8 +9,8 @@ import type { Http } from './http.ts'
 import { instantWorker } from './worker.ts'
 
 /**
- * The entries of a run for one queue. `index`: index of its first event in the envelope. `frames`:
- * number of its frames in the project's stream.
+ * The entries of a run whose jobs are in a given queue. `index`: index of its first event in the
+ * envelope. `frames`: number of its frames in the project's stream.
  */
 interface Prepared {
   readonly events: number
@@ -22,7 +22,7 @@ export type Template = (queue: string) => Prepared
 const WORKFLOWS = 4
 /** The `workflow_type` of the runs of a workflow, by which runs can be listed. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
-/** Of twenty runs, how many end in each way; the name of the step's action decides. */
+/** How many of twenty runs complete (`send`), fail, stay suspended (`hold`) or are cancelled. */
 const mix = [
   ['send', 17],
   ['fail', 1],
@@ -111,8 +111,8 @@ const framesOf = (
       Number(event.run?.status !== undefined)
 
 function template(entries: readonly Entry[]): Template {
-  // Events of other jobs that were claimed together with this one are left out. The entries keep
-  // the order of their commits.
+  // Events of other jobs that were claimed together with this one are omitted. The entries keep the
+  // order of their commits.
   const job = /"id":"(job_\w+)"/.exec(
     JSON.stringify(entries.filter(({ kind }) => kind === 'queue')),
   )?.[1]

@@ -12,8 +12,8 @@ const ENDED = '"data":{"status":"completed"'
 const RUN = '"type":"run_updated","run_id":"'
 
 /**
- * Yields the runs that frames of the project's stream report as completed. The text is searched,
- * because parsing all frames would cost more than the work of the server.
+ * Yields the ids of the runs that frames of the project's stream report as completed. The text is
+ * searched, not parsed, because parsing all frames would cost more than the work of the server.
  */
 export function* completedIn(text: string): Generator<string> {
   for (let end = text.indexOf(ENDED); end >= 0; end = text.indexOf(ENDED, end + ENDED.length)) {
@@ -46,9 +46,9 @@ export const runOf = (steps: number, name: string): string =>
   })
 
 /**
- * Prepares a load of runs with this many steps, on one worker connection with 200 slots. The first
- * job of a run counts as its execution. `stop` ends the load, and reports how often a start was
- * answered 503.
+ * Prepares a load of runs with this many steps, on one worker connection with 200 slots. A run
+ * counts as executed when its first job arrives. `stop` ends the load, and reports how many
+ * requests were answered 503.
  */
 export async function runsOf(
   steps: number,

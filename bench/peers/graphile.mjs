@@ -1,6 +1,6 @@
 /**
- * Graphile Worker on a separate PostgreSQL server with Debian's defaults (fsync and
- * synchronous_commit on): a job from `addJob` until its completion; one worker with 200 slots.
+ * Measures jobs of Graphile Worker, from `addJob` until their completion, on a separate PostgreSQL
+ * server with Debian's defaults (fsync and synchronous_commit on), with one worker with 200 slots.
  * Arguments: folder of PostgreSQL's programs; `batched` to fetch and complete jobs in batches,
  * which increases both throughput and latency.
  */
@@ -14,7 +14,10 @@ const {
   amount,
   rest: [bin = '', batched],
 } = asked()
-/** Id of the user that Debian's package creates, because PostgreSQL refuses to run as root. */
+/**
+ * User id (`-u`) or group id (`-g`) of the user that Debian's package creates. PostgreSQL refuses
+ * to run as root.
+ */
 const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
 const user = process.getuid?.() === 0 ? { uid: id('-u'), gid: id('-g') } : {}
 const folder = folderFor('uid' in user ? user : undefined)

@@ -1,7 +1,7 @@
 /**
- * Restate: a call of a service through the ingress until its response; its handler executes the
- * configured number of journaled steps. The server is one process with default settings and a
- * separate data folder; this process hosts the service.
+ * Measures calls of a Restate service through the ingress until their responses; the handler
+ * executes the configured number of journaled steps. The server is one process with default
+ * settings and a separate data folder; this process hosts the service.
  */
 
 import { createRequire } from 'node:module'

@@ -1,6 +1,6 @@
 /**
- * Baton as the system under load: a separate server process with its NATS server, in a folder that
- * is deleted when the server stops.
+ * Baton as the system under load: a separate server process with its own NATS server. Its data
+ * folder is deleted when the server stops, unless the caller provides the folder.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -12,8 +12,8 @@ import { endWithUs } from '../../nodes/process/ending.ts'
 import type { Parties } from './processes.ts'
 
 /**
- * Default maximum milliseconds until a server is ready. A server whose views are missing builds
- * them before it is ready, which may need more.
+ * Default maximum time until a server is ready, in milliseconds. A server without views builds them
+ * before it is ready, which may take longer.
  */
 const READY_WITHIN = 60_000
 
@@ -34,16 +34,16 @@ export interface Baton extends Target {
 export interface BatonOptions {
   /** When the NATS server syncs to disk: `always`, or an interval. */
   readonly sync: string
-  /** Existing folder, which is not deleted; by default a new one. */
+  /** Existing data folder, which is not deleted; by default, a new folder is used. */
   readonly data?: string
   /** Folder for a CPU profile of the server. */
   readonly profile?: string | undefined
-  /** Maximum milliseconds until the server is ready. */
+  /** Maximum time until the server is ready, in milliseconds; a minute by default. */
   readonly within?: number
-  /** Additional flags of Node. */
+  /** Additional flags for Node.js. */
   readonly node?: readonly string[]
 }
-/** A folder for one run, on the disk that all measured systems use. */
+/** Creates a folder for one run, on the disk that all measured systems use. */
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Loaded into a server whose memory is measured, with `--expose-gc`: on SIGUSR2, the process and
- * its threads collect their garbage.
+ * This module is loaded, together with `--expose-gc`, into a server whose memory is measured. On
+ * SIGUSR2, the process and its threads collect garbage.
  */
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
 

@@ -1,9 +1,9 @@
-/** Limits of the machine. */
+/** Limits of the machine that bound the number of connections. */
 import { readFileSync } from 'node:fs'
 
 /**
- * Maximum number of open files of a process started here. Node raises the soft limit to the hard
- * limit automatically.
+ * Maximum number of open files of a process that is started here. Node.js raises the soft limit to
+ * the hard limit automatically.
  */
 const openFiles = (): number =>
   Number(

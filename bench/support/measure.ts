@@ -1,16 +1,16 @@
 /**
- * Measurements: the same load for every system, medians of several alternating runs, and tables.
+ * Measures every system under the same load, and computes the medians of several alternating runs.
  * Times are in milliseconds.
  */
 import { cpuSeconds, type Parties } from './processes.ts'
 
 /** Options of a benchmark. */
 export interface Terms {
-  /** Runs per row, whose medians are shown. */
+  /** Number of runs per row; the table shows their medians. */
   readonly times: number
-  /** Smaller counts, for trying out a benchmark. */
+  /** Whether to do less work, for trying out a benchmark. */
   readonly quick: boolean
-  /** Folder for CPU profiles of the server; absent: none are written. */
+  /** Folder for CPU profiles of the server; without it, none are written. */
   readonly profile?: string
   /** Reports one line of progress. */
   say(line: string): void
@@ -23,7 +23,8 @@ export interface Loaded extends Figures {
   readonly busy_p50: number
   readonly busy_p99: number
   /**
-   * One piece of work at a time: from the start until its execution, and until its end is known.
+   * Milliseconds with one piece of work at a time: from its start until it is executed
+   * (`executed_*`), and until its end is known (`done_*`).
    */
   readonly executed_p50: number
   readonly executed_p99: number
@@ -34,13 +35,13 @@ export interface Loaded extends Figures {
   readonly cpu_load: number
 }
 /**
- * Does one piece of work and resolves when its end is known, with the time of its execution
- * (`performance.now()`).
+ * Does one piece of work. Resolves when its end is known, with the time at which it was executed
+ * (`performance.now()`); undefined if that time is unknown.
  */
 export type Work = (name: string) => Promise<number | undefined>
 /**
- * Amount of work: pieces before the measurement, pieces with `concurrency` in flight, and pieces
- * one at a time.
+ * Numbers of pieces of work: `warm` before the measurement, `count` with `concurrency` in flight,
+ * and `idle` one at a time.
  */
 export interface Amount {
   readonly warm: number
@@ -71,13 +72,16 @@ function median(values: readonly number[]): number {
 /** Resolves after this many milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Milliseconds without any progress after which a load is aborted, because work was lost. */
+/**
+ * Milliseconds without any progress after which a load is aborted, because work must have been
+ * lost.
+ */
 const STALLED = 60_000
 
 /**
  * Does `count` pieces of work with `concurrency` in flight.
  * @returns the time of each piece.
- * @throws when no piece has ended for a minute; also every error of a piece.
+ * @throws Error if no piece has ended for a minute, and any error of a piece.
  */
 export async function inFlight(
   concurrency: number,
@@ -136,7 +140,8 @@ export async function atRate(
 /**
  * Returns the result of the work, its duration in seconds, and the CPU seconds that the processes
  * of a role used meanwhile; NaN for a role without processes.
- * @param parties called before and after the work, since servers start further processes.
+ * @param parties called before and after the work, since servers may start further processes
+ * meanwhile.
  */
 export async function costOf<T>(
   parties: () => Parties,
@@ -156,7 +161,7 @@ export const spread = (name: string, times: readonly number[]): Figures => ({
 })
 
 /**
- * Warms up, then works with many pieces in flight, then with one at a time.
+ * Warms up, then does work with many pieces in flight, and then one piece at a time.
  * @param parties processes whose CPU time is measured while many pieces are in flight.
  */
 export async function load(

@@ -21,7 +21,10 @@ export function asked(): Asked & { readonly rest: readonly string[] } {
   return { ...(JSON.parse(first) as Asked), rest }
 }
 
-/** Creates a folder, owned by the given user if any. */
+/**
+ * Creates a temporary folder, owned by the given user if there is one. It is deleted when this
+ * process exits.
+ */
 export function folderFor(user?: { readonly uid: number; readonly gid: number }): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-peer-'))
   if (user) chownSync(folder, user.uid, user.gid)
@@ -66,7 +69,7 @@ export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
 }
 /**
  * Measures, prints the figures, and exits.
- * @param parts processes of the peer; this process is the load with its client and worker.
+ * @param parts processes of the peer; this process produces the load, with its client and worker.
  */
 export async function report(
   work: Work,

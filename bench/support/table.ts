@@ -1,12 +1,12 @@
 /** Markdown tables with a uniform number format. */
 
-/** Milliseconds, with two decimals below ten. NaN is shown as a dash. */
+/** Formats milliseconds, with two decimals below ten; NaN as a dash. */
 export const ms = (value: number): string =>
   Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 2 : 0)
-/** A count or a rate. */
+/** Formats a count or a rate as a whole number; NaN as a dash. */
 export const whole = (value: number): string =>
   Number.isNaN(value) ? '–' : Math.round(value).toLocaleString('en')
-/** Several figures in one cell. */
+/** Joins several figures for one cell; a single dash if all of them are missing. */
 export const cell = (...texts: readonly string[]): string =>
   texts.every((text) => text === '–') ? '–' : texts.join(' / ')
 

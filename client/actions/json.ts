@@ -8,7 +8,7 @@ type Operation = (parameters: Parameters) => unknown
 const operations: Readonly<Record<string, Operation>> = {
   /** Parses a string as JSON; other values are returned unchanged. */
   parse: ({ data }) => meant(data, 'data'),
-  /** Serialises a value. */
+  /** Serializes a value. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
   /** Returns the part of a value at a path. */
   query: ({ data, query }) => find(meant(data, 'data'), query),

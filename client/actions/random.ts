@@ -9,7 +9,7 @@ import type { Parameters } from '../worker/options.ts'
 interface Source {
   bytes(count: number): Uint8Array
 }
-/** Maximum number of values per call, and maximum length of one string. */
+/** Maximum number of values per call, and maximum number of characters of one string. */
 const most = { count: 10_000, length: 100_000 } as const
 
 /** A deterministic source: SHA-256 of a counter and the seed. */

@@ -1,6 +1,6 @@
 /**
- * Renders the blocks of a message. An element is updated in place as long as the type of its block
- * is the same.
+ * Renders the blocks of a message. An element is updated in place while the type of its block stays
+ * the same.
  */
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
 import { el, readable, retext } from './dom.ts'

@@ -56,7 +56,7 @@ export function signIn(
 }
 
 /**
- * Shows the sessions of an agent.
+ * Shows the agents of the project, and the sessions of the selected agent.
  * @param go opens a session by its id.
  */
 export function chooser(page: Page, go: (session: string) => void): Screen {

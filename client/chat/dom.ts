@@ -6,7 +6,8 @@ type Child = Node | string | undefined | false
 
 /**
  * Creates an element. An attribute that is true is set to the empty string; one that is false or
- * undefined is omitted. A function becomes a listener for the event in the name `on…`.
+ * undefined is omitted. A function is added as a listener for the event that follows `on` in the
+ * name.
  */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,

@@ -3,8 +3,8 @@
  * Pure.
  *
  * Invariants:
- * N1. An entry keeps its key for as long as it is shown, and the streaming form of a message has
- *     the key of its final form.
+ * N1. An entry keeps its key while it is shown, and the streaming form of a message has the key of
+ *     its final form.
  * N2. New entries are added after or between existing ones: messages, with their questions and
  *     ends, never change their order.
  */

@@ -1,4 +1,4 @@
-/** The tree of elements to which the Markdown of a message is parsed. */
+/** The tree of elements into which the Markdown of a message is parsed. */
 
 export type Tag =
   | 'a'

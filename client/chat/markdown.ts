@@ -1,6 +1,6 @@
 /**
- * Parses the Markdown of a message to a tree of elements. Pure: the page renders the tree, tests
- * read it.
+ * Parses the Markdown of a message into a tree of elements. Pure: the page renders the tree, and
+ * tests inspect it.
  *
  * Invariants:
  * M1. The tree contains only the tags of `Tag` and the attributes set here; all input becomes text.
@@ -25,8 +25,8 @@ export const limits = {
   /** Maximum number of characters that are parsed as Markdown. */
   characters: 100_000,
   /**
-   * Maximum nesting of elements; a list, a table or a code block at this depth still contains its
-   * own parts.
+   * Maximum nesting depth of elements. A list, a table or a code block at this depth still contains
+   * its own parts.
    */
   depth: 20,
   /** Maximum number of elements and text nodes of a tree. */
@@ -36,26 +36,26 @@ export const limits = {
 } as const
 
 /**
- * Cost model: a nested block costs an eighth of the whole input, because the lexer cuts and joins
- * the remaining lines for each.
+ * Cost model: a nested block costs 1/8 of the length of the whole input, because the lexer cuts and
+ * joins the remaining lines for each.
  */
 const BLOCK_SHARE = 8
 
 /**
- * Cost model: each line of the input costs this fraction of the input, because the list rule
+ * Cost model: each line of the input costs 1/32 of the length of the input, because the list rule
  * examines the lines one by one.
  */
 const TEXT_LINE_SHARE = 32
 
 /**
- * Cost model: each line of a nested block costs this fraction of the block, because the lexer joins
- * the lines one by one.
+ * Cost model: each line of a nested block costs 1/8 of the length of the block, because the lexer
+ * joins the lines one by one.
  */
 const LINE_SHARE = 8
 
 /**
- * Cost model: a run of white space costs this fraction of its squared length, because some rules
- * start at each of its positions.
+ * Cost model: a run of white space costs 1/16 of its squared length, because some rules are tried
+ * at each of its positions.
  */
 const SPACE_SHARE = 16
 
@@ -76,9 +76,9 @@ class LimitExceeded extends Error {}
 const marks = /[*_~[\]!`<\\(&:@]/g
 
 /**
- * A lexer with bounded work. The time of the inline rules grows with the length of the input times
- * its number of marks, so input with too many marks is treated as plain text. The time of the rules
- * for quotes and lists grows with the number of nested blocks times the length.
+ * A lexer with bounded work. The time that the inline rules take grows with the length of the input
+ * times its number of marks, so input with too many marks is treated as plain text. The time that
+ * the rules for quotes and lists take grows with the number of nested blocks times the length.
  */
 class BoundedLexer extends Lexer {
   readonly #size: number
@@ -96,7 +96,7 @@ class BoundedLexer extends Lexer {
   get work(): number {
     return this.#work
   }
-  /** @throws LimitExceeded when the nested blocks exceed the work limit. */
+  /** @throws LimitExceeded when the estimated work exceeds the limit. */
   override blockTokens(source: string, tokens?: Token[], clipped?: boolean): Token[]
   override blockTokens(source: string, tokens?: TokensList, clipped?: boolean): TokensList
   override blockTokens(source: string, tokens: Token[] = [], clipped = false): Token[] {
@@ -131,7 +131,7 @@ function asText(source: string, tokens: Token[]): Token[] {
   return tokens
 }
 
-/** Parses Markdown to a tree, with one element for each top-level block. */
+/** Parses Markdown into a tree, with one element for each top-level block. */
 export function markdownTree(source: string): readonly MarkdownElement[] {
   return parseMarkdown(source).tree
 }
@@ -150,7 +150,7 @@ function wordsOf(node: MarkdownNode): string {
 
 /**
  * Parses Markdown like `markdownTree`.
- * @returns the tree, and for tests of the limit the estimated work of the lexer in characters.
+ * @returns the tree, and, for tests of the limit, the lexer's estimated work in characters.
  */
 export function parseMarkdown(source: string): {
   readonly tree: readonly MarkdownElement[]

@@ -31,8 +31,8 @@ export class Refused extends Error {
 export type Service = ReturnType<typeof service>
 
 /**
- * Attempts per request. Every attempt has the same idempotency key, so the request takes effect
- * once.
+ * Maximum number of attempts per request. All attempts of a request with a body have the same
+ * idempotency key, so the request takes effect once.
  */
 const TRIES = 4
 const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
@@ -105,7 +105,7 @@ export function service({ key, project }: Account) {
         content,
         idempotency_key: newKey(),
       }),
-    /** Sends text to the running turn. */
+    /** Sends text to the turn in progress. */
     nudge: (id: string, content: string) =>
       call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
     attach: (id: string, file: File, signal: AbortSignal) => {

@@ -27,7 +27,7 @@ export interface Screen {
   readonly element: HTMLElement
   readonly leave: () => void
 }
-/** Distance in pixels from the end of the page within which the page scrolls with new content. */
+/** Maximum distance in pixels from the end of the page at which the page follows new content. */
 const NEAR = 120
 const states: Readonly<Record<string, string>> = {
   queued: 'queued',
@@ -110,7 +110,7 @@ export function sessionScreen(page: Page, id: string): Screen {
   heading.id = 'session'
 
   /**
-   * Runs a call.
+   * Makes a call to the service.
    * @returns the reason if the service rejects it.
    */
   async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
@@ -158,7 +158,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       ended = ends
     })
   }
-  /** The lowest sequence that is loaded. */
+  /** The lowest sequence number of the loaded messages. */
   const first = (): number | undefined =>
     transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
 
@@ -220,7 +220,7 @@ export function sessionScreen(page: Page, id: string): Screen {
         ])
         showSession(session)
         uploads.sent(files)
-        // Rows that the stream has delivered in the meantime are newer.
+        // Rows that the stream has delivered in the meantime are newer, so they are kept.
         if (user_message && !transcript.rows.has(user_message.id))
           transcript.apply({ event_type: 'message.upsert', ...user_message })
         if (!transcript.turns.has(turn.id)) transcript.apply({ event_type: 'turn.upsert', ...turn })

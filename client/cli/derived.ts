@@ -256,7 +256,7 @@ const formatted = (command: Command): Command =>
       }),
   )
 
-/** Columns of a table that is not printed to a terminal. */
+/** Width in characters of a table that is not printed to a terminal. */
 const DEFAULT_COLUMNS = 160
 
 async function call(

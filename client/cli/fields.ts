@@ -26,9 +26,9 @@ export interface Field {
   /** Allowed values. */
   readonly choices?: readonly string[]
   readonly required: boolean
-  /** The field accepts null; the argument `null` clears its value. */
+  /** Set if the field accepts null; the argument `null` clears its value. */
   readonly nullable?: true
-  /** Description and bounds. */
+  /** Description, bounds and default value. */
   readonly help: string
 }
 /** The reason why an argument is not a valid value of its field. */

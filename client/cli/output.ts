@@ -31,7 +31,7 @@ export const isFormat = (text: string): text is Format =>
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
 const LAST = ['created_at', 'updated_at']
-/** Maximum characters of a cell in a `table`; longer values are truncated. */
+/** Maximum number of characters of a cell in a `table`; longer values are truncated. */
 const CELL = 44
 const GAP = 2
 
@@ -132,7 +132,7 @@ function columnsOf(items: readonly Record_[]): string[] {
     const second = SECOND.indexOf(name)
     if (second >= 0) return 10 + second
     const last = LAST.indexOf(name)
-    // Creation times are more useful than fields that only some resources have.
+    // Times of creation and change are more useful than fields that only some resources have.
     return last >= 0 ? 30 + last : name.endsWith('_id') ? 60 : 50
   }
   return plain.sort((a, b) => rank(a) - rank(b))

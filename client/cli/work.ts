@@ -14,7 +14,7 @@ interface Flags {
   readonly instance?: string
 }
 
-/** Adds `baton worker` to a program; `addGroups` adds the rows of the group as its subcommands. */
+/** Adds `baton worker` to a program; `addGroups` adds the rows of the group `worker` to it. */
 export function addWorker(program: Command, shell: Shell): void {
   const command = connected(
     program

@@ -35,8 +35,8 @@ interface LoopRun {
   readonly error_message?: string
 }
 /**
- * Milliseconds in which the runs of two commits and of one firing of the ten-second schedule must
- * end, even while a node is being replaced.
+ * Milliseconds within which the runs of two commits and of one firing of the ten-second schedule
+ * must end, even while a node is being replaced.
  */
 const WITHIN = 120_000
 /** Milliseconds between two queries for new runs. */
@@ -170,7 +170,7 @@ class Runs {
   }
   /**
    * Polls until enough runs have ended.
-   * @throws Error on a timeout, and any error of following a run.
+   * @throws Error on a timeout, and any error of following or reviewing a run.
    */
   async until(enough: (ended: readonly LoopRun[]) => boolean): Promise<void> {
     const { signal } = this.#tour

@@ -1,6 +1,6 @@
 /**
- * The files that the tour measures: in a git checkout the tracked files and the untracked ones that
- * are not ignored, in other folders all files outside of tool directories.
+ * The files that the tour measures: in a git checkout, the tracked files and the untracked ones
+ * that are not ignored; in other folders, all files. Tool directories are always skipped.
  */
 import { execFile } from 'node:child_process'
 import { lstat, readdir } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const skipped: ReadonlySet<string> = new Set(['node_modules', '.git', '.baton', '.tap'])
-/** Names that all tools print in the same way; some tools escape other names. */
+/** Matches names that all tools print in the same way; some tools escape other names. */
 const plain = /^[^\\\p{Cc}]+$/u
 /** Number of files that are inspected concurrently. */
 const AT_ONCE = 64

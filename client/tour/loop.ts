@@ -19,7 +19,7 @@ export const REVIEWED = 'tour.reviewed'
  * left behind.
  */
 export const TAGS = { made_by: 'tour' }
-/** Milliseconds after which an object of a tour cannot belong to a running tour any more. */
+/** Milliseconds after which the tour that created an object cannot be running any more. */
 export const LEFT = 30 * 60_000
 
 /**

@@ -40,7 +40,7 @@ export interface Question {
   readonly shown: Show
   readonly signal: AbortSignal
 }
-/** Milliseconds in which the agent must answer; a model may be slow. */
+/** Milliseconds within which the agent must answer; a model may be slow. */
 const WITHIN = 300_000
 interface Expected {
   readonly path: string
@@ -131,7 +131,7 @@ interface Followed {
   readonly interruptions: number
 }
 
-/** Follows a turn to its end, and answers its questions. */
+/** Follows a turn to its end. Gives the requested approvals, and cancels all other questions. */
 async function follow(
   { at, url, key, shown, signal }: Question,
   session_id: string,

@@ -30,7 +30,7 @@ export interface TourOptions {
   readonly project: string
   readonly folder: string
   readonly out: Out
-  /** Number of parts that are measured concurrently; 8 by default. */
+  /** Number of parts into which the files are split for measuring; 8 by default. */
   readonly parts?: number
   /** Whether to run the second part, a loop with a git repository; true by default. */
   readonly loop?: boolean
@@ -41,7 +41,7 @@ export interface TourOptions {
 }
 /** Milliseconds after which a tour is aborted. */
 const TOUR_TIMEOUT_MS = 15 * 60_000
-/** Attempts per request: enough for a node, or a NATS leader, to recover. */
+/** Maximum number of attempts per request: enough for a node, or a NATS leader, to recover. */
 const TRIES = 12
 type Part = Measured & { readonly worker: string }
 

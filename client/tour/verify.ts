@@ -8,7 +8,8 @@ const AT_ONCE = 400
 const exec = promisify(execFile)
 
 /**
- * Returns the output of `wc -l` and `sha256sum` for these files, in this order.
+ * Returns the total of `wc -l`, the hash of the output of `sha256sum`, and that output, for these
+ * files in this order.
  * @throws Error if a tool or a file is missing.
  */
 export async function fromTools(

@@ -89,8 +89,8 @@ export const partSpec: Spec = {
 }
 
 /**
- * Maximum attempts to create or update a workflow while another tour changes it, or the server is
- * unavailable.
+ * Maximum number of attempts to create or update a workflow while another tour changes it, or the
+ * server is unavailable.
  */
 const TRIES = 6
 

@@ -148,7 +148,7 @@ export class Transcript {
       if (open.has(status) && !here.has(id)) this.interactions.delete(id)
   }
 
-  /** Messages in reading order: committed rows by number, then streaming rows by turn. */
+  /** Messages in reading order: committed rows by sequence number, then streaming rows by turn. */
   messages(): TranscriptMessage[] {
     const ageOf = ({ turn_id }: TranscriptMessage): TranscriptTurn | undefined =>
       turn_id === undefined ? undefined : this.turns.get(turn_id)

@@ -10,7 +10,7 @@
 import type { Cancel, Clock } from './ports.ts'
 
 /**
- * Milliseconds. `again`: interval of periodic claims; `giveUp`: minimum wait for a response;
+ * Milliseconds. `again`: interval of periodic claims; `giveUp`: minimum timeout of a claim;
  * `repeat`: maximum age of a claim that is repeated.
  */
 const claimTiming = { again: 10_000, giveUp: 30_000, repeat: 30_000 } as const

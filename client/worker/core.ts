@@ -24,8 +24,9 @@ import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 
 /**
- * Milliseconds. `register`: timeout of a registration; `stop`: total time of a stop; `handlers`:
- * time for handlers to return; `draining`: timeout of the drain acknowledgement.
+ * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
+ * `handlers`: the part of it in which handlers may return; `draining`: timeout of the drain
+ * acknowledgement.
  */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
@@ -203,8 +204,8 @@ export class Core {
     this.#line.send(JSON.stringify(frame))
   }
   /**
-   * The leases that this worker holds. The service reassigns the session's other leases, whose jobs
-   * were lost with the connection.
+   * The leases that this worker holds. The service returns the jobs of the session's other leases
+   * to their queues, because this worker never received them.
    */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]

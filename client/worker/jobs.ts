@@ -32,7 +32,7 @@ interface Running {
   readonly since: number
   /** Message id of the latest heartbeat. */
   beat: string | undefined
-  /** The outcome was reported or the lease is lost, so no report follows. */
+  /** Whether the outcome was reported or the lease is lost; in both cases, no report follows. */
   settled: boolean
   heartbeat: Cancel
 }
@@ -55,7 +55,10 @@ export class Jobs {
     return Math.max(0, this.#world.concurrency - this.#running.size)
   }
 
-  /** Starts an assigned job, unless its lease is already running here. */
+  /**
+   * Starts an assigned job. Ignores a lease that is already running here, and reports a failure if
+   * no slot is free or the action is unknown.
+   */
   take(job: ClaimedJob): void {
     const { actions, clock } = this.#world
     if (this.#running.has(job.lease_token)) return

@@ -30,8 +30,8 @@ export type JobEvent =
     }
 /**
  * `connecting`: not registered yet. `registered`: claims jobs. `reconnecting`: the connection is
- * lost, running jobs continue. `draining`: finishes its running jobs and claims no more. `ended`:
- * see `Worker.ended`.
+ * lost, but running jobs continue. `draining`: finishes its running jobs and claims no more.
+ * `ended`: see `Worker.ended`.
  */
 export type WorkerState = 'connecting' | 'registered' | 'reconnecting' | 'draining' | 'ended'
 
@@ -57,7 +57,7 @@ export interface WorkerOptions {
   /** Name shown in the list of workers. */
   readonly name?: string
   readonly version?: string
-  /** Managed environment that this process runs in. */
+  /** Id of the managed environment that this process runs in. */
   readonly environment_id?: string
   /** Handlers by action name; the worker claims jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>

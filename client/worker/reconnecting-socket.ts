@@ -1,21 +1,21 @@
 /**
- * A connection that is re-established automatically: after each loss it dials the next address
- * after a growing pause, until it is closed or permanently refused.
+ * A connection that is re-established automatically: after each loss, it dials the next address
+ * with exponential back-off, until it is closed or permanently refused.
  *
  * Invariants:
  * L1. The order is `opened`, then frames, then `lost`. Events of a socket that has failed are
  *     ignored.
  * L2. A connection is dropped after 65 s without data; a ping every 20 s makes a live server
  *     answer.
- * L3. The pauses restart from the shortest only after a connection that was registered for at least
- *     5 s.
+ * L3. The back-off is reset only after a connection that was registered for at least 5 s.
  */
 import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
 /**
- * Milliseconds: shortest and longest pause; duration of a registration that resets the pauses; ping
- * interval; allowed silence; timeout of an upgrade.
+ * Milliseconds. `first` and `last`: shortest and longest back-off, before jitter; `lasting`:
+ * duration of a registration that resets the back-off; `ping`: ping interval; `silence`: maximum
+ * time without data; `open`: timeout of an upgrade.
  */
 const lineTiming = {
   first: 100,

@@ -1,7 +1,7 @@
 /**
  * Outcomes that the service has not acknowledged. Invariant: a report is kept until it is
- * acknowledged, can never be accepted, or the worker ends. Until then it is sent again after every
- * registration and every 10 s; a repeat has no further effect in the service.
+ * acknowledged or can never be accepted, or the worker ends. Until then it is sent again after
+ * every registration and every 10 s; a repeat has no further effect in the service.
  */
 import type { Up } from '../../protocol/workers/socket.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
@@ -70,7 +70,7 @@ export class Reports {
   resend(): void {
     for (const { text } of this.#pending.values()) this.#send(text)
   }
-  /** Handles an acknowledgement, by message id or else by job. */
+  /** Handles an acknowledgement, which names a report by message id, or else by job. */
   acknowledged(job_id: string, message_id: string | undefined): void {
     if (message_id !== undefined && this.#pending.has(message_id)) this.#remove(message_id)
     else if (message_id === undefined)
@@ -103,7 +103,7 @@ export class Reports {
 }
 
 /**
- * Serialises a report; undefined if it exceeds the frame limit, because sending it would repeatedly
+ * Serializes a report; undefined if it exceeds the frame limit, because sending it would repeatedly
  * end the connection.
  */
 function written(report: Report): string | undefined {
@@ -113,7 +113,7 @@ function written(report: Report): string | undefined {
 
 /**
  * Converts a handler's value to a result: an object is used directly, any other value is wrapped.
- * @throws TypeError if the value cannot be serialised as JSON.
+ * @throws TypeError if the value cannot be serialized as JSON.
  */
 export function resultOf(value: unknown): Record<string, unknown> {
   const plain: unknown = value === undefined ? null : JSON.parse(JSON.stringify(value) ?? 'null')

@@ -1,6 +1,6 @@
 /**
  * The documentation as a static site. Its pages are the Markdown files of docs/ and bench/ and
- * those of the top folder, at the same relative paths, so that their links work as in the
+ * those of the root folder, at the same relative paths, so that their links work as in the
  * repository. Every README.md is the index page of its folder.
  */
 import { cpSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * Renders the Markdown of the repository, which is written for GitHub. VitePress compiles a page as
- * a Vue template; here, braces and angle brackets in the text are only text.
+ * a Vue template, so braces and angle brackets in the text are escaped.
  */
 import { existsSync, statSync } from 'node:fs'
 import { join, posix, relative } from 'node:path'
@@ -16,7 +16,7 @@ function html(text: string): string {
   return /^(<a id="[\w-]+">|<\/a>)$/.test(text) ? text : escaped(text)
 }
 
-/** Shows all text as it is written. */
+/** Makes the renderer show all text as it is written. */
 export function addTextRules({ renderer }: MarkdownRenderer): void {
   const { rules } = renderer
   const text = (content = ''): string => escaped(content)
@@ -74,7 +74,7 @@ export function addLinkRule(
       )
       token.attrSet('href', href)
       if (!pages.includes(target)) {
-        // VitePress neither checks nor intercepts a link with a target.
+        // VitePress neither checks nor intercepts a link with a `target` attribute.
         token.attrSet('target', '_self')
         linkedFile(target)
       }

@@ -7,8 +7,8 @@
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
  *     caller is reused only while the directories that it was derived from are still cached, so a
- *     change of keys or roles takes effect as soon as a directory is dropped. The key's expiry is
- *     checked on every request.
+ *     change of keys or roles takes effect as soon as the changed directory is dropped. The key's
+ *     expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
  *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot
  *     be read, the answer is `service_unavailable`.
@@ -106,7 +106,7 @@ export function openAuthentication(
     return index.get(tag) ?? []
   }
   const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
-  /** The permissions of a project key, computed once for each loaded directory. */
+  /** The permissions of a project key, computed once per key and loaded directory. */
   const permissionsOf = (
     project: ProjectDirectory,
     { role_ids = [] }: PrincipalRecord,

@@ -13,7 +13,7 @@ import type { Caller } from './authenticate.ts'
 
 /**
  * Returns `permission_denied` for a caller without the permission of a row, otherwise undefined.
- * @param brand header brand in any letter case.
+ * @param brand the brand of the installation, in any letter case.
  * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.
  */

@@ -1,6 +1,7 @@
 /**
- * Direct turns. One command finds or creates the session, and recognizes a repeat, refuses a second
- * direct turn, or admits the new one.
+ * Direct turns, which clients start with a message. One command finds the session (`agent.invoke`
+ * may create it), and then admits the turn, recognizes a repeat, or refuses the turn, for example
+ * while another direct turn has not ended.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
@@ -27,12 +28,12 @@ type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
-/** Stores the inline config of the request; null clears it. */
+/** Stores the inline config of the request in the session; null clears the stored config. */
 function configure(on: Draft, config: Defined['config']): void {
   if (config !== undefined) change(on, { config })
 }
 
-/** Sends a message to an agent, in a session that is found or created. */
+/** Sends a message to an agent, in an existing or a new session. */
 export const invoke =
   (brand: string) =>
   (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
@@ -87,7 +88,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
-    // The gateway completes the record of a turn that has ended.
+    // The record of a turn that has ended is no longer in the state; the gateway adds it.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return {
       events: [],
@@ -120,7 +121,8 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  // Replies are stored for repeats, so the reply omits the sent content; the gateway adds it again.
+  // The actor remembers replies for repeats, so the reply omits the sent content; the gateway adds
+  // it again.
   return answering(on, ({ record }) => ({
     session: publicSession(record),
     turn,

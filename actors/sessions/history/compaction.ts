@@ -28,9 +28,11 @@ const INSTRUCTIONS =
   'that still matter. Write plain text, as short as possible.'
 
 /**
- * Begins a pass if one is needed; a manual pass ignores the thresholds.
- * @returns whether a pass began. It does not if the session has no definition, no rows are new, a
- * pass is in progress, or no threshold is reached.
+ * Begins a pass if one is needed.
+ * @param trigger `manual` ignores the compaction strategy and the thresholds.
+ * @returns whether a pass began. None begins while another is in progress, without a definition, or
+ * without new rows to summarize; nor, for an automatic trigger, if the strategy is not `auto` or no
+ * threshold is reached.
  */
 export function beginCompaction(
   on: Draft,
@@ -85,7 +87,10 @@ export function beginCompaction(
   )
   return true
 }
-/** Rows that precede the rows of every turn that has not ended, and the last summary. */
+/**
+ * The rows that a summary may replace: the last summary, and the rows before those of every turn
+ * that has not ended.
+ */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
   return window.filter(
@@ -139,8 +144,8 @@ export function compactionSettled(on: Draft, { outcome, result, error_message }:
     cache_read_input_total: usage.cache_read_input_tokens,
     cache_creation_input_total: usage.cache_creation_input_tokens,
   })
-  // Rows are in order, so a summary of summaries starts with its oldest part, which is cut off
-  // first.
+  // The model summarizes the rows in order, so a summary that is too long is cut at its beginning,
+  // which covers the oldest rows.
   const text = endOf(textOf(answer.content).trim(), limits.summary)
   if (text === '') return void failPass(on, 'empty_summary', 'The summary was empty.')
   const { last_message_at, expires_at } = on.state.record

@@ -1,6 +1,6 @@
 /**
  * Application context in a session: rows that only the model is shown. A row is written when the
- * value of a context name changes.
+ * window does not contain the current value of a context name.
  */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -26,9 +26,9 @@ export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal
     : undefined
 
 /**
- * Writes the context that the window does not show with its current value: it is new or changed, or
- * a compaction removed it. New names beyond the limit are left out.
- * @param id of the turn.
+ * Writes each context value that the window does not contain: it is new or changed, or its row has
+ * left the window. New names beyond the limit are omitted.
+ * @param id id of the turn.
  */
 export function writeContext(on: Draft, id: string, given: readonly AppContext[]): void {
   const fresh = new Map(given.map((one) => [named(one), one.content]))

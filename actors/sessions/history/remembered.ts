@@ -1,13 +1,13 @@
 /**
  * A bounded map of the newest keys, stored in small buckets: adding a key copies one bucket instead
- * of the whole map, and the oldest keys are forgotten a bucket at a time. Plain JSON, never changed
- * in place.
+ * of the whole map, and the oldest keys are forgotten a bucket at a time. The map is plain JSON and
+ * is never mutated.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 
 /** Buckets of values by key; the newest bucket is last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
-/** Keys per bucket. */
+/** Maximum number of keys per bucket. */
 const BUCKET = 128
 /** Prefixes a key, because a key may be any text and objects reorder numeric keys. */
 const spelled = (key: string): string => `:${key}`
@@ -29,7 +29,8 @@ export function recall<T>(all: Remembered<T>, key: string): T | undefined {
 }
 /**
  * Adds a key that is not in the map.
- * @param least number of keys that are remembered at any time; up to one more bucket may be.
+ * @param least minimum number of newest keys that are retained. More may be retained, because only
+ * whole buckets are dropped.
  */
 export function remember<T>(
   all: Remembered<T>,

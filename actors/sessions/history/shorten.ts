@@ -2,15 +2,15 @@
  * Truncation of texts that are too long for a row, with a note that states how much was left out.
  */
 
-/** Characters reserved for the note. */
+/** Number of characters that are reserved for the note. */
 const MARK = 64
 
-/** The beginning of a text, with at most `most` characters. */
+/** The beginning of a text, with at most `most` characters including the note. */
 export const beginningOf = (text: string, most: number): string =>
   text.length <= most
     ? text
     : `${text.slice(0, most - MARK)}\n[${text.length - most + MARK} characters more were left out]`
-/** The end of a text, with at most `most` characters. */
+/** The end of a text, with at most `most` characters including the note. */
 export const endOf = (text: string, most: number): string =>
   text.length <= most
     ? text

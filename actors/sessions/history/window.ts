@@ -1,21 +1,22 @@
 /**
- * The window: the rows that the model is shown. Compaction keeps it small. It is also bounded where
+ * The window: the rows that the model is shown. Compaction keeps it small. It is also bounded when
  * compaction is switched off or fails, so that neither a snapshot nor a commit grows with the
  * conversation.
  *
  * Invariants:
  * W1. The window begins with the last summary, if there is one, and ends with the last row.
  * W2. A window that exceeds its bounds is cut to about half of them, so cuts are rare and providers
- *     can cache its beginning for longer.
- * W3. The window is only cut before a user message or an appended row: no result loses its tool
- *     use, and no row of the newest turn is cut, however long the turn is.
+ *     can cache the beginning of the window for longer.
+ * W3. The window is only cut before the input of a turn or an appended row, so no result loses its
+ *     tool use. The rows of the newest turn are kept, however long the turn is, unless rows were
+ *     appended during the turn.
  */
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 export interface Window {
   readonly window: readonly TranscriptMessage[]
-  /** Characters of the rows' content as JSON. */
+  /** Number of characters of the rows' content as JSON. */
   readonly size: number
 }
 const sizeOf = ({ content }: TranscriptMessage): number => JSON.stringify(content).length

@@ -1,7 +1,8 @@
 /**
  * Turns that channels own. An executor resolves the agent and the definition and then opens the
- * turn. The channel receives the outcome (`turns/report.ts`). Such a turn has its own admission: it
- * waits in the session's queue and does not block direct turns.
+ * turn. The channel receives the outcome (`turns/report.ts`). The limit of one direct turn does not
+ * apply to such a turn: it is queued in the session, and direct turns are not refused because of
+ * it.
  */
 
 import { isRefusal, refuse } from '../../../protocol/errors.ts'

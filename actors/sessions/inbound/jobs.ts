@@ -29,7 +29,10 @@ export const jobSettled =
     }
     return silently(on)
   }
-/** Handles a retry of a job: the output that a generation has streamed so far is discarded. */
+/**
+ * Handles a retry of a job: if the job is a generation, the output that it has streamed so far is
+ * discarded.
+ */
 export const jobRetried =
   (brand: string) =>
   (

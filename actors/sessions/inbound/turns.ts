@@ -1,7 +1,6 @@
 /**
- * Turns that runs own. They have their own admission, and the limit of one direct turn does not
- * apply to them. Commands of one run arrive in order, so a turn is opened before it is stopped.
- * Repeats of either command are harmless.
+ * Turns that runs own. The limit of one direct turn does not apply to them. Commands of one run
+ * arrive in order, so a turn is opened before it is stopped. Repeats of both commands are harmless.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type {

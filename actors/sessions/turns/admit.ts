@@ -20,7 +20,7 @@ export interface TurnRequest {
 interface Admission extends TurnRequest {
   readonly owner: TurnWork['owner']
   readonly loop_id?: string
-  /** Absent for a message whose content was dropped: the turn then has no input of its own. */
+  /** Absent if the content of the message was dropped; the turn then has no input. */
   readonly content: readonly Block[] | undefined
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
@@ -39,7 +39,7 @@ interface Admitted {
   readonly after_sequence: number
 }
 
-/** Writes the rows of a new turn: changed context, the input, and the queued turn. */
+/** Admits a new turn: writes the changed context and the input, and queues the turn. */
 export function admit(
   on: Draft,
   {

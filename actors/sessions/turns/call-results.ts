@@ -10,7 +10,9 @@ import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
 import type { Wait } from './next.ts'
 
-/** The result of a call. `fine`: the model sees a success, even if `status` is not `ok`. */
+/**
+ * The result of a call. `fine`: the model receives it as a success, even if `status` is not `ok`.
+ */
 interface Came {
   readonly status: 'ok' | 'error' | 'cancelled'
   readonly content: string

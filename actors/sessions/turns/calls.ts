@@ -1,7 +1,7 @@
 /**
- * Ids of tool uses. They must be unique in a session, because clients treat equal ids as one call,
- * but models reuse ids. The newest ids are remembered, including those of rows that have left the
- * window.
+ * Ids of tool uses. Models reuse ids, but clients treat equal ids as the same call, so ids must be
+ * made unique in a session. The newest ids are remembered for this, including those of rows that
+ * have left the window.
  */
 
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -24,8 +24,8 @@ export const withCalls = (
       calls,
     )
 /**
- * Ids of tool uses in final rows. Snapshots of older releases lack them, so they are read from the
- * window.
+ * Ids of tool uses in final rows. Snapshots of older releases lack the ids; they are then collected
+ * from the window.
  */
 export const callsOf = ({ calls, window }: Pick<SessionState, 'calls' | 'window'>): Calls =>
   calls ?? withCalls([], window)

@@ -1,7 +1,7 @@
 /**
- * The type `Next`: what a turn does after one of its parts was decided. Generations and segments
- * return a `Next` instead of advancing the turn themselves, so they do not depend on the lifecycle
- * in `turns.ts`, where `follow` performs it.
+ * The type `Next`: what a turn does after its generation or segment was handled. Generations and
+ * segments return a `Next` instead of advancing the turn themselves, so they do not depend on the
+ * lifecycle in `turns.ts`, where `follow` performs the `Next`.
  */
 import type { Ending } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'

@@ -1,17 +1,17 @@
 /**
  * Nudges: messages to a session while one of its turns is in progress. A nudge reaches the turn at
  * the next boundary between two iterations; the last boundary is just before the turn ends. A nudge
- * that was not delivered to its turn becomes the input of a turn of its own.
+ * that is undelivered when its turn ends becomes the input of a new turn.
  *
  * Invariant: under any race, a nudge is delivered exactly once, as a reminder in its turn or as the
- * input of a turn of its own. If the nudge or its turn was cancelled, it is never delivered.
+ * input of a new turn. A nudge is never delivered if it or its turn is cancelled first.
  */
 import type { SessionNudge } from '../../../protocol/sessions/schema.ts'
 import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'
 import { pendingNudges, type Turn } from '../state.ts'
 import { admit, type TurnRequest } from './admit.ts'
 
-/** Admits a turn whose input is a nudge. The turn queues behind the existing turns. */
+/** Admits a turn whose input is a nudge. The turn is queued after the existing ones. */
 export const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
   admit(on, {
     ...asking,
@@ -63,7 +63,7 @@ export function dropNudges(on: Draft, turn_id: string): void {
       nudge: { ...whose(nudge), status: 'cancelled', cancelled_at: now(on) },
     })
 }
-/** Converts the undelivered nudges of an ended turn to turns of their own. */
+/** Converts the undelivered nudges of an ended turn to new turns. */
 export function promoteNudges(on: Draft, turn_id: string): void {
   for (const { nudge, kept } of pendingNudges(on.state, turn_id)) {
     const { asker, definition, metadata } = kept

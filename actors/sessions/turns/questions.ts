@@ -108,8 +108,8 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
     .map(({ value, label }) => ({ value, label }))
 
 /**
- * The targets of an approval: the roles whose holders may execute the action. With a separate
- * approver, a role counts only when a principal other than the turn's asker holds it.
+ * The targets of an approval: the roles whose holders may execute the action. If the agent requires
+ * a separate approver, roles that only the turn's asker holds are omitted.
  */
 const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
   tool.approvers
@@ -163,8 +163,8 @@ export function askApproval(
 
 /**
  * Withdraws the questions that the agent of a waiting turn has asked, because a more urgent message
- * has arrived. Their calls get the result that they were interrupted. Requested approvals stay
- * open.
+ * has arrived. The results of their calls state that the questions were interrupted. Requested
+ * approvals stay open.
  * @returns whether a question was withdrawn.
  */
 export function interrupt(on: Draft, id: string): boolean {

@@ -29,7 +29,7 @@ import { failed, type Next } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** Maximum characters of a signature that is not shortened. */
+/** Maximum number of characters of a call's signature that is not shortened. */
 const SIGNATURE = 200
 /** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
@@ -276,8 +276,8 @@ export function callSettled(
 }
 
 /**
- * Fits results into one row: truncates each of them to an equal share if they are too long
- * together.
+ * Fits results into one row: truncates each of them to an equal share if their total length exceeds
+ * the limit.
  */
 function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[] {
   const [ids, texts] = results.reduce(

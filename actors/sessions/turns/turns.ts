@@ -10,8 +10,8 @@
  * L1. At most one turn runs; queued turns start oldest first. While a turn waits for people, other
  *     turns can run.
  * L2. A turn ends once, together with everything that it has in progress: its jobs are cancelled,
- *     its questions are withdrawn before it ends, its nudges are cancelled or become turns of their
- *     own, and its open row is removed. So every committed tool use has a result.
+ *     its questions are withdrawn before it ends, its nudges are cancelled or become new turns, and
+ *     its open row is removed. So every committed tool use has a result.
  * L3. Only the time for which a turn runs counts against its time budget.
  */
 
@@ -39,7 +39,7 @@ import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
-/** Starts the next queued turn if none runs. When no turn is left, the session may compact. */
+/** Starts the next queued turn if none runs. When no turn is left, a compaction may begin. */
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
@@ -56,8 +56,8 @@ export function pump(on: Draft): void {
 }
 
 /**
- * Advances a running turn by one step: its open calls, or, between two iterations, its nudges and
- * the next generation.
+ * Advances a running turn by one step: continues its open calls or, between two iterations,
+ * delivers its nudges and requests the next generation.
  */
 export function goOn(on: Draft, id: string): void {
   const turn = turnOf(on, id)
@@ -69,7 +69,7 @@ export function goOn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Performs the `Next` that a part of a turn has returned. */
+/** Performs the `Next` that a generation or a segment has returned. */
 export function follow(on: Draft, id: string, next: Next): void {
   if (next === undefined) return
   if (next === 'advance') goOn(on, id)
@@ -82,7 +82,7 @@ const spentOf = ({ work: { since, spent } }: Turn, at: number): number =>
   spent + (since === undefined ? 0 : at - since)
 /**
  * Unix milliseconds at which the time budget of a running turn is used up. Infinity for a turn that
- * does not run or is ending.
+ * is not running or is ending.
  */
 export const budgetEnds = ({ record, work }: Turn): number =>
   record.status === 'running' && work.since !== undefined && !work.ending

@@ -56,8 +56,8 @@ export class Uploads {
   }
 
   /**
-   * Accepts files that are dropped anywhere on the page or pasted into a field, until the signal
-   * aborts.
+   * Accepts files that are dropped anywhere on the page or pasted into `field`. When the signal
+   * aborts, stops listening and discards all files.
    */
   listen(field: HTMLElement, signal: AbortSignal): void {
     const hasFiles = ({ dataTransfer }: DragEvent): boolean =>

@@ -58,8 +58,8 @@ export function addProfiles(program: Command, shell: Shell): void {
       const server = given.server ?? before?.server
       if (server === undefined) throw new Mistake(`A new profile needs --server.`)
       addressesOf(server)
-      // A stored key is dropped when the server changes, because it is valid only for its own
-      // servers.
+      // A stored key is dropped when the server changes, because a key may be sent only to the
+      // servers that it was stored for.
       const key = given.key ?? (server === before?.server ? before.key : undefined)
       const project = given.project ?? before?.project
       saveProfile(

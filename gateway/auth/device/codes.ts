@@ -1,6 +1,7 @@
 /**
- * The two codes of a device that signs in. The device code is long, and only the device has it. The
- * user code is short, and a person types it. The requests that use the codes are in `flow.ts`.
+ * The two codes of a device that signs in. The device code is long, and only the device knows it.
+ * The user code is short, because a person types it. The requests that use the codes are in
+ * `flow.ts`.
  */
 import { hexOf } from '../../http/hex.ts'
 import type { World } from '../../ports.ts'
