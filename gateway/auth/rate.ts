@@ -40,7 +40,7 @@ export async function charged(
 type Scope = 'key' | 'org'
 
 /**
- * Creates the configured rate limits. A limit of 0 is disabled. Undefined when all limits are
+ * Creates the configured rate limits. A value of 0 disables a limit. Undefined when all limits are
  * disabled.
  */
 export function createLimits(world: World): Limits | undefined {

@@ -1,6 +1,6 @@
 /**
  * Preparations of the rows that publish events. The gateway assigns the ids of the events, so that
- * a repeat under an idempotency key refers to the same events, and repeats the command until the
+ * a repeat under an idempotency key refers to the same events. It repeats the command until the
  * project's `events` actor has decided which events are duplicates.
  */
 

@@ -81,7 +81,9 @@ async function workflowsOf(
   return unknownWorkflow(steps, definitions) ?? { definitions }
 }
 
-/** Reserves the handles that triggers name. Returns when each reservation expires, by handle. */
+/**
+ * Reserves the handles that triggers name. Returns the expiry time of each reservation, by handle.
+ */
 async function reserve(
   { world }: Edge,
   project: string,

@@ -56,7 +56,7 @@ const SEPARATOR_LENGTH = ' | '.length
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 /**
  * Converts rows to a Markdown table, with the first row as the header. The table ends with the row
- * that exceeds `MAX_MARKDOWN_LENGTH`.
+ * at which its length exceeds `MAX_MARKDOWN_LENGTH`.
  */
 function table(rows: readonly (readonly string[])[]): string {
   const width = Math.min(
