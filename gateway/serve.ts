@@ -49,8 +49,8 @@ const ABORTED = 499
 const ID = /^[\w.:-]{1,128}$/
 
 /**
- * The wire form of a refusal. A status of 503, and one of 429 with a known delay, gets a
- * `Retry-After` header in seconds.
+ * The wire form of a refusal. An answer with status 503, or with status 429 and a known delay, has
+ * a `Retry-After` header in seconds.
  */
 export function answerOf(refusal: Refusal): Answer {
   const { status } = errors[refusal.refused]

@@ -279,7 +279,8 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
 /**
- * The nudge of a cancellation. Refused with `nudge_already_delivered` when it was delivered before.
+ * Returns the nudge that a call cancels. Refused with `nudge_already_delivered` when it was already
+ * delivered.
  */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots

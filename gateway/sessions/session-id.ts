@@ -11,7 +11,7 @@ import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 
-/** The key of requests without a key. */
+/** The session key of requests that specify none. */
 const DEFAULT_KEY = 'default'
 /**
  * Reads the standing of a session from its actor: whether it exists or has ended, and its record.
@@ -27,7 +27,7 @@ export interface Located {
   readonly place: Place
   /** The session's record. Absent when the session does not exist, is deleted or has expired. */
   readonly session?: Session
-  /** The id was generated at random for this request, so no such actor exists. */
+  /** Set when the id was generated at random for this request, so that no such actor exists yet. */
   readonly born?: true
 }
 /**

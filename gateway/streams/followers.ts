@@ -9,7 +9,7 @@ import { retryFrame } from './sse.ts'
 export interface Source {
   /** Sources with the same key are the same sequence. */
   readonly key: string
-  /** The comment that keeps a quiet stream alive. */
+  /** The comment that keeps an idle stream open. */
   readonly comment: string
   readonly ask: Ask
   /**
@@ -33,8 +33,8 @@ export interface Followers {
 }
 
 /**
- * Milliseconds after which clients of a stopping gateway should reconnect, spread so that they do
- * not all return at once.
+ * Time in milliseconds after which clients of a stopping gateway should reconnect: a minimum and a
+ * maximum jitter, so that they do not all reconnect at once.
  */
 const RETURN = { least: 100, spread: 1900 } as const
 

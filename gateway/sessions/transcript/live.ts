@@ -161,8 +161,8 @@ export class LiveRows {
     }
   }
   /**
-   * Applies a whole preview of a row. Returns the row with its new content, or undefined if nothing
-   * of it is new. `again` says whether there was shown content before.
+   * Applies a whole preview of a row. Returns the row with its new content, or undefined if the
+   * preview contains nothing new. `again` says whether there was shown content before.
    */
   take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
     const live = this.#open(given.message_id)

@@ -211,7 +211,7 @@ export function openPreviews(world: Ports): Previews {
         void begin(key, publisher)
       }
       publisher.touched = chunk.at
-      // A chunk that does not exceed the last number is a repeat, or arrived too late to be
+      // A chunk whose number does not exceed the last one is a repeat, or arrived too late to be
       // published.
       if (sequence !== undefined && sequence <= publisher.last) return
       publisher.last = sequence ?? publisher.last
