@@ -233,12 +233,12 @@ export interface GatewaySettings {
     readonly window_seconds: number
   }
   readonly timing: WorkerTiming
-  /** Time in milliseconds between comment frames on an idle stream. */
+  /** Time in milliseconds between keepalive comments on a stream. */
   readonly keepalive: number
   /**
    * `age` is the time in milliseconds after which a session's stream ends, so that its client
-   * reconnects. `idle` is the time in milliseconds for which a session without clients is still
-   * followed.
+   * reconnects. `idle` is the time in milliseconds for which the stream of a session without active
+   * turns stays open.
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   /** Browser origins that may call the API; `*` allows any origin. */

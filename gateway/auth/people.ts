@@ -1,7 +1,7 @@
 /**
- * Checks of the principals and roles that interactions name and of the callers that answer them,
- * with this gateway's cached directories. Whether a caller may answer a given interaction is
- * decided by its actor.
+ * Checks the principals and roles that interactions name, and the callers that answer interactions,
+ * against this gateway's cached directories. The interaction's actor decides whether a caller may
+ * answer it.
  */
 
 import type { ProjectDirectory } from '../../protocol/access/directory.ts'

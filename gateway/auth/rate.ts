@@ -9,8 +9,8 @@ import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /**
- * The headers about the bucket with the smallest remaining share, and the refusal when a bucket is
- * empty.
+ * The rate-limit headers, which describe the bucket with the smallest remaining share, and the
+ * refusal when a bucket is empty.
  */
 interface Admission {
   readonly headers: Readonly<Record<string, string>>

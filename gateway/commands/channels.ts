@@ -1,8 +1,7 @@
 /**
  * Preparations of the channel rows. They look up the principals and messages that a request refers
  * to, and add the parts of the reply that the channel's actor does not store. This file also
- * removes principals that are no longer active from channels. All other rules of channels are in
- * the actor.
+ * removes inactive principals from channels. All other rules of channels are in the actor.
  */
 
 import {
@@ -323,9 +322,9 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 }
 
 /**
- * Removes the principal that a call disabled or archived from its channels; a disabled principal
- * stays in direct messages. Runs before the call is answered, and again when the call is repeated.
- * Does nothing for calls of other rows.
+ * If a call disabled or archived a principal, removes this principal from its channels. A disabled
+ * principal stays in direct messages. Runs before the call is answered, and again when the call is
+ * repeated. Does nothing for calls of other rows.
  */
 export async function leaveChannels(
   edge: Edge,

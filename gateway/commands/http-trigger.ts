@@ -212,8 +212,8 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
 }
 
 /**
- * The idempotency key of the request: the query parameter, or else the header. Blank values are
- * ignored.
+ * The idempotency key of the request: the query parameter `idempotency_key`, or else the header
+ * `X-Idempotency-Key`. Blank values are ignored.
  */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =

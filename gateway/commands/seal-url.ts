@@ -35,8 +35,8 @@ function sealUrl(
 }
 
 /**
- * Replaces the URL in a body field by its sealed form in the command's input. Without a URL in the
- * body, the preparation is returned unchanged.
+ * Replaces the URL in a body field with its sealed form in the command's input. Without a URL in
+ * the body, the preparation is returned unchanged.
  */
 export function withSealedUrl(
   edge: Edge,

@@ -15,7 +15,7 @@ const kinds = [
 ] as const
 /** Maximum length in characters of the Markdown of one file. */
 const MAX_MARKDOWN_LENGTH = 262_144
-/** Maximum number of columns of a table that are converted. */
+/** Maximum number of columns that are converted in each table. */
 const COLUMNS = 200
 
 /**

@@ -33,8 +33,8 @@ export interface Located {
 /**
  * Finds the session of a request: its id, and the place with which it is created if it does not
  * exist.
- * @param owned given for a run. `scope_ref_id` is the loop or workflow in whose scope the key is;
- * without it, the key is in the scope of the agent.
+ * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
+ * key; without it, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
 export async function locate(

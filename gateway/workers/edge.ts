@@ -1,7 +1,7 @@
 /**
- * The state that all worker connections of a gateway share: connections, sessions, subscriptions to
- * offers and limits. Also has the functions that send a worker's commands to queues and to the
- * registry of workers.
+ * The state that all worker connections of a gateway share: connections, sessions, limits, and
+ * subscriptions to offers. This file also has the functions that send a worker's commands to queues
+ * and to the registry of workers.
  */
 
 import type { Credential, Principal } from '../../protocol/entry.ts'
@@ -82,8 +82,8 @@ export const limits = {
   backlog: 256,
   claims: 8,
   /**
-   * Number of orders per project (one for each queue and capability) above which idle ones are
-   * removed.
+   * Number of `Order` objects of a project (one for each queue and capability) at which idle ones
+   * are removed.
    */
   orders: 256,
 } as const

@@ -14,7 +14,8 @@
  * G4. The stream of a client that does not read, or that has been connected for `Ports.age`, ends
  *     with `rotate`, and the client reconnects with its cursor. So nothing is buffered without a
  *     bound, and nothing is skipped.
- * G5. `idle` is sent only after another query of the view has found no active turn.
+ * G5. `idle` is sent only after another query of the view has confirmed that the client has nothing
+ *     to wait for.
  */
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'

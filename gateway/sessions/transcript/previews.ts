@@ -36,8 +36,8 @@ interface Generation {
 export interface Previews {
   /**
    * Publishes a chunk.
-   * @param delta `{text}` or `{type: 'thinking', thinking}`. Other shapes are sent only to clients
-   * of the older stream.
+   * @param delta `{text}` or `{type: 'thinking', thinking}`. Other shapes are not sent to clients
+   * of the transcript stream.
    * @param sequence the worker's own counter. A chunk whose number does not exceed the previous one
    * is dropped.
    */
