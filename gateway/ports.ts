@@ -130,8 +130,8 @@ export interface World {
   /** Answers requests for the preview of a message, until the returned function is called. */
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /**
-   * Makes every live gateway drop its cached configuration of a project or the organization.
-   * Resolves when all gateways have dropped it.
+   * Makes every live gateway and executor drop its cached configuration of a project or the
+   * organization. Resolves when each of them has dropped it or has ended.
    */
   forget(project: string): Promise<void>
 
