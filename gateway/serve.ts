@@ -1,7 +1,6 @@
 /**
  * One request from its arrival to its answer: its id, the common headers, the wire form of a
- * refusal, its metrics and its log line. What a request means is decided by the handler of its
- * route.
+ * refusal, its metrics and its log line. The handler of the route executes the request.
  *
  * Invariant: every request is counted once, with the status of its answer, or with 499 when its
  * client disconnected before the answer.

@@ -25,7 +25,7 @@ export function drain(edge: Edge, session: Session): void {
 }
 
 /**
- * Handles `worker.draining`, with which a worker announces that it drains. The server may have
+ * Handles `worker.draining`, with which a worker announces that it is draining. The server may have
  * requested it with `worker.drain`.
  */
 export function draining(edge: Edge, session: Session, message_id: string | undefined): void {

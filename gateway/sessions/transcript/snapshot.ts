@@ -91,7 +91,7 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
     // A client that resumes after a page other than the last does not receive earlier open
-    // questions again, so each page includes its own.
+    // questions again, so every such page includes its own open questions.
     interactions: page.more
       ? page.interactions.flatMap(({ record }) =>
           settledStatuses.has(record.status) ? [] : [record],
