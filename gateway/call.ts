@@ -54,7 +54,7 @@ export interface Call {
   readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
-  /** The idempotency key of a call that has no `Idempotency-Key` header. */
+  /** An idempotency key that takes precedence over the `Idempotency-Key` header. */
   readonly key?: string | undefined
 }
 
@@ -86,7 +86,7 @@ export function queryOf({ row, query }: Call): Call['query'] {
 /** All API rows by name. */
 export const rows: Readonly<Record<string, Row>> = api
 
-/** A row with the names that routing needs, computed once at the start. */
+/** A row with the names that routing needs, computed once at startup. */
 export interface Routed {
   readonly name: string
   readonly row: Row
@@ -94,5 +94,5 @@ export interface Routed {
   readonly slots: readonly string[]
 }
 
-/** Maximum body size in bytes on rows that declare no limit. */
+/** Maximum body size in bytes for rows that declare no limit. */
 export const BODY_LIMIT = 1_048_576

@@ -92,9 +92,9 @@ export function perform<T>(
  */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
- * Waits for a configuration change, then makes every gateway drop its cached copy before the change
- * is answered, also when the outcome is unknown. A principal that the change disabled or archived
- * also leaves its channels.
+ * Waits for the outcome of a configuration change. Before the change is answered, makes every
+ * gateway drop its cached copy, even if the outcome is unknown, and makes a principal that the
+ * change disabled or archived leave its channels.
  */
 async function publish(
   edge: Edge,
@@ -118,8 +118,8 @@ async function publish(
 }
 
 /**
- * The answer of a decided command. If the answer needs a further read or wait, the caller's
- * admission is checked again after it.
+ * The answer of a decided command. If the answer requires a further read or wait, the caller's
+ * admission is checked again afterwards.
  */
 function replied(
   edge: Edge,
@@ -141,7 +141,7 @@ function answerOf(
   reply: unknown,
   extra: Readonly<Record<string, unknown>> | undefined,
 ): Answer {
-  // On other rows, `status_code` is an ordinary field of the answer.
+  // Without `alsoStatus`, `status_code` is an ordinary field of the answer.
   const named =
     row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
@@ -155,7 +155,7 @@ function answerOf(
 /**
  * The address of the actor that decides, as the row declares it. A path slot that cannot be an id
  * of the declared kind is refused as `not_found`, unless the row also accepts names. The id is
- * empty when the row's preparation finds it.
+ * empty when the row's preparation determines it.
  */
 function addressOf(
   edge: Edge,
@@ -192,7 +192,7 @@ function addressOf(
 
 /**
  * Performs one command for each distinct id of the body, at most `AT_ONCE` concurrently. The answer
- * has one result for each id of the body, in their order.
+ * has one result for each id of the body, in the same order.
  */
 async function runEach(
   edge: Edge,

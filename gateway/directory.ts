@@ -6,10 +6,10 @@
  * D1. A configuration change is answered only after every gateway has dropped its cached copy, so
  *     the cache is never older than the last answered change. A load that a `forget` overtakes is
  *     discarded, and its waiters load again.
- * D2. Every load yields a new object: a value derived from it is valid for as long as that object
- *     is the cached one.
- * D3. While this gateway's own lease is not fresh, it may miss `forget` messages. It then caches
- *     nothing and answers every request with `service_unavailable`.
+ * D2. Every load yields a new object. A value derived from it is valid while that object is the
+ *     cached one.
+ * D3. While its own lease is not fresh, this gateway may miss `forget` messages. It then caches
+ *     nothing and refuses every lookup with `service_unavailable`.
  * D4. A gateway that dies between a change and its answer notifies no other gateway. Therefore the
  *     whole cache is dropped when any gateway has ended: such a change takes effect once the others
  *     detect the death.
@@ -44,8 +44,8 @@ export interface Directory {
    */
   forget(id: string): void
   /**
-   * Calls `listener` after each `forget` with the dropped id; undefined: anything may have changed.
-   * Returns a function that removes the listener.
+   * Calls `listener` with the dropped id after each `forget`, and with undefined when anything may
+   * have changed. Returns a function that removes the listener.
    */
   onChange(listener: (id: string | undefined) => void): () => void
   close(): void
@@ -58,13 +58,16 @@ interface Load<T> {
 }
 /** Maximum number of cached workflow specs. */
 const DEFINITIONS = 200
-/** Loads per read that a `forget` may overtake before the caller gets `service_unavailable`. */
+/**
+ * Maximum number of loads for one lookup. If a `forget` overtakes all of them, the lookup is
+ * refused with `service_unavailable`.
+ */
 const ATTEMPTS = 10
-/** Milliseconds between checks of the own lease and of ended gateways. */
+/** Time in milliseconds between two checks of this gateway's lease and of ended gateways. */
 const WATCH = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 
-/** Returns an empty directory. */
+/** Creates a directory without cached entries. */
 export function openDirectory(world: World): Directory {
   const caches: Map<string, unknown>[] = []
   const definitions = new Map<string, Definition>()
@@ -97,7 +100,7 @@ export function openDirectory(world: World): Directory {
   const stopWatching = every(world, WATCH, watch)
 
   /**
-   * The directories of one kind of actor.
+   * Creates a cache of the directories of one kind of actor, and returns its lookup function.
    * @param lacking values of the fields that a shard owner of an older release does not send.
    */
   function directories<T extends { readonly id: string }>(

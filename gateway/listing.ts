@@ -63,9 +63,10 @@ interface Page<T> {
 export const DEFAULT_LIMIT = 20
 
 /**
- * The page after the cursor of the query, from all items in the list's order.
+ * The page after the cursor of the query.
+ * @param items all items of the list, in its order.
  * @param route name of the row to which the cursors are sealed.
- * @param positionOf returns the position of an item, which must be JSON.
+ * @param positionOf returns the position of an item, which must be serializable as JSON.
  * @param follows whether an item comes after a position.
  */
 export function pageOf<T, P>(

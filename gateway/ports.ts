@@ -80,9 +80,9 @@ export interface World {
   ): Promise<OwnerQuery<K, N>['reply'] | Refusal>
   /**
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
-   * applied before it answers. By default, the view applies everything that was committed before
-   * the query. `within` limits this wait in milliseconds. After it, the view answers from what it
-   * has applied, and marks the answer as `late`.
+   * applied before it answers. By default, the view first applies everything that was committed
+   * before the query. `within` is the maximum wait in milliseconds. After it, the view answers from
+   * what it has applied, and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,
@@ -113,22 +113,25 @@ export interface World {
    * and their delivery is not guaranteed.
    */
   preview(project: string, followed: string, previews: readonly Preview[]): void
-  /** Calls `on` with these chunks, until the returned function is called. */
+  /**
+   * Calls `on` with the chunks of model output of a session or run, until the returned function is
+   * called.
+   */
   onPreview(
     project: string,
     followed: string,
     on: (previews: readonly Preview[]) => void,
   ): () => void
   /**
-   * Requests the preview of a message so far from the node that publishes it. Undefined when no
-   * node answers.
+   * Requests the preview of a message, as far as it has been generated, from the node that
+   * publishes it. Undefined when no node answers.
    */
   previewed(project: string, message: string): Promise<Previewed | undefined>
   /** Answers requests for the preview of a message, until the returned function is called. */
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /**
-   * Makes every live gateway drop its cached configuration of a project or the organization.
-   * Resolves when all gateways have dropped it.
+   * Makes every live gateway and executor drop its cached configuration of a project or the
+   * organization. Resolves when each of them has dropped it or has ended.
    */
   forget(project: string): Promise<void>
 
@@ -152,13 +155,14 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * The number of gateways whose end this node has detected. A gateway that ended in the middle of
-   * a configuration change did not announce the change. Absent when there are no other gateways.
+   * The number of gateways whose end this node has detected. A gateway that ended during a
+   * configuration change may not have announced the change. Absent when there are no other
+   * gateways.
    */
   ended?(): number
   /** The reasons why the gateway is not ready. Empty when it is ready. */
   unready(): Promise<readonly string[]>
-  /** Whether changes can be stored. Absent when the storage is not monitored. */
+  /** The state of the storage. The method is absent when the storage is not monitored. */
   storage?(): StorageReport
   /** The metrics of the process in the Prometheus text format. */
   metrics(): Promise<string>
@@ -220,31 +224,33 @@ export interface GatewaySettings {
   readonly shards: number
   /** Time in milliseconds after which a request is answered with 503. */
   readonly deadline: number
-  /** Maximum requests per window of a caller and of the organization; 0 disables a limit. */
+  /**
+   * Maximum number of requests of a caller and of the organization per window; 0 disables a limit.
+   */
   readonly rate: {
     readonly key: number
     readonly organization: number
     readonly window_seconds: number
   }
   readonly timing: WorkerTiming
-  /** Time in milliseconds between comment frames on an idle stream. */
+  /** Time in milliseconds between keepalive comments on a stream. */
   readonly keepalive: number
   /**
    * `age` is the time in milliseconds after which a session's stream ends, so that its client
-   * reconnects. `idle` is the time in milliseconds for which a session without clients is still
-   * followed.
+   * reconnects. `idle` is the time in milliseconds for which the stream of a session without active
+   * turns stays open.
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   /** Browser origins that may call the API; `*` allows any origin. */
   readonly cors: readonly string[]
   /**
    * Access to `/metrics` on the API port. With `status_only`, the port does not serve it. `token`
-   * is the bearer token that a client must send. When absent, it is served without a token.
+   * is the bearer token that a client must send. When it is absent, no token is required.
    */
   readonly metrics?: { readonly status_only: boolean; readonly token?: string }
   /**
-   * Principal id of worker sockets from loopback without a credential. When absent, they are
-   * refused.
+   * Principal id of worker sockets that connect from loopback without a credential. When absent,
+   * such sockets are refused.
    */
   readonly anonymous_worker?: string
   /**
@@ -257,7 +263,7 @@ export interface GatewaySettings {
   /** Domain of the agents' e-mail addresses. When absent, agents have no address. */
   readonly inbox_domain?: string
   /**
-   * Whether the installation receives e-mail for these addresses, so that there are
+   * Whether the installation receives e-mail for the agents' addresses, so that there are
    * `email.received` events.
    */
   readonly inbound_mail?: boolean

@@ -2,7 +2,7 @@
  * Preparations: the lookups and generated values that command rows need before their command is
  * sent, one function for each row. Rows without such a function send their input unchanged. The
  * preparations of a resource are in `commands/`, `sessions/` and `auth/`; this file has the table
- * and the small ones. Sending the command is the task of `command.ts`.
+ * of all preparations and the short ones. `command.ts` sends the command.
  */
 
 import type { Definition } from '../protocol/access/directory.ts'
@@ -46,19 +46,19 @@ export interface Prepared {
   readonly reply?: Readonly<Record<string, unknown>>
   /** Id of the actor that decides, if the row does not determine it. */
   readonly id?: string
-  /** The actor is new, because its id was generated for this request. */
+  /** Set when the actor is new, because its id was generated for this request. */
   readonly born?: true
   /** Computes the answer, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
   /** Runs after the command was decided or refused, and before the call is answered. */
   readonly after?: () => Promise<void>
-  /** The answer of a call that needs no command. No command is sent then. */
+  /** The answer to a call for which no command is sent. */
   readonly done?: unknown
 }
 const NOTHING: Prepared = {}
 /**
- * The preparation of a row. `identity` determines the generated values, so that repeats get the
- * same.
+ * The preparation of a row. `identity` determines the generated values, so that a repeat uses the
+ * same values.
  */
 export type Prepare = (
   edge: Edge,
@@ -231,8 +231,9 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))
 /**
- * Prepares an answer or a review: adds the roles that the caller holds, because a role may be the
- * target of the interaction, and checks the scope role of the caller's key.
+ * Prepares an answer or a review. Adds the roles that the caller holds, because a role may be the
+ * target of the interaction, and the actions that the caller may execute. Also checks the scope
+ * role of the caller's key.
  */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }

@@ -41,7 +41,7 @@ interface Listed {
 }
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
-/** Lists with a query function of their own, for example to query all partitions. */
+/** Lists with a special query function, for example one that queries all partitions. */
 const pages: {
   readonly [N in ViewRowName]?: (
     edge: Edge,
@@ -149,8 +149,8 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
 }
 
 /**
- * The names of the array in a list of runs: the configured names, but only `items` for a query with
- * a filter that only clients that read `items` send.
+ * The names of the array in a list of runs: the configured names, or only `items` for a query with
+ * `loop_id` or `source_event_id`. Clients that send these filters read `items`.
  */
 const listNames = ({ world }: Edge, { query }: Call): RunListNames =>
   query['loop_id'] !== undefined || query['source_event_id'] !== undefined

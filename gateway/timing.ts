@@ -1,6 +1,6 @@
 /**
- * Waits and repetitions. The clock is passed in, so that tests determine the time. All times are
- * milliseconds.
+ * Waits and repetitions. The clock is passed in, so that tests can control the time. All times are
+ * in milliseconds.
  */
 
 /** The part of a clock that calls a function later; the returned function cancels the call. */
@@ -8,7 +8,7 @@ interface Timer {
   later(ms: number, run: () => void): () => void
 }
 
-/** Resolves after this time. */
+/** Resolves after `ms` milliseconds. */
 export const sleep = (clock: Timer, ms: number): Promise<void> =>
   new Promise((resolve) => clock.later(ms, resolve))
 
@@ -23,7 +23,7 @@ export function every(clock: Timer, intervalMs: number, run: () => void): () => 
   return () => cancel()
 }
 
-/** The result of a promise; undefined when it has not settled after this time. */
+/** The result of a promise; undefined when it has not settled after `limitMs` milliseconds. */
 export async function atMost<T>(
   clock: Timer,
   limitMs: number,
@@ -40,7 +40,10 @@ export async function atMost<T>(
   }
 }
 
-/** The pause after a number of failures in a row: the first one, doubled each time up to the last. */
+/**
+ * The back-off after a number of failures in a row: `first`, doubled for each failure, but at most
+ * `last`.
+ */
 export const backoffMs = (
   failures: number,
   { first, last }: { readonly first: number; readonly last: number },

@@ -20,7 +20,7 @@ export interface Touches {
 const EVERY = 60_000
 const GATHER = 1000
 
-/** Creates the recorder of a gateway, without any recorded use. */
+/** Creates a gateway's recorder, which has no recorded uses yet. */
 export function openTouches(world: World): Touches {
   const told = new Map<string, number>()
   const waiting = new Map<string, string[]>()

@@ -1,9 +1,9 @@
 /**
  * The text of credentials: `<prefix>_<40 hex digits>`. In a project key and in a personal token,
  * the last 8 characters of the project's id follow, so that a gateway finds the project's directory
- * without an index of all keys. The prefix of personal tokens is the key prefix followed by `c`. Of
- * the text, only its hash and its first 8 characters are stored. Finding the caller of a credential
- * is the task of `authenticate.ts`.
+ * without an index of all keys. The prefix of personal tokens is the key prefix followed by `c`.
+ * Only the hash and the first 8 characters of the text are stored. `authenticate.ts` finds the
+ * caller of a credential.
  */
 
 import { hexOf } from '../http/hex.ts'
@@ -46,7 +46,7 @@ export const keyHash = (world: Pick<World, 'hash'>, text: string): string => wor
  * @param project id of the project that the key is pinned to; undefined for an organization key.
  * @param from text from which the key is derived, so that a repeat of the creation yields the same
  * key. Without it, the key is random.
- * @param kind `token` for a personal token, which has a prefix of its own.
+ * @param kind `token` for a personal token, whose prefix differs.
  */
 export function newKey(
   world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>,
@@ -83,14 +83,14 @@ export function parseAuthorization(header: string | undefined): Presented | unde
 
 /**
  * Maximum length of a cached header in characters, and maximum number of cached headers. They bound
- * the memory that headers with invalid keys can take.
+ * the memory that headers with invalid keys can occupy.
  */
 const MAX_HEADER_LENGTH = 200
 const REMEMBERED = 1000
 /**
  * Creates a reader of Authorization headers that caches its latest results, because a client sends
  * the same header with every request and hashing is expensive.
- * @param make must depend on the credential alone.
+ * @param make computes the result, which must depend only on the credential.
  */
 export function createReader<T>(
   make: (presented: Presented) => T,

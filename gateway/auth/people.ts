@@ -1,7 +1,7 @@
 /**
- * Checks of the principals and roles that interactions name and of the callers that answer them,
- * with this gateway's cached directories. Whether a caller may answer a given interaction is
- * decided by its actor.
+ * Checks the principals and roles that interactions name, and the callers that answer interactions,
+ * against this gateway's cached directories. The interaction's actor decides whether a caller may
+ * answer it.
  */
 
 import type { ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -28,8 +28,8 @@ import type { Caller } from './authenticate.ts'
 import { principalsNamed } from './principals.ts'
 
 /**
- * Refuses ids that are neither of an active principal nor `role:<name>` for a role of the project
- * or a system role.
+ * Refuses ids that are neither the id of an active principal nor `role:` with the name or id of a
+ * role. The role may be a system role or a role of the project.
  */
 async function checkIds(
   { directory }: Edge,
@@ -130,8 +130,8 @@ export async function rolesOf(
 }
 
 /**
- * The names by which interactions address a caller: the caller's id, and `role:<name>` for each
- * role that the caller holds.
+ * The names by which interactions address a caller: the caller's id, and for each role that the
+ * caller holds, `role:` with the role's id and with its name.
  */
 export async function namesOf(
   edge: Pick<Edge, 'directory'>,

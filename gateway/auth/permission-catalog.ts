@@ -52,8 +52,8 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
 const MAX_GROUPS = { groups: 64, children: 200 } as const
 type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
 /**
- * The groups of action permissions: one group of all actions, and one group for each word before
- * the first dot of their names.
+ * The groups of action permissions: one group of all actions, and one group for each prefix before
+ * the first dot of an action's name.
  */
 function groupsOf(actions: readonly string[]): Group[] {
   const group = (prefix: string, label: string, source: Group['source']): Group => ({

@@ -1,6 +1,6 @@
 /**
  * Looks up the principal ids of a request before its command is decided, for interactions and other
- * records that refer to principals. The result contains every configuration change that was
+ * records that refer to principals. The result reflects every configuration change that was
  * answered before the lookup.
  */
 import { activePrincipal, type PrincipalSummary } from '../../protocol/access/directory.ts'
@@ -8,11 +8,11 @@ import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../pr
 import type { Directory } from '../directory.ts'
 
 /**
- * The active principals of a project with the given ids, in the order of the ids. Refused with
- * `bad_request` and all unknown ids when at least one is unknown.
+ * The active principals of a project with the given ids, in the order of the ids. If any id is not
+ * the id of such a principal, refused with `bad_request` and a list of all such ids.
  * @param field path of the list in the request, or of the id when `ids` is a single id.
  * @param kinds the accepted kinds of principals; by default all.
- * @param skip whether to leave out an id, because it is not the id of a principal.
+ * @param skip returns whether to ignore an id, because it does not name a principal.
  */
 export async function principalsNamed(
   directory: Directory,

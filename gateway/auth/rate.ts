@@ -1,5 +1,5 @@
 /**
- * Rate limits: one bucket per caller and one for the organization. Each gateway counts on its own.
+ * Rate limits: one bucket per caller and one for the organization. Each gateway counts separately.
  * A caller is an API key, a person with all of their tokens, an HTTP trigger, an integration, a
  * device that signs in, or, for requests without a valid credential, an IP address. The code that
  * handles a request decides which buckets it is counted in.
@@ -9,8 +9,8 @@ import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /**
- * The headers about the bucket with the smallest remaining share, and the refusal when a bucket is
- * empty.
+ * The rate-limit headers, which describe the bucket with the smallest remaining share, and the
+ * refusal when a bucket is empty.
  */
 interface Admission {
   readonly headers: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ export async function charged(
 type Scope = 'key' | 'org'
 
 /**
- * Creates the configured rate limits. A limit of 0 is disabled. Undefined when all limits are
+ * Creates the configured rate limits. A value of 0 disables a limit. Undefined when all limits are
  * disabled.
  */
 export function createLimits(world: World): Limits | undefined {

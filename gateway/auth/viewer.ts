@@ -1,4 +1,4 @@
-/** Converts a caller to the form in which views check read access. */
+/** Converts a caller to the form that views use to check read access. */
 import type { Viewer } from '../../protocol/channels/schema.ts'
 import type { Caller } from './authenticate.ts'
 

@@ -42,8 +42,8 @@ export function refusedActions(
 
 /**
  * Refuses an inline agent configuration with a tool that its author may not execute. Undefined when
- * all tools are allowed. A pattern needs the permission that covers every name that the pattern can
- * match, because it is resolved again for each turn.
+ * all tools are allowed. A pattern requires the permission that covers every name that the pattern
+ * can match, because it is resolved again for each turn.
  */
 export const refusedTools = (
   edge: Pick<Edge, 'world'>,
@@ -72,7 +72,7 @@ function refusedExecution(
   )
 }
 
-/** Refuses steps that can never succeed. The refusal has the location of each, at most 50. */
+/** Refuses steps that can never succeed. The refusal lists the locations of at most 50 of them. */
 function impossibleSteps(
   { world }: Pick<Edge, 'world'>,
   definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>,

@@ -173,7 +173,7 @@ const addressOf = ({ body }: Call): string | undefined =>
   typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
 /**
  * Refuses a change of an action's endpoint by a caller without `project.admin`, because the
- * endpoint receives the input of all callers, signed by the project.
+ * endpoint receives the signed requests of all callers.
  */
 const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
   addressOf(call) === undefined

@@ -11,7 +11,7 @@ import type { Edge } from '../call.ts'
 
 /**
  * The fields of a definition that name agents: the steps, and the agent of a loop, which is the
- * default of its steps.
+ * default for its steps.
  */
 interface Naming {
   readonly steps?: readonly Step[]
@@ -20,7 +20,7 @@ interface Naming {
 
 /**
  * Refuses a definition that names an agent by an id or a name that the project does not have. The
- * refusal has the location of each, at most 50. Undefined when all agents exist.
+ * refusal lists the locations of at most 50 unknown agents. Undefined when all agents exist.
  */
 export async function unknownAgents(
   { directory }: Pick<Edge, 'directory'>,

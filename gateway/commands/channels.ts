@@ -1,7 +1,7 @@
 /**
- * Preparations of the channel rows: look up the principals and messages that a request refers to,
- * and add the parts of the reply that the channel's actor does not store. Also removes principals
- * that stopped being active from channels. All other rules of channels are in the actor.
+ * Preparations of the channel rows. They look up the principals and messages that a request refers
+ * to, and add the parts of the reply that the channel's actor does not store. This file also
+ * removes inactive principals from channels. All other rules of channels are in the actor.
  */
 
 import {
@@ -49,15 +49,15 @@ function newcomer(known: Known, id: string): Person | undefined {
     : person
 }
 
-/** Reads the channel from the view, for the caller. */
+/** Reads the channel from the view, with the caller's read access. */
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
   edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
 /**
  * Prepares a creation. The command goes to the actor of the channel's name; the name of a direct
  * message is derived from its members. Because this actor depends on the body, a request under an
- * idempotency key is first recorded at an actor of the key, which refuses a different request under
- * the same key.
+ * idempotency key is first recorded at an actor whose id is derived from the key. That actor
+ * refuses a different request under the same key.
  */
 async function create(
   edge: Edge,
@@ -322,9 +322,9 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 }
 
 /**
- * Removes the principal that a call disabled or archived from its channels; a disabled principal
- * stays in direct messages. Runs before the call is answered, and again when the call is repeated.
- * Calls of other rows change nothing.
+ * If a call disabled or archived a principal, removes this principal from its channels. A disabled
+ * principal stays in direct messages. Runs before the call is answered, and again when the call is
+ * repeated. Does nothing for calls of other rows.
  */
 export async function leaveChannels(
   edge: Edge,

@@ -1,7 +1,8 @@
 /**
- * Requests that fire the HTTP triggers of loops. They need no API credential: the handle in the
- * path authenticates them and, if the trigger has a secret, the signature of the body. An accepted
- * request is stored as a source event before it is answered. Its run starts later.
+ * Requests that fire the HTTP triggers of loops. They need no API credential. They are
+ * authenticated by the handle in the path and, if the trigger has a secret, by the signature of the
+ * body. An accepted request is stored as a source event before it is answered. The run starts
+ * later.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
@@ -43,7 +44,10 @@ const missing = (): Refusal => refuse('not_found', undefined, 'There is no such 
  */
 export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
 
-/** Handles a request to a trigger. The answer is 202 with the id of the source event. */
+/**
+ * Handles a request to a trigger. An accepted request is answered 202 with the id of its source
+ * event.
+ */
 export const takeTrigger =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -208,8 +212,8 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
 }
 
 /**
- * The idempotency key of the request: the query parameter, or else the header. Blank values are
- * ignored.
+ * The idempotency key of the request: the query parameter `idempotency_key`, or else the header
+ * `X-Idempotency-Key`. Blank values are ignored.
  */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =

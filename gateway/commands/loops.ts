@@ -81,7 +81,9 @@ async function workflowsOf(
   return unknownWorkflow(steps, definitions) ?? { definitions }
 }
 
-/** Reserves the handles that triggers name. Returns when each reservation expires, by handle. */
+/**
+ * Reserves the handles that triggers name. Returns the expiry time of each reservation, by handle.
+ */
 async function reserve(
   { world }: Edge,
   project: string,
@@ -125,7 +127,7 @@ async function reserve(
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Replaces the signing secrets in the settings by a placeholder, and returns them sealed. */
+/** Replaces the signing secrets in the settings with a placeholder, and returns them sealed. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,
@@ -239,10 +241,11 @@ async function noted<T>(
 }
 
 /**
- * The run of another loop or of a workflow under the same start key. A key should be unique in the
- * project, but a run is stored with its loop, so only a view can find such a run. The view does not
- * prevent two runs under one key when two loops are started at the same moment, or when a workflow
- * is started after a loop: the start of a workflow does not query the view, because of the cost.
+ * The id of the run that another loop or a workflow started under the same start key. A key should
+ * be unique in the project, but a run is stored with its loop, so only a view can find such a run.
+ * The view does not prevent two runs under one key when two loops are started at the same moment,
+ * or when a workflow is started after a loop: the start of a workflow does not query the view,
+ * because of the cost.
  */
 async function runElsewhere(
   { world }: Edge,

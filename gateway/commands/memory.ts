@@ -1,6 +1,7 @@
 /**
- * Preparations and queries of the rows for agent memory: check that the agent exists, add the saved
- * content to the reply, and answer the feed of changes. The other reads are answered by views.
+ * Preparations and queries of the rows for agent memory. They check that the agent exists, add the
+ * saved content to the reply, and answer the feed of changes. All other reads are answered by
+ * views.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Reply } from '../../protocol/contract.ts'
@@ -12,7 +13,8 @@ import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
 /**
- * Refuses a request when the agent does not exist, because a memory exists as long as its agent.
+ * Refuses a request when the agent does not exist, because a memory exists only while its agent
+ * does.
  */
 async function ofAgent(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const known = await edge.directory.project(scopeId(edge, call))

@@ -23,7 +23,8 @@ const rememberedIn = (
 
 /**
  * Sends the command again, with the keys that a view has, until the `events` actor can decide which
- * events are duplicates. Refused with `service_unavailable` after `QUESTIONS` queries.
+ * events are duplicates. Refused with `service_unavailable` if it still cannot after `QUESTIONS`
+ * queries.
  * @param send sends the command, under the same command id each time.
  * @param first the outcome of the first send; without it, the function sends first.
  */

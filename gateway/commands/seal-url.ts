@@ -12,7 +12,7 @@ import type { Prepared } from '../prepare.ts'
 type Sealing = Pick<World, 'seal' | 'lock'>
 
 /**
- * Converts a URL to the form in a command: the masked URL, and its sealed query values.
+ * Converts a URL to the form that commands contain: the masked URL, and its sealed query values.
  * @param home id of the project or organization for which the values are sealed.
  */
 function sealUrl(
@@ -35,8 +35,8 @@ function sealUrl(
 }
 
 /**
- * Replaces the URL in a body field by its sealed form in the command's input. Without a URL in the
- * body, the preparation is returned unchanged.
+ * Replaces the URL in a body field with its sealed form in the command's input. Without a URL in
+ * the body, the preparation is returned unchanged.
  */
 export function withSealedUrl(
   edge: Edge,

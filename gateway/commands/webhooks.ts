@@ -1,6 +1,6 @@
 /**
- * Preparations of the webhook and secret rows: check destinations, seal URLs and secrets, and wait
- * for the outcome of test deliveries. Deliveries are sent by executors.
+ * Preparations of the webhook and secret rows. They check destinations, seal URLs and secrets, and
+ * wait for the outcome of test deliveries. Deliveries are sent by executors.
  */
 
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -13,7 +13,10 @@ import type { Prepare, Prepared } from '../prepare.ts'
 import { withSecret } from './actions.ts'
 import { withSealedUrl } from './seal-url.ts'
 
-/** Maximum duration of a test in milliseconds: until its delivery starts, plus until it ends. */
+/**
+ * Maximum duration of a test delivery in milliseconds: the time until it starts, and 12 s until it
+ * ends.
+ */
 const PING_TIMEOUT_MS = PROMPT + 12_000
 
 /** Refuses a URL that is not an allowed destination. */

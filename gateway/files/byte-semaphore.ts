@@ -1,6 +1,6 @@
 /**
  * A semaphore that limits the memory for files that a gateway transfers. Callers wait in FIFO order
- * while their bytes do not fit below the limit.
+ * while their bytes do not fit within the limit.
  */
 
 /** Maximum total size in bytes of the files that a gateway holds in memory. */

@@ -1,6 +1,6 @@
 /**
- * Reads the body of an upload, a form or JSON: the file, and the other fields, which are validated
- * like any body. The file itself is inspected in `file.ts`.
+ * Reads the file and the other fields from the body of an upload, which is a form or JSON. The
+ * other fields are validated like any body. The file itself is inspected in `file.ts`.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Row } from '../../protocol/contract.ts'

@@ -14,8 +14,8 @@ const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
 const fault = (message: string): Refusal => refuseFields({ field: 'content', message })
 
 /**
- * Splits a text at commas and white space, because a list may be written as one text. Other values
- * are returned unchanged.
+ * Splits a text at commas and white space, because a list may be written as a single string. Other
+ * values are returned unchanged.
  */
 const listed = (value: unknown): unknown =>
   typeof value === 'string' ? value.split(/[,\s]+/).filter(Boolean) : value

@@ -15,7 +15,7 @@ const kinds = [
 ] as const
 /** Maximum length in characters of the Markdown of one file. */
 const MAX_MARKDOWN_LENGTH = 262_144
-/** Maximum number of columns of a table that are converted. */
+/** Maximum number of columns that are converted in each table. */
 const COLUMNS = 200
 
 /**
@@ -56,7 +56,7 @@ const SEPARATOR_LENGTH = ' | '.length
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 /**
  * Converts rows to a Markdown table, with the first row as the header. The table ends with the row
- * that exceeds `MAX_MARKDOWN_LENGTH`.
+ * at which its length exceeds `MAX_MARKDOWN_LENGTH`.
  */
 function table(rows: readonly (readonly string[])[]): string {
   const width = Math.min(

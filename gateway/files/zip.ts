@@ -1,5 +1,5 @@
 /**
- * Reads ZIP archives (APPNOTE.TXT of PKWARE, 4.3): lists their members and decompresses single
+ * Reads ZIP archives (APPNOTE.TXT of PKWARE, 4.3): lists their members and decompresses individual
  * members within limits. An archive that is encrypted or too large when decompressed is not opened.
  * zlib is used instead of `fflate`, which runs on the event loop and does not stop at the announced
  * size. A member of 1 MiB that announces 100 bytes but decompresses to 1 GiB blocks the event loop

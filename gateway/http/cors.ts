@@ -5,8 +5,8 @@
 import type { GatewaySettings } from '../ports.ts'
 
 /**
- * The CORS headers of an answer to a page of an origin. Without configured origins there are none.
- * For an origin that is not allowed, only `Vary` is returned.
+ * The CORS headers of the answer to a request from an origin. Empty when no origins are configured
+ * or the request has no origin. For an origin that is not allowed, only `Vary` is returned.
  */
 export function corsHeaders(
   { cors }: GatewaySettings,
@@ -26,7 +26,7 @@ export function corsHeaders(
 
 /**
  * The headers of the answer to a preflight request.
- * @param requested the header `Access-Control-Request-Headers`, all of which are allowed.
+ * @param requested the value of `Access-Control-Request-Headers`. All headers in it are allowed.
  * @param methods the methods of the path.
  */
 export function preflightHeaders(

@@ -58,8 +58,8 @@ const kindOf = (value: unknown): string =>
         : typeof value
 const article = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`)
 /**
- * A value as a fault shows it: scalars unchanged, and objects, arrays and strings of more than 100
- * characters as the name of their kind.
+ * A value as a fault shows it. An object, an array, or a string of more than 100 characters is
+ * replaced by the name of its type. Other values are unchanged.
  */
 const shown = (value: unknown): unknown =>
   isObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)
@@ -221,9 +221,9 @@ function object(
 
 /**
  * Reports the faults of one branch of a union, or nothing when a branch fits. If all branches have
- * a constant in the same field, the constant selects the branch. Otherwise it is the branch with
- * the fewest faults of those with a fault below `path`; without such a branch, one fault lists what
- * the branches expect.
+ * a constant in the same field, the constant selects the branch. Otherwise, of the branches with a
+ * fault below `path`, the one with the fewest faults is selected. If there is none, a single fault
+ * lists what the branches expect.
  */
 function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
   const branches = all.filter(({ type }) => type !== 'null' || value === null)

@@ -1,7 +1,7 @@
 /**
- * Makes requests repeatable: the same idempotency key gives the same command id and the same
+ * Makes requests idempotent: the same idempotency key gives the same command id and the same
  * generated ids. A repeat therefore reaches the actor that decided the first request, which returns
- * its first answer. Remembering commands is the task of the shard host, not of the gateway.
+ * its first answer. The shard host, not the gateway, remembers commands.
  */
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
@@ -42,10 +42,9 @@ export function keyOf({
 }
 
 /**
- * The identity of a call. A key in the body takes precedence over the header: it is the seed of the
- * run that is started, or the actor deduplicates by the key itself. Otherwise the header, or
- * `call.key`, makes a request to any row repeatable, except on rows whose actor has an idempotency
- * of its own.
+ * The identity of a call. A key in the body takes precedence over the header: it seeds the id of
+ * the started run, or the actor itself deduplicates by the key. Otherwise, the header or `call.key`
+ * makes requests idempotent, except for rows whose actor stores the keys (`keyScope: 'actor'`).
  */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge

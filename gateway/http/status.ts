@@ -1,6 +1,6 @@
 /**
  * Endpoints for infrastructure: liveness, readiness and metrics. They are not API rows and need no
- * API credential. What makes a node unready is decided behind the ports.
+ * API credential. The implementation of the ports decides when a node is not ready.
  */
 import { refuse } from '../../protocol/errors.ts'
 import type { GatewaySettings, StorageReport, World } from '../ports.ts'
@@ -10,8 +10,8 @@ import type { Handler } from '../serve.ts'
 export const METRICS_REFUSED =
   'The metrics require a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
 /**
- * Whether a request carries the metrics token. Hashes are compared, so that the response time
- * reveals nothing about the token.
+ * Whether a request may read the metrics: it carries the metrics token, or no token is configured.
+ * Hashes are compared, so that the response time reveals nothing about the token.
  */
 export const mayReadMetrics = (
   metrics: GatewaySettings['metrics'],

@@ -1,6 +1,6 @@
 /**
  * Handles `tools/call`: converts the call of a tool to a call of the tool's API row, and the
- * outcome to an MCP answer. Streams of calls are in `follow.ts`, the format of results is in
+ * outcome to an MCP answer. Streams of calls are in `follow.ts`, and the format of results is in
  * `result.ts`.
  *
  * Invariants:

@@ -2,8 +2,8 @@
  * The Model Context Protocol over its streamable HTTP transport. This file dispatches messages to
  * their handlers, and handles `initialize`, `ping` and `tools/list` itself.
  *
- * An MCP session is only an id that the client receives and repeats. No gateway stores it, so every
- * message can go to another gateway. A client without a session cannot cancel calls; everything
+ * An MCP session is only an id that the client receives and repeats. No gateway stores it, so each
+ * message may go to a different gateway. A client without a session cannot cancel calls; everything
  * else works without a session.
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -95,8 +95,8 @@ function admit(
 }
 
 /**
- * Opens a stream. With `Last-Event-ID`, it resumes the stream that issued the id. Otherwise, it is
- * a stream of changes of the tools.
+ * Opens a stream. With `Last-Event-ID`, resumes the stream that issued the id. Without it, opens a
+ * stream of tool changes.
  */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')

@@ -1,6 +1,6 @@
 /**
  * The format in which a call follows the timeline of its run: one line per event. The line has a
- * message if clients are shown the event. Frames for clients are created in `follow.ts`.
+ * message if the event is shown to clients. Frames for clients are created in `follow.ts`.
  */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Sink } from '../http/respond.ts'

@@ -26,8 +26,8 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
 
 /**
  * Converts a refusal to a failed result, so that the model can react to it. Refusals for missing
- * permissions, and those with a status of 500 or more, are returned unchanged; they are the answer
- * of the HTTP request.
+ * permissions, and those with a status of 500 or more, are returned unchanged; they become the
+ * answer to the HTTP request.
  */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
   if (

@@ -145,8 +145,9 @@ export async function agentSource(
       }
 }
 /**
- * All toolkits and skills that an inline definition can refer to by name. They are sorted by age,
- * oldest first, so that a newer record with the same name does not replace an older one.
+ * All toolkits and skills that an inline definition can refer to by name, in the reverse order of
+ * `allToolkits` and `allSkills`. The first record with a name is used, so a newer record of the
+ * same owner does not replace an older one.
  * @public
  */
 export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {

@@ -1,7 +1,7 @@
 /**
  * Queries that the gateway answers itself, and the table of all such queries. This file has the
  * queries of projects, keys, principals, people, roles, permissions, event types and models. Most
- * are answered from the cached directories, which contain every change that was answered before the
+ * are answered from the cached directories, which reflect every change that was answered before the
  * query.
  */
 
@@ -45,9 +45,9 @@ import { manifestQueries } from './tool-manifest.ts'
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)
 /**
- * Reads keys from their actor instead of the cache, because a key's last use changes without
- * dropping the cached directory. The keys are the API keys of the organization or the project, or
- * the tokens of one person.
+ * Reads keys from their actor instead of the cache, because a key's last use changes without a
+ * `forget`. The keys are the API keys of the organization or the project, or the tokens of one
+ * person.
  */
 const keys = {
   organization: async <T>(

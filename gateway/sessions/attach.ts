@@ -1,7 +1,7 @@
 /**
  * Uploads, lists and sends the files of sessions. A file is inspected, reserved in its session,
- * stored, and only then announced to the session as stored. If this never happens, the session ends
- * the reservation, and an effect deletes any stored bytes. Files are inspected in
+ * stored, and only then announced to the session as stored. If the announcement never arrives, the
+ * session ends the reservation, and an effect deletes any stored bytes. Files are inspected in
  * `../files/file.ts`.
  */
 
@@ -117,7 +117,7 @@ async function upload(
 }
 /**
  * Prepares a detachment: the bytes of the file are deleted before the call is answered. If the
- * gateway fails before, an effect of the session deletes them.
+ * gateway fails before that, an effect of the session deletes them.
  */
 const erase: Prepare = (edge, call) => ({
   answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),

@@ -51,7 +51,7 @@ const turnNow = (
 
 /**
  * Completes the acknowledgement of a turn: seals the resume cursor, adds the content of the user
- * message and, if the command was a repeat, replaces the turn by its current state.
+ * message and, if the command was a repeat, replaces the turn with its current state.
  */
 async function acknowledged(
   edge: Edge,
@@ -251,8 +251,8 @@ const append: Prepare = async (edge, call) => {
 /** Time between two checks of a compaction, in milliseconds. */
 const LOOK = 100
 /**
- * Waits until no compaction is in progress, and returns the session. The wait ends, because the
- * session ends a compaction at a deadline.
+ * Waits until no compaction is in progress, and returns the session. The wait always ends, because
+ * the session ends every compaction at a deadline.
  */
 async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { world } = edge
@@ -279,7 +279,8 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
 /**
- * The nudge of a cancellation. Refused with `nudge_already_delivered` when it was delivered before.
+ * Returns the nudge that a call cancels. Refused with `nudge_already_delivered` when it was already
+ * delivered.
  */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots

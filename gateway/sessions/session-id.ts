@@ -1,7 +1,7 @@
 /**
  * Determines which session a request refers to: the session of its key, or the next generation once
- * that session is deleted or expired. Ids are derived from the key and the generation, so every
- * gateway and executor computes the same id.
+ * that session has been deleted or has expired. Ids are derived from the key and the generation, so
+ * every gateway and executor computes the same id.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -11,7 +11,7 @@ import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 
-/** The key of requests without a key. */
+/** The session key of requests that specify none. */
 const DEFAULT_KEY = 'default'
 /**
  * Reads the standing of a session from its actor: whether it exists or has ended, and its record.
@@ -27,14 +27,14 @@ export interface Located {
   readonly place: Place
   /** The session's record. Absent when the session does not exist, is deleted or has expired. */
   readonly session?: Session
-  /** The id was generated at random for this request, so no such actor exists. */
+  /** Set when the id was generated at random for this request, so that no such actor exists yet. */
   readonly born?: true
 }
 /**
  * Finds the session of a request: its id, and the place with which it is created if it does not
  * exist.
- * @param owned given for a run. `scope_ref_id` is the loop or workflow in whose scope the key is;
- * without it, the key is in the scope of the agent.
+ * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
+ * key; without it, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
 export async function locate(

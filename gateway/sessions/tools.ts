@@ -42,7 +42,7 @@ export async function grantedTools(
     ),
   ]
 }
-/** Adds to each destructive tool the roles whose holders may approve its calls. */
+/** Annotates each destructive tool with the roles whose holders may approve its calls. */
 async function withApprovers(
   { world, directory }: CapabilityReader,
   project: string,

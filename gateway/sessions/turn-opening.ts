@@ -1,6 +1,6 @@
 /**
  * The lookups for a turn of a run: the agent, its session, and the definition of the turn. An
- * executor calls them and sends the result to the run, which then opens the turn. Nothing is
+ * executor performs them and sends the result to the run, which then opens the turn. Nothing is
  * written here.
  */
 import type { AgentSource } from '../../protocol/agents/definition.ts'

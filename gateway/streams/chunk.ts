@@ -20,7 +20,7 @@ export interface Chunk {
 }
 /**
  * Number of characters after which a chunk ends. It is less than `WHOLE`, so that a chunk can
- * usually be written as a whole, although its last item exceeds this number.
+ * usually be written as a whole, even though its last item may exceed this number.
  */
 const SIZE = WHOLE - 1000
 

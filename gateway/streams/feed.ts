@@ -11,7 +11,9 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frameOf } from './sse.ts'
 
-/** Number of frames per page: usually, and for followers that lag behind. */
+/**
+ * Maximum number of frames per page: `usual` by default, and `long` for followers that lag behind.
+ */
 const PAGE = { usual: 200, long: 2000 } as const
 
 /**

@@ -11,9 +11,9 @@
  *     greater than `#head` reveals a gap. The view is then queried once for all live clients.
  * F3. A client joins `#live` only when its pages cover every cursor that the follower has received.
  *     The subscription to live entries starts before the query, so no entry is skipped. A page
- *     without `fresh` counts only up to its own end, because the view may have asked a stream
- *     leader that was replaced for the last committed position. Cursors that were received but are
- *     not covered by a page are then requested with `fresh`.
+ *     without `fresh` counts only up to its own end, because the view may have read the last
+ *     committed position from a stream leader that had been replaced. Cursors that were received
+ *     but are not covered by a page are then requested with `fresh`.
  * F4. A view that does not become current within `WITHIN` returns the events that it has. They are
  *     sent, and the query is repeated.
  * F5. A client that does not read is removed from `#live`, and continues with replay when its
@@ -104,7 +104,7 @@ export class Follower {
     return this.#clients.size
   }
 
-  /** Queries the first page of a client: with `ask`, or the page after the cursor. */
+  /** Queries the first page of a client with `ask`; by default, the page after the cursor. */
   async open(after: number, ask = () => this.#ask(after)): Promise<Opening | Refusal> {
     const heard = this.#heard
     const page = await ask()
@@ -145,7 +145,7 @@ export class Follower {
     if (ended) this.#end(this.#live)
   }
 
-  /** Handles a notification that items up to a cursor may have been committed: queries the view. */
+  /** Queries the view, because items up to this cursor may have been committed. */
   notice(cursor: number): void {
     this.#heard = Math.max(this.#heard, cursor)
     if (!this.#pulling) void this.#pull()
@@ -175,8 +175,8 @@ export class Follower {
   }
 
   /**
-   * Queries the view and sends the live clients its items, until they have reached the highest
-   * cursor received.
+   * Queries the view and sends its items to the live clients, until the clients have reached the
+   * highest cursor received.
    */
   async #pull(): Promise<void> {
     this.#pulling = true

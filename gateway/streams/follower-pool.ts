@@ -6,7 +6,7 @@
 import type { World } from '../ports.ts'
 import { every } from '../timing.ts'
 
-/** A follower with what its clients share. */
+/** A follower and the subscriptions that its clients share. */
 interface Member {
   readonly follower: { check(): unknown }
   /** Ends the subscriptions of the follower. */

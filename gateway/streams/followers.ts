@@ -1,4 +1,6 @@
-/** The sequences of events, logs and messages that clients of this gateway follow. */
+/**
+ * The sequences of events that clients of this gateway follow: runs, channels and project feeds.
+ */
 import type { Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 import { type Ask, Follower, type Page } from './follow.ts'
@@ -7,9 +9,9 @@ import { retryFrame } from './sse.ts'
 
 /** A sequence that can be followed. */
 export interface Source {
-  /** Sources with the same key are the same sequence. */
+  /** Sources with the same key have the same sequence. */
   readonly key: string
-  /** The comment that keeps a quiet stream alive. */
+  /** The comment that is sent as a keepalive. */
   readonly comment: string
   readonly ask: Ask
   /**
@@ -33,8 +35,8 @@ export interface Followers {
 }
 
 /**
- * Milliseconds after which clients of a stopping gateway should reconnect, spread so that they do
- * not all return at once.
+ * Time in milliseconds after which clients of a stopping gateway should reconnect: a minimum and a
+ * maximum jitter, so that they do not all reconnect at once.
  */
 const RETURN = { least: 100, spread: 1900 } as const
 

@@ -1,6 +1,6 @@
 /**
  * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): the format
- * of frames, and the start and keepalive of a stream. Ids of frames of this file are cursors
+ * of frames, and the start and keepalive of a stream. The ids of frames in this file are cursors
  * (`protocol/entry.ts`).
  */
 import { wholeOf } from '../../protocol/common.ts'

@@ -83,8 +83,8 @@ export function timelineSource(
   { name, spell, preview } = framed,
 ): Source {
   /**
-   * Subscribes to model output, at most once. It is called at the first turn of the run, because
-   * most runs use no models.
+   * Subscribes to model output, at most once. It is called only when the run may have a turn,
+   * because most runs use no models.
    */
   let listen = (): void => {}
   const itemOf = (record: RunEventRecord): Item => {

@@ -3,9 +3,9 @@
  * through `Pipe`. Frames are handled in `dispatch.ts`.
  *
  * Invariants:
- * N1. An invalid frame is answered with an error, and the connection stays open. Of the faults of a
- *     client, only too many frames, a missing registration and a refused registration close it. A
- *     client registers once per socket, and would otherwise wait forever after a refusal.
+ * N1. An invalid frame is answered with an error, and the connection stays open. Among the faults
+ *     of a client, only too many frames, a missing registration and a refused registration close
+ *     it. A client registers once per socket, and would otherwise wait forever after a refusal.
  * N2. `worker.registered` is the first frame that is sent, apart from errors. Frames that arrive
  *     during a registration are handled after it.
  * N3. A socket that writes none of its buffered data for 10 s (`limits.drain`) is dropped.
@@ -114,7 +114,7 @@ export class Connection {
     this.heard = true
   }
   /**
-   * Handles the event that a part of the buffered data was written.
+   * Called when some of the buffered data has been written.
    * @param left number of bytes that are still buffered.
    */
   drained(left: number): void {

@@ -17,8 +17,8 @@ type Frame<T> = Extract<Up, { type: T }>
 type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
 
 /**
- * Handlers of the frames that need a registered session. A rejected promise must be passed to
- * `guard`.
+ * Handlers of the frames that require a registered session. Their results must be passed to
+ * `guard`, which handles rejections.
  */
 const arms: {
   readonly [T in Registered]: (
@@ -66,8 +66,8 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
 }
 
 /**
- * Handles `worker.ready`: sets the session's number of slots or its filters, until another frame
- * changes them.
+ * Handles `worker.ready`: sets the session's number of slots, its filters, or both, until another
+ * frame changes them.
  */
 function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
   if (frame.queues || frame.action_names || frame.models) {

@@ -1,6 +1,6 @@
 /**
- * Draining of a worker session: the worker finishes the jobs that it holds and gets no more. Its
- * leases and its connection remain.
+ * Draining of a worker session: the worker finishes the jobs that it holds and receives no more.
+ * Its leases and its connection remain.
  */
 
 import { command, type Edge, registryOf } from './edge.ts'
@@ -11,8 +11,9 @@ import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 
 /**
- * Stops giving jobs to a session. Open claims are answered without jobs, undelivered jobs return to
- * their queues, and reserved slots are freed. Jobs that are assigned later are refused.
+ * Stops the assignment of jobs to a session. Open claims are answered without jobs, undelivered
+ * jobs return to their queues, and reserved slots are freed. Jobs that are assigned later are
+ * refused.
  */
 export function drain(edge: Edge, session: Session): void {
   session.draining = true
@@ -24,7 +25,7 @@ export function drain(edge: Edge, session: Session): void {
 }
 
 /**
- * Handles `worker.draining`, with which a worker announces that it drains. The server may have
+ * Handles `worker.draining`, with which a worker announces that it is draining. The server may have
  * requested it with `worker.drain`.
  */
 export function draining(edge: Edge, session: Session, message_id: string | undefined): void {

@@ -1,7 +1,7 @@
 /**
- * The state that all worker connections of a gateway share: connections, sessions, subscriptions to
- * offers and limits. Also has the functions that send a worker's commands to queues and to the
- * registry of workers.
+ * The state that all worker connections of a gateway share: connections, sessions, limits, and
+ * subscriptions to offers. This file also has the functions that send a worker's commands to queues
+ * and to the registry of workers.
  */
 
 import type { Credential, Principal } from '../../protocol/entry.ts'
@@ -39,7 +39,7 @@ export interface Grant {
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
   /**
-   * Whether the caller gets no new jobs although it may connect, because it is an agent that is
+   * Whether the caller receives no new jobs although it may connect, because it is an agent that is
    * inactive or whose status cannot be determined synchronously. Absent for other callers.
    */
   readonly asleep?: () => boolean
@@ -58,8 +58,8 @@ export const limits = {
   /** Time after which a reserved slot is freed, or an undelivered job returns to its queue. */
   reservation: 5000,
   /**
-   * Time for which an answer waits for further reserved jobs, and minimum time between two
-   * announcements of demand.
+   * Time for which the answer to a claim waits for further reserved jobs, and minimum time between
+   * two announcements of demand.
    */
   batch: 5,
   /**
@@ -82,8 +82,8 @@ export const limits = {
   backlog: 256,
   claims: 8,
   /**
-   * Number of orders per project (one for each queue and capability) above which idle ones are
-   * removed.
+   * Number of `Order` objects of a project (one for each queue and capability) at which idle ones
+   * are removed.
    */
   orders: 256,
 } as const
@@ -206,9 +206,7 @@ export function queueNamed(
   const shard = shardOf('run', job_id, edge.world.settings.shards)
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
-/**
- * The address of the `worker` actor of a session's instance, its entry in the registry of workers.
- */
+/** The address of a session's `worker` actor, which is the entry of its worker in the registry. */
 export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,
   kind: 'worker',

@@ -39,9 +39,9 @@ export async function heartbeat(
 }
 
 /**
- * Handles `generation.delta`, a chunk of model output. It is published to the followers of the
- * session and renews the lease, at most once per heartbeat cadence. If the lease is lost, the
- * worker gets an error. A chunk under an unknown lease is ignored.
+ * Handles `generation.delta`, a chunk of model output. Publishes it to the followers of the
+ * session, and renews the lease at most once per heartbeat interval. If the lease is lost, an error
+ * is sent to the worker. A chunk under an unknown lease is ignored.
  */
 export async function delta(
   edge: Edge,

@@ -1,6 +1,7 @@
 /**
- * All worker connections of a gateway: opens them, handles the messages of shard owners, checks
- * credentials again, and stops. The hub does not access sockets; `mount.ts` forwards their events.
+ * Manages all worker connections of a gateway: opens and closes them, handles the messages of shard
+ * owners, and checks credentials again. The hub does not access sockets; `mount.ts` forwards their
+ * events.
  */
 
 import type { Code } from '../../protocol/errors.ts'
@@ -26,8 +27,8 @@ export interface Hub {
    */
   receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
   /**
-   * Checks at once whether the grants of all connections are still valid, and closes those that are
-   * not.
+   * Checks at once whether the grants of all connections are still valid, and closes the
+   * connections whose grants are not.
    */
   recheck(): Promise<void>
   /** Whether the hub is stopping, so that new sockets must be refused. */

@@ -7,8 +7,8 @@
  * Invariants:
  * D1. The token is derived from the id of the device request and created under a command id that
  *     contains it. A device that repeats its token request before the device request is redeemed
- *     gets the same token. The token is a personal token of the person who approved. Its command
- *     contains the permissions of the credential that they used.
+ *     receives the same token. The token is a personal token of the person who approved. The
+ *     command contains the permissions of the credential with which the person approved.
  * D2. Every request for codes, and every token request with an unknown device code, is counted
  *     against the rate limit of its IP address. Token requests are also limited per device code.
  */
@@ -62,8 +62,8 @@ const messages: Readonly<Record<DeniedStatus, string>> = {
   expired_token: 'The code has expired; request a new code.',
 }
 /**
- * A refusal as an OAuth error. The error is always `temporarily_unavailable`, and a refusal of the
- * client class becomes status 429, so that devices try again.
+ * Converts a refusal to an OAuth error. The error is always `temporarily_unavailable`, and any 4xx
+ * status becomes 429, so that devices try again.
  */
 function failureOf({ refused, message, details }: Refusal): Answer {
   const { status, message: standard } = errors[refused]
@@ -110,7 +110,8 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const MAX_FIELD_LENGTH = 100
 /**
  * Reads the fields by which a device describes itself.
- * @returns the input of the command, or the answer that rejects the fields.
+ * @returns the part of the command's input that comes from the form, or the answer that rejects the
+ * fields.
  */
 function claimOf(
   fields: ReadonlyMap<string, string>,
@@ -209,8 +210,8 @@ export const giveDeviceCode =
   }
 
 /**
- * Base URL of the links for people: the configured URL, or the URL that the device used. Empty when
- * the `Host` header is not valid.
+ * The base URL of links that people open: the configured URL, or else `http://` and the `Host`
+ * header of the request. Empty when there is no configured URL and the header is not valid.
  */
 function originUrl({ settings }: Pick<World, 'settings'>, incoming: Incoming): string {
   if (settings.public_url !== undefined) return settings.public_url

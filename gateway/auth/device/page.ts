@@ -85,8 +85,8 @@ export const showDevice =
       : done(found.request.status)
   }
 /**
- * Finds the device request with a user code. Returns a page with the error when there is none, or
- * when the rate limit of the user code is exceeded.
+ * Finds the device request with a user code. Returns an error page when the request is not found or
+ * cannot be read, or when the rate limit of the user code is exceeded.
  */
 async function findLimited(
   edge: Edge,

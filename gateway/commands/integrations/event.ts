@@ -1,7 +1,7 @@
 /**
  * Converts a provider's webhook into a source event of the type `<provider>.<resource>.<verb>`. The
  * resource is the provider's name of the event. The verb is the event's action, or a fixed verb for
- * events without an action. Requests are authenticated before, in `signature.ts`.
+ * events without an action. Requests are authenticated beforehand, in `signature.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'

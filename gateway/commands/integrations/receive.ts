@@ -35,7 +35,7 @@ import { readEvent } from './event.ts'
 import { isFrom } from './signature.ts'
 
 const { shape } = unauthenticated['integration.receive']
-/** Headers of the providers that are read, in lower case. */
+/** The request headers that are read, in lower case. */
 export const INTEGRATION_HEADERS = [
   'x-hub-signature-256',
   'x-github-event',
@@ -58,8 +58,8 @@ interface Receiver {
 }
 
 /**
- * Handles a webhook of a provider. The answer is 202 with the id of the source event, or 204 for a
- * test.
+ * Handles a webhook of a provider. An accepted request is answered 202 with the id of its source
+ * event, and a test request 204.
  */
 export const receiveIntegration =
   (edge: Edge): Handler =>

@@ -25,12 +25,13 @@ export interface FollowedSessions {
   stop(): void
 }
 
-/** Milliseconds between attempts to get a page that is no older than its reader. */
+/** Delays in milliseconds between the attempts to read a page that is no older than its reader. */
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
  * Repeats a query until the page is no older than its reader. A view learns the last committed
- * entry from the stream's leader, which may have been replaced since. A reader that stays ahead has
- * a cursor from before the restore of a backup, and gets the page as it is.
+ * entry from the stream's leader, which may have been replaced since. A reader that is still ahead
+ * after all attempts has a cursor from before the restore of a backup, and receives the page as it
+ * is.
  */
 export async function patient(
   ask: () => Promise<TranscriptPage | Refusal>,
@@ -44,8 +45,8 @@ export async function patient(
   return ask()
 }
 /**
- * Queries a page of a transcript. `fresh`: the page must contain everything up to this cursor;
- * absent: everything committed by now.
+ * Queries a page of a transcript. The page contains everything up to the cursor `fresh` or, without
+ * `fresh`, everything that was committed before the query.
  */
 export const askPage = (
   world: World,

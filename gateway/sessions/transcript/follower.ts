@@ -1,7 +1,7 @@
 /**
  * Follows one session for many clients. A client first receives the changes after its cursor, and
  * then every commit, and chunks of model output in between. The stream formats are in `v1.ts` and
- * `v2.ts`, the subscriptions in `followed.ts`.
+ * `v2.ts`, and the subscriptions are in `followed.ts`.
  *
  * Invariants:
  * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
@@ -14,7 +14,8 @@
  * G4. The stream of a client that does not read, or that has been connected for `Ports.age`, ends
  *     with `rotate`, and the client reconnects with its cursor. So nothing is buffered without a
  *     bound, and nothing is skipped.
- * G5. `idle` is sent only after another query of the view has found no active turn.
+ * G5. `idle` is sent only after another query of the view has confirmed that the client has nothing
+ *     to wait for.
  */
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -145,8 +146,8 @@ export class SessionFollower {
    */
   async #reach(page: TranscriptPage): Promise<void> {
     const head = this.#head
-    // A page of the newest part (`after` −1) does not contain the changes between the head and its
-    // beginning.
+    // A page of the newest part (`after` −1) does not contain the changes between the head and the
+    // beginning of the page.
     if (
       !head ||
       (page.last > head.cursor && page.after >= 0 && page.after <= head.revision && !this.#pulling)

@@ -17,7 +17,7 @@ import {
 
 /**
  * The effect of a chunk.
- * - `shown`: the chunk continues the known content.
+ * - `shown`: the chunk continues the known content, or begins newer output.
  * - `hole`: chunks before it are missing.
  * - `void`: the chunk is outdated or a repeat, and is ignored.
  */
@@ -50,7 +50,7 @@ export class LiveRows {
   readonly #sought = new Set<string>()
 
   /**
-   * Replaces all rows by the rows of a view. Drops shown content from before a row was restarted.
+   * Replaces all rows with the rows of a view. Drops shown content from before a row was restarted.
    */
   set(rows: readonly Changed<TranscriptMessage>[]): void {
     this.#rows.clear()
@@ -127,7 +127,7 @@ export class LiveRows {
     const { row } = this.#rows.get(id) as Live
     return compose(row, this.#shown.get(id))
   }
-  /** Returns a row that has no stored content yet. */
+  /** Returns the row, if it has no stored content yet. */
   #open(id: string): Live | undefined {
     const live = this.#rows.get(id)
     return live?.row.content.length === 0 ? live : undefined
@@ -161,8 +161,8 @@ export class LiveRows {
     }
   }
   /**
-   * Applies a whole preview of a row. Returns the row with its new content, or undefined if nothing
-   * of it is new. `again` says whether there was shown content before.
+   * Applies a whole preview of a row. Returns the row with its new content, or undefined if the
+   * preview contains nothing new. `again` says whether there was shown content before.
    */
   take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
     const live = this.#open(given.message_id)

@@ -36,8 +36,8 @@ interface Generation {
 export interface Previews {
   /**
    * Publishes a chunk.
-   * @param delta `{text}` or `{type: 'thinking', thinking}`. Other shapes are sent only to clients
-   * of the older stream.
+   * @param delta `{text}` or `{type: 'thinking', thinking}`. Other shapes are not sent to clients
+   * of the transcript stream.
    * @param sequence the worker's own counter. A chunk whose number does not exceed the previous one
    * is dropped.
    */
@@ -211,7 +211,7 @@ export function openPreviews(world: Ports): Previews {
         void begin(key, publisher)
       }
       publisher.touched = chunk.at
-      // A chunk that does not exceed the last number is a repeat, or arrived too late to be
+      // A chunk whose number does not exceed the last one is a repeat, or arrived too late to be
       // published.
       if (sequence !== undefined && sequence <= publisher.last) return
       publisher.last = sequence ?? publisher.last

@@ -10,7 +10,7 @@ import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { type Caught, type Dialect, spell } from './change.ts'
 
-/** Whether a committed frame gets an id, from which a client can resume. */
+/** Whether a committed frame has an id, from which a client can resume. */
 const isPlace = (frame: SessionFrame): boolean =>
   frame.type === 'turn.upsert' ||
   frame.type === 'interaction.upsert' ||

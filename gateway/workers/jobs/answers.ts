@@ -1,7 +1,7 @@
 /**
- * A short-term cache of answers to claims. A claim that is repeated with the same message id gets
- * the same jobs again, even on a new connection of the session to this gateway. The latest `LATEST`
- * answers of a session are kept for `WINDOW` milliseconds.
+ * A short-term cache of answers to claims. A claim that is repeated with the same message id is
+ * answered with the same jobs, even on a new connection of the session to this gateway. The latest
+ * `LATEST` answers of a session are kept for `WINDOW` milliseconds.
  */
 const WINDOW = 120_000
 const LATEST = 8
