@@ -7,7 +7,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NEEDED = [20, 19]
-/** Commands that load further source files: benchmarks, simulations, chaos tests. */
+/**
+ * Commands that load further source files (benchmarks, simulations, chaos tests) and therefore run
+ * from the sources instead of the bundle.
+ */
 const FROM_SOURCES = ['bench', 'simulate', 'chaos']
 const usage = `baton: work coordination for humans, systems and AI agents
 

@@ -42,8 +42,8 @@ const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default for the seconds that a file may take, and the seconds that its process then has to report
- * what keeps it alive, before it is killed.
+ * Default maximum number of seconds that a file may take, and the seconds that its process then has
+ * to report what keeps it alive, before it is killed.
  */
 const LIMIT = 300
 const GRACE = 5

@@ -28,8 +28,8 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
 }
 
 /**
- * Maximum number of interests per filter. Above it, the interests match any queue and, if they are
- * still too many, any capability.
+ * Maximum number of interests of one set of filters. Beyond it, the interests match any queue and,
+ * if they are still too many, any capability.
  */
 const MAX_INTERESTS = 256
 
@@ -49,7 +49,7 @@ export function wantsOf(filters: Filters): Wants {
   }
 }
 
-/** Maximum number of different filters in the cache. */
+/** Maximum number of sets of filters in the cache. */
 const REMEMBERED = 1000
 
 /**

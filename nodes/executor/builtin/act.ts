@@ -1,4 +1,4 @@
-/** Commands that an agent sends through a built-in tool. */
+/** Sends the commands by which built-in tools act for an agent. */
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Kind } from '../../../protocol/entry.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
