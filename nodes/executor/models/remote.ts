@@ -1,7 +1,7 @@
 /**
- * Generations by providers. A generation is one request; the tools that the model calls are not
- * executed here. Every error becomes a named fault. The queue schedules retries, so that they
- * survive the executor.
+ * Performs generations by requests to providers. A generation is one request; the tools that the
+ * model calls are not executed here. Every error becomes a named fault. The queue schedules
+ * retries, so they do not depend on the executor that made the failed attempt.
  */
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
@@ -16,9 +16,9 @@ import { modelOf, optionsOf, readKey } from './provider.ts'
 interface Remote {
   readonly access: ProviderAccess
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Milliseconds that a provider may be silent. */
+  /** Maximum time in milliseconds for which a provider may send nothing. */
   readonly silence: number
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
   /** Returns a random number from 0 to 1. */
   readonly spread: () => number
