@@ -1,5 +1,5 @@
 /**
- * Serves the worker socket on uWebSockets.js. This is the only file of the folder that uses the
+ * Serves the worker socket with uWebSockets.js. This is the only file of the folder that uses the
  * library; the decisions are in `upgrade.ts` and `hub.ts`.
  *
  * Invariants:

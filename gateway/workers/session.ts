@@ -119,8 +119,8 @@ export class Session {
   told: Wants
   notifying = false
   /**
-   * The value of the project's counter of reserved jobs when a job was last chosen for this
-   * session.
+   * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
+   * chosen for a job.
    */
   served = 0
   /**

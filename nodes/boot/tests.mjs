@@ -47,7 +47,7 @@ const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
  */
 const LIMIT = 300
 const GRACE = 5
-/** Preloaded by each process: on SIGTERM, it reports what keeps the process alive. */
+/** A module that each process preloads: on SIGTERM, it reports what keeps the process alive. */
 const TELL =
   'data:text/javascript,' +
   encodeURIComponent(

@@ -22,13 +22,16 @@ interface Work {
 }
 /** How an attempt ended. */
 export type Outcome = Omit<JobReport, 'job_id' | 'lease_token'>
-/** The job is not for the service after all: it waits again, and no attempt is used. */
+/**
+ * The outcome of a job that is not for the service after all: it waits again, and no attempt is
+ * used.
+ */
 export const NOT_OURS = 'not ours'
 
 export interface Handler {
   /**
    * Returns the facts that the queue of a waiting job needs when the job is claimed for the
-   * service; undefined if the job is for a worker.
+   * service; undefined if the job is for a worker. Refused when this cannot be determined.
    */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
   /** Makes one attempt. An exception counts as an error of the service: the attempt has failed. */

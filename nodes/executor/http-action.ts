@@ -1,7 +1,7 @@
 /**
- * HTTP actions of projects and of the organization. The action behind a name, its URL and its
- * signing secret are looked up for every attempt; the delivery id and the Idempotency-Key are those
- * of the job.
+ * Performs HTTP actions of projects and of the organization. The action with a name, its URL and
+ * its signing secret are looked up for every attempt; the delivery id and the Idempotency-Key are
+ * the same for all attempts of a job.
  */
 import type { Directory } from '../../gateway/directory.ts'
 import { andThen } from '../../gateway/maybe-promise.ts'

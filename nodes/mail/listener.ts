@@ -26,11 +26,11 @@ import { eventOf, messageIdOf, parseMessage } from './message.ts'
 
 export interface MailSettings {
   readonly host: string
-  /** 0: any free port. */
+  /** Port to listen on; 0 for any free one. */
   readonly port: number
   /** Domain of the agents' addresses. */
   readonly domain: string
-  /** Largest message in bytes. */
+  /** Maximum size of a message in bytes. */
   readonly limit: number
   /** Certificate and key in PEM; STARTTLS is offered with them. */
   readonly tls?: { readonly cert: string; readonly key: string }

@@ -129,8 +129,8 @@ function flush(edge: Edge, session: Session): void {
 const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
 
 /**
- * Answers a claim. When the write fails, it has ended the connection and its session, and the ready
- * jobs have been returned to their queues.
+ * Answers a claim. A failed write has already ended the connection and its session, and returned
+ * the ready jobs to their queues.
  */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
   edge.timerWheel.remove(made)

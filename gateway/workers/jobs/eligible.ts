@@ -53,8 +53,8 @@ export function wantsOf(filters: Filters): Wants {
 const REMEMBERED = 1000
 
 /**
- * Creates a `wantsOf` with a cache: equal filters get the same object, until the cache is full and
- * is cleared.
+ * Creates a `wantsOf` with a cache: equal filters share one object, until the cache is full and is
+ * cleared.
  */
 export function sharedWants(): (filters: Filters) => Wants {
   const known = new Map<string, Wants>()

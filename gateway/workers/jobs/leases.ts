@@ -3,7 +3,7 @@
  * later are counted in `assign.ts`.
  *
  * Invariants:
- * L1. A resumed session gets no job until its leases are counted.
+ * L1. A resumed session receives no job until its leases are counted.
  * L2. A job is returned to its queue only under the lease that the queue currently has, and only
  *     when the worker sent a list of its leases without this one. The queue refuses if it has
  *     received a heartbeat under the lease.

@@ -43,7 +43,7 @@ interface Promised {
 /** The sessions of one project on this gateway, and their interests. */
 export interface OfferSubscription {
   readonly interests: Map<string, Listened>
-  /** The number of jobs that were reserved so far, which `Session.served` records. */
+  /** How often a session was chosen for a job so far. The chosen session stores it in `served`. */
   served: number
   /** The sessions for which jobs are reserved, by job id. */
   readonly promised: Map<string, Session>

@@ -7,7 +7,7 @@ import type { Called, Service } from './builtin.ts'
 
 /**
  * Sends a command as the agent. Repeated attempts of a job send the same command id, so the command
- * acts once.
+ * takes effect once.
  */
 export async function act<K extends Kind, N extends CommandName<K>>(
   { world }: Service,

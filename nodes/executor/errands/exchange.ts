@@ -1,7 +1,7 @@
 /**
  * Opens the turn of an exchange: finds its session, resolves the definition of the turn, and reads
  * the messages since the agent's previous exchange. Messages are read with the agent's permissions:
- * what the agent cannot see as a member of the channel never reaches its model.
+ * what the agent may not read as a member of the channel never reaches its model.
  */
 
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'

@@ -20,7 +20,7 @@ interface Remote {
   readonly silence: number
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
-  /** Returns a random number from 0 to 1. */
+  /** Returns a random number from 0 to 1, which is used as jitter. */
   readonly spread: () => number
 }
 
@@ -93,7 +93,7 @@ async function speak(
 const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>
   system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {}
 
-/** Names of the library's errors for answers that it could not parse. */
+/** Matches the names of the library's errors for answers that it could not parse. */
 const broken =
   /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
 /** The fault for an error of the library or of the network. */

@@ -1,6 +1,7 @@
 /**
- * Decides whether a shard may append. While it may not, it still answers reads. Commands are
- * refused before they are decided, and the service's own activity (timers, offers, effects) waits.
+ * Decides whether a shard may append. While it may not, commands are refused before they are
+ * decided, and the service's own activity (timers, offers, effects) waits. Reads are still
+ * answered, unless the state of the shard could not be read.
  *
  * Invariants:
  * W1. Nothing is decided while the gate is closed, so memory equals the journal.
