@@ -13,9 +13,9 @@ import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 
-/** Tests that measure time or memory of a service: nothing runs concurrently. */
+/** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
-/** Tests of several processes, or with deadlines: two run at once, on any machine. */
+/** Tests of several processes, or with deadlines: at most two run at once, on any machine. */
 const PAIRED = new RegExp(
   [
     '^test.scenarios.\\w+.(\\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade)\\.test\\b',

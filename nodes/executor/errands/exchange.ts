@@ -22,8 +22,8 @@ import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
 /**
- * `PAGE` is the number of messages per read. `SHOWN` limits the messages that an agent is shown to
- * the newest ones: it is their maximum number, and the approximate maximum of their total number of
+ * `PAGE` is the number of messages per read. `SHOWN` has the maximum number of messages that an
+ * agent is shown (the newest ones), and the approximate maximum of their total number of
  * characters.
  */
 const PAGE = 100

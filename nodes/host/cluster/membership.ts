@@ -32,7 +32,7 @@ import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
  * Milliseconds after a renewal for which a node is fresh, and may consider itself alone. Both are
- * shorter than the limits that other nodes apply, because clocks differ in speed.
+ * shorter than the limits that other nodes apply, because clocks run at different speeds.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
 

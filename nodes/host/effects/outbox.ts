@@ -21,8 +21,8 @@ import type { Planned } from './effects.ts'
 const MAX_TELLS = 64
 const MAX_BYTES = 512 * 1024
 /**
- * Milliseconds to wait for an answer. A message or its answer may be lost, and the checkpoint waits
- * for it.
+ * Milliseconds to wait for an answer. The time is short, because a message or its answer may be
+ * lost, and the checkpoint waits for the answer.
  */
 const ANSWER_TIMEOUT_MS = 3000
 
