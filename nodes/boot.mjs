@@ -1,13 +1,17 @@
 #!/usr/bin/env node
 /**
- * The entry point of `npm start`, `npm test` and `baton …`. Plain JavaScript without packages, so
- * that it runs in a fresh checkout: it installs the packages and then starts `nodes/main.ts`.
+ * The entry point of `npm start`, `npm test` and `baton …`. It is plain JavaScript without
+ * packages, so that it runs in a fresh checkout: it installs the packages and then starts
+ * `nodes/main.ts`.
  */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NEEDED = [20, 19]
-/** Commands that load further source files: benchmarks, simulations, chaos tests. */
+/**
+ * Commands that load further source files (benchmarks, simulations, chaos tests) and therefore run
+ * from the sources instead of the bundle.
+ */
 const FROM_SOURCES = ['bench', 'simulate', 'chaos']
 const usage = `baton: work coordination for humans, systems and AI agents
 

@@ -1,8 +1,8 @@
 /**
- * The JavaScript modules of the browser pages: every module that an entry imports, directly or
- * indirectly, with types removed, at the address by which other modules import it. A package is
- * served from the file that its name resolves to. There is no bundling and no build step. Other
- * files are not served.
+ * Prepares the JavaScript modules of the browser pages: every module that an entry imports,
+ * directly or indirectly, without its types, and under the address by which other modules import
+ * it. A package is served from the file to which its name resolves. There is no bundling and no
+ * build step. Other files are not served.
  *
  * Invariant: every import in a module returned here is the address of another module returned here.
  */

@@ -32,11 +32,13 @@ export interface Config {
   /** Folder for all data of the node. */
   readonly data: string
   /**
-   * Port of `/healthz`, `/readyz` and `/metrics` of a node that has no gateway, or whose metrics
-   * are not served by its gateway; absent: none.
+   * Port of `/healthz`, `/readyz` and `/metrics` for a node that has no gateway, or whose gateway
+   * does not serve the metrics; absent: none.
    */
   readonly status_port?: number
-  /** Whether `/metrics` is served on the status port only, and the token that readers must send. */
+  /**
+   * Whether `/metrics` is served on the status port only, and the token that its readers must send.
+   */
   readonly metrics: { readonly status_only: boolean; readonly token?: string }
   /** Addresses of the NATS servers; empty: this process starts its own. */
   readonly nats: readonly string[]
@@ -126,8 +128,8 @@ export interface Config {
 }
 
 /**
- * Reads the texts of flags, `--port 8080` or `--port=8080`. A flag without a value, such as
- * `--anonymous-worker`, means `on` if its default is `off`.
+ * Reads the texts of flags, which are given as `--port 8080` or `--port=8080`. A flag without a
+ * value, such as `--anonymous-worker`, means `on` if its default is `off`.
  */
 function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {
   const given = new Map<Name, string>()

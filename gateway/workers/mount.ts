@@ -1,5 +1,5 @@
 /**
- * Serves the worker socket on uWebSockets.js. This is the only file of the folder that uses the
+ * Serves the worker socket with uWebSockets.js. This is the only file of the folder that uses the
  * library; the decisions are in `upgrade.ts` and `hub.ts`.
  *
  * Invariants:
@@ -33,8 +33,8 @@ interface Data {
 
 const PATH = '/v1/projects/:project/workers/socket'
 /**
- * Time without any inbound frame or pong after which a socket ends, in seconds, and maximum number
- * of unsent bytes of a socket.
+ * Time in seconds without any inbound frame or pong after which a socket is closed, and maximum
+ * number of unsent bytes of a socket.
  */
 const IDLE = 120
 const UNSENT = 16 * 1_048_576
@@ -45,7 +45,7 @@ const stopping: Rejection = {
 }
 
 /**
- * Serves the worker socket on an app. Also handles all messages to this gateway's mailbox: messages
+ * Mounts the worker socket on an app. Also handles all messages to this gateway's mailbox: messages
  * for worker sessions are passed to the hub, and `forget` also to the directory. `leave` makes the
  * gateway refuse new sockets. `stop` answers open claims without jobs, and closes every socket with
  * the code for a restart.

@@ -1,6 +1,6 @@
 /**
- * The presence of a session on this gateway: periodic reports to the registry of workers that the
- * session is alive, and its end.
+ * Reports periodically to the registry of workers that a session on this gateway is alive, and ends
+ * the session when its connection has ended.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
@@ -16,9 +16,9 @@ type Input = WorkerCommands['worker.seen']['input']
 
 /**
  * Schedules the next beat of a session after one heartbeat cadence. A beat removes expired leases,
- * and schedules the next beat. If anything was received from the worker since the last beat, it
- * also reports to the registry that the session is alive. The connection is closed if another one
- * has superseded it.
+ * and schedules the next beat. If anything was received from the worker since the last beat, the
+ * beat also reports to the registry that the session is alive. The connection is closed if another
+ * one has superseded it.
  */
 export function beat(edge: Edge, session: Session): void {
   session.beating ??= new Beat(edge, session)

@@ -1,7 +1,8 @@
 /**
- * Registration, with which a connection becomes a worker session. The `worker` actor of the
- * instance decides whether to accept it. The gateway sends the command to this actor, answers with
- * `worker.registered` before any other frame, and counts the leases of a resumed session.
+ * Handles registrations, by which connections become worker sessions. The `worker` actor of the
+ * instance decides whether to accept a registration. The gateway sends the command to this actor,
+ * answers with `worker.registered` before any other frame, and counts the leases of a resumed
+ * session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'

@@ -1,7 +1,8 @@
 /**
- * Reports of the outcomes of jobs. A report is acknowledged when its queue has decided it, and
- * never before, because some workers send a report only once, and the others send it again until it
- * is acknowledged. The queue decides which report counts.
+ * Handles reports of the outcomes of jobs. The queue decides which report counts. A report is
+ * acknowledged only after this decision, because some workers send a report only once, and the
+ * others repeat it until it is acknowledged. A malformed job id or lease token is answered with
+ * `lease_lost` at once.
  */
 
 import { errors, isRefusal } from '../../protocol/errors.ts'

@@ -9,7 +9,7 @@ import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { Served, Serves } from './edge.ts'
 
-/** The cached facts about the action with a name. Undefined when there is no such action. */
+/** Returns the cached facts about the action with this name; undefined when there is none. */
 export const knownAction = (
   directory: Directory,
   project: string,

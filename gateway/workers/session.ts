@@ -5,9 +5,9 @@
  * Invariants:
  * S1. `held` contains the leases of this session that the gateway has learned of, including the
  *     leases of the jobs in `ready`.
- * S2. The gateway takes no job that makes the number of held jobs without reported ones, plus
- *     reserved slots, exceed `limit`. `freeSlots` is checked before a slot is reserved, and a job
- *     that arrives without a reservation is refused when no slot is free.
+ * S2. The gateway takes no job that would make the number of held jobs that are not reported, plus
+ *     the number of reserved slots, exceed `limit`. `freeSlots` is checked before a slot is
+ *     reserved, and a job that arrives without a reservation is refused when no slot is free.
  * S3. Leases survive the connection. When a session is closed, only jobs that were never written to
  *     the socket return to their queues.
  */
@@ -29,7 +29,7 @@ interface Held {
   readonly token?: string
   until: number
   /**
-   * The time at which this connection took over the lease, or last received a frame about the job.
+   * The time at which this connection learned of the lease, or last received a frame about the job.
    */
   heard: number
   /** The name of the queue, for a lease without a known token. */
@@ -58,7 +58,7 @@ export interface Claim extends Task {
 }
 /**
  * The claim that a worker is expected to send, because its last open claim was answered, or because
- * it has just ended a job. `since` is the time of this event in Unix milliseconds.
+ * it has just reported a job. `since` is the time of this event in Unix milliseconds.
  */
 interface Expected {
   readonly wants: Wants
@@ -95,15 +95,15 @@ export class Session {
   readonly concurrency: number
   wants: Wants
   /**
-   * Maximum number of jobs that the session may execute: the concurrency limit, or less after a
-   * `worker.ready` with fewer slots.
+   * Maximum number of jobs that the session may execute concurrently: the concurrency limit, or
+   * less after a `worker.ready` with fewer slots.
    */
   limit: number
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
   /**
    * `next` is the claim that is expected while none is open. `prompt` says whether the last
-   * expected claim came within `PROMPT`.
+   * expected claim arrived within `PROMPT`.
    */
   next: Expected | undefined
   prompt = false
@@ -119,8 +119,8 @@ export class Session {
   told: Wants
   notifying = false
   /**
-   * The value of the project's counter of reserved jobs when a job was last chosen for this
-   * session.
+   * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
+   * chosen for a job.
    */
   served = 0
   /**
@@ -174,7 +174,7 @@ export class Session {
   get reported(): Set<string> {
     return (this.#reported ??= new Set())
   }
-  /** The reserved slots by job id. The function cancels the timer that frees the slot. */
+  /** The reserved slots by job id. Each value cancels the timer that frees the slot. */
   get reserved(): Map<string, () => void> {
     return (this.#reserved ??= new Map())
   }
@@ -201,8 +201,8 @@ export class Session {
 }
 
 /**
- * Maximum time in milliseconds until an expected claim that counts as prompt. A worker near the
- * gateway that claims continuously is within it.
+ * Maximum delay in milliseconds of an expected claim that counts as prompt. A worker near the
+ * gateway that claims continuously stays below it.
  */
 const PROMPT = 50
 
@@ -213,7 +213,10 @@ export const free = (session: Session): number => session.limit - session.busy -
 export function expect(session: Session, wants: Wants, slots: number, since: number): void {
   session.next = { wants, slots, since }
 }
-/** Records that a claim arrived. If it was prompt, jobs are taken for the next expected claim. */
+/**
+ * Records that a claim arrived. If it was prompt, jobs may be taken for the next expected claim
+ * before that claim arrives.
+ */
 export function met(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT
   session.next = undefined
@@ -225,8 +228,8 @@ export function hear(session: Session, job_id: string, lease_token: string, now:
 }
 
 /**
- * Records that the worker reported a job that it holds. The slot of the job is then free, and a
- * claim is expected.
+ * Records that the worker reported a job that it holds. The slot of the job is then free. If no
+ * claim is open, one is expected.
  */
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
@@ -262,8 +265,8 @@ export const takes = (session: Session): boolean =>
   session.connection.grant.asleep?.() !== true
 
 /**
- * Whether the worker should get `work.available`: it takes jobs, has no open claim, and has a free
- * slot or a ready job.
+ * Whether the worker should receive `work.available`: it takes jobs, has no open claim, and has a
+ * free slot or a ready job.
  */
 export const idle = (session: Session): boolean =>
   takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

@@ -15,7 +15,7 @@ interface Round {
   readonly tasks: Set<Task>
   readonly end: () => void
 }
-/** A task that is run once, after it was added. Only the wheel changes `round`. */
+/** A task that runs once each time it is added. Only the wheel changes `round`. */
 export interface Task {
   due(): void
   round?: Round | undefined

@@ -1,8 +1,8 @@
 /**
  * Decides from plain data whether a worker socket may be opened. The statuses 401, 403 and 404 make
- * worker processes exit, so they are sent only for certain refusals. Temporary conditions get 429
- * or 503 with a random `Retry-After`, so that workers do not return at the same time. The socket
- * itself is opened in `mount.ts`.
+ * worker processes exit, so they are sent only for definite refusals. Temporary conditions are
+ * answered with 429 or 503 and a random `Retry-After`, so that workers do not all return at the
+ * same time. The socket itself is opened in `mount.ts`.
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -26,8 +26,8 @@ interface Asked {
   readonly remote: string
 }
 /**
- * The decision: opens the socket with a sub-protocol (none when empty), or refuses it with a
- * status, a body and `Retry-After` in seconds.
+ * The decision: the grant and the sub-protocol (empty: none) of a socket to open, or the status,
+ * the body and the `Retry-After` (in seconds) of a refusal.
  */
 export type Answer =
   | { readonly grant: Grant; readonly protocol: string }
@@ -126,8 +126,9 @@ async function grantOf(
 }
 
 /**
- * The grant of a worker on loopback without a credential. The worker acts for the configured
- * principal. Refused with `unauthorized` when the project has this principal and it is not active.
+ * Creates the grant of a worker on loopback without a credential. The worker acts for the
+ * configured principal. Refuses with `unauthorized` when the project has this principal but it is
+ * not active.
  */
 async function anonymousGrant(
   directory: Directory,
@@ -186,7 +187,8 @@ const isLoopback = (remote: string): boolean =>
   /^(127\.|::1$|(0000:){7}0001$|(::|(0000:){5})ffff:(127\.|7f))/i.test(remote)
 
 /**
- * Creates a function that counts an upgrade of a project and returns whether it is within its rate.
+ * Creates a function that counts an upgrade of a project and returns whether it is within the rate
+ * of that project.
  */
 function throttle(now: () => number): (project: string) => boolean {
   const buckets = new Map<string, { left: number; at: number }>()

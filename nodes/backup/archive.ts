@@ -1,7 +1,7 @@
 /**
- * The files of a backup: a folder, or one tar file with the same files. A backup is written under a
- * temporary name and renamed at the end, so that the final name always stands for a complete
- * backup. Only its owner can read it, because it contains secrets.
+ * Writes and reads the files of a backup, which is a folder, or one tar file with the same files.
+ * It is written under a temporary name and renamed at the end, so whatever has the final name is a
+ * complete backup. Only its owner can read it, because it contains secrets.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -104,7 +104,8 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
 
 /**
  * Opens a backup.
- * @throws StartFault when the path has no backup, or a damaged one.
+ * @throws StartFault when nothing exists at the path, or when it is a file but not an intact tar
+ *   file.
  */
 export async function readArchive(place: string): Promise<ArchiveReader> {
   const path = resolve(place)

@@ -156,8 +156,8 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
 }
 
 /**
- * Returns the first sequence. For an empty stream this is the next sequence, because servers report
- * 0 if nothing was ever stored.
+ * Returns the first sequence of a stream. For an empty stream this is the next sequence, because
+ * servers report 0 if nothing was ever stored.
  */
 const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number =>
   messages === 0 ? last_seq + 1 : first_seq

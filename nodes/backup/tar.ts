@@ -14,7 +14,7 @@ export interface TarEntry {
   readonly name: string
   /** Bytes of the content that follows the header. */
   readonly size: number
-  /** Whether the entry is a file, and not a folder, a link or an extension of the format. */
+  /** Whether the entry is a file rather than a folder, a link or an extension of the format. */
   readonly file: boolean
 }
 

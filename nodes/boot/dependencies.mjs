@@ -18,7 +18,7 @@ const read = (file) => {
 }
 
 /**
- * Compares npm's record of node_modules with the lock. Returns `all` when all packages are
+ * Compares npm's record of node_modules with package-lock.json. Returns `all` when all packages are
  * installed, `production` when only development packages are missing, and `stale` otherwise.
  * Optional packages depend on the platform and are ignored.
  * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean,

@@ -12,7 +12,7 @@ const docs = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'do
 const serving = process.argv.includes('--serve')
 
 /**
- * Runs a program of the package and returns its exit code.
+ * Runs a program of the package in docs/ and returns its exit code.
  * @param {string} program
  * @param {readonly string[]} args
  */

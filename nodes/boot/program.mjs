@@ -21,13 +21,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
 /**
- * Milliseconds after which a bundle of other sources is deleted: a process that started from it may
- * still run.
+ * Age in milliseconds above which an old bundle is deleted. Until then, a process that was started
+ * from it may still run.
  */
 const KEPT = 7 * 86_400_000
 
 /**
- * A hash of what the bundle depends on: the sources, the folder and the packages.
+ * Returns a hash of what the bundle depends on: the sources, the folder, the packages, the
+ * TypeScript configuration and the release of Node.js.
  * @param {string} root
  */
 function fingerprint(root) {
@@ -47,8 +48,8 @@ function fingerprint(root) {
 }
 
 /**
- * Packages that have parts that are not JavaScript, or that locate their own files. They are not
- * bundled.
+ * Packages that are not bundled, because they contain parts other than JavaScript or locate their
+ * own files.
  */
 const APART = [
   '@oxc-node/core',
@@ -63,8 +64,8 @@ const APART = [
 ]
 
 /**
- * Preserves the URL and folder of each source: the files that it refers to are next to the source,
- * not next to the bundle.
+ * Preserves the URL and folder of each source, because the files that it refers to are next to the
+ * source, not next to the bundle.
  * @type {import('esbuild').Plugin}
  */
 const whereItWas = {
@@ -103,7 +104,7 @@ async function build(root, file) {
     define: { 'import.meta.url': 'url$', 'import.meta.dirname': 'folder$' },
     plugins: [whereItWas],
     logLevel: 'error',
-    // CommonJS packages call `require` for modules of Node.js when they are first used.
+    // Bundled CommonJS packages call `require` for modules of Node.js, so the bundle defines it.
     banner: {
       js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);",
     },
@@ -117,7 +118,7 @@ async function build(root, file) {
 }
 
 /**
- * A young generation of 32 MiB, so that the garbage collector moves fewer objects of a commit in
+ * Semi-spaces of up to 32 MiB, so that the garbage collector moves fewer objects of a commit in
  * flight.
  */
 export const MEMORY = ['--max-semi-space-size=32']

@@ -22,7 +22,7 @@ import { constants } from 'node:os'
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
 const PAUSE_MS = { first: 1000, most: 16_000 }
-/** Milliseconds between two checks that the parent exists. */
+/** Milliseconds between two checks whether the parent npm still exists. */
 const PARENT_MS = 500
 
 /** @param {string} line */
@@ -36,7 +36,7 @@ function endServer(pid) {
   try {
     if (pid !== undefined) process.kill(pid, 'SIGTERM')
   } catch {
-    // The process ended together with its owner.
+    // The server ended together with its owner.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Which files a run of the tests consists of, and which of them are unit tests. */
+/** Determines which files a run of the tests includes, and which of them are unit tests. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -13,9 +13,9 @@ import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 
-/** Tests that measure time or memory of a service: nothing runs concurrently. */
+/** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
-/** Tests of several processes, or with deadlines: two run at once, on any machine. */
+/** Tests of several processes, or with deadlines: at most two run at once, on any machine. */
 const PAIRED = new RegExp(
   [
     '^test.scenarios.\\w+.(\\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade)\\.test\\b',
@@ -42,12 +42,12 @@ const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default for the seconds that a file may take, and the seconds that its process then has to report
- * what keeps it alive, before it is killed.
+ * Default maximum number of seconds that a file may take, and the seconds that its process then has
+ * to report what keeps it alive, before it is killed.
  */
 const LIMIT = 300
 const GRACE = 5
-/** Preloaded by each process: on SIGTERM, it reports what keeps the process alive. */
+/** A module that each process preloads: on SIGTERM, it reports what keeps the process alive. */
 const TELL =
   'data:text/javascript,' +
   encodeURIComponent(

@@ -1,6 +1,6 @@
 /**
- * `baton backup` and `baton restore`: use the given NATS servers, or the server that runs, or can
- * be started, in the data folder.
+ * `baton backup` and `baton restore`. They use the configured NATS servers or, if none are
+ * configured, the server of the data folder, which is started if it is not running.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -93,7 +93,8 @@ const size = (bytes: number): string =>
       ? `${(bytes / 1e6).toFixed(1)} MB`
       : `${(bytes / 1e9).toFixed(2)} GB`
 /**
- * Shows progress on standard error: a line that changes on a terminal, one line per part elsewhere.
+ * Shows progress on standard error: on a terminal, a line that is updated; elsewhere, one line per
+ * part.
  */
 function shown(): Progress {
   const live = process.stderr.isTTY === true
@@ -135,8 +136,8 @@ async function backup(given: BackupGiven): Promise<void> {
 async function restore(given: RestoreGiven): Promise<void> {
   const started = performance.now()
   const config = settings(given, given.replicas)
-  // A single server stores only one replica. A cluster keeps the number of the backup unless
-  // another number is set.
+  // A single server stores only one replica. On a cluster, the number of replicas in the backup
+  // applies unless another number is set.
   const told = given.replicas ?? (process.env['BATON_REPLICAS'] || undefined)
   const replicas = config.nats.length === 0 ? 1 : told === undefined ? undefined : config.replicas
   await connected(config, true, async (nats) => {

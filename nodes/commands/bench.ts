@@ -1,5 +1,6 @@
 /**
- * `baton bench [name]`: runs benchmarks, prints their tables and stores them in `bench/RESULTS.md`.
+ * `baton bench [name]`: runs benchmarks and prints their tables. Unless `--no-save` is set, it also
+ * stores them in `bench/RESULTS.md`.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'

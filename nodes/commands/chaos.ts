@@ -1,8 +1,8 @@
 /**
  * `baton chaos`: runs a cluster on this machine under load, injects faults into processes and
  * links, and then checks whether a guarantee was broken. Where possible it runs inside separate
- * namespaces, which end all their processes when they end. This command deletes the folder of the
- * run unless `--keep` is set.
+ * namespaces, whose end also ends all processes in them. This command deletes the folder of the run
+ * unless `--keep` is set.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -46,7 +46,9 @@ interface Given {
   readonly turns?: string
   readonly accounts?: true
 }
-/** Environment variable of the process inside the namespaces: the folder of the run. */
+/**
+ * Environment variable that is set for the child process that runs the test: the folder of the run.
+ */
 const INSIDE = 'BATON_CHAOS_FOLDER'
 
 const number = (name: string, text: string, low: number, high: number): number => {

@@ -1,6 +1,6 @@
 /**
- * `baton nats-permissions`: prints the permissions of a NATS user for the configuration of
- * nats-server.
+ * `baton nats-permissions`: prints the permissions that the NATS user of a node needs, in the
+ * syntax of the nats-server configuration.
  */
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'

@@ -21,7 +21,7 @@ interface Report {
 const PART = 50
 const TELL = 1000
 
-/** Runs the seeds from a number on; the exit code is 0 when all passed. */
+/** Runs `seeds` consecutive seeds that begin with `from`; the exit code is 0 when all passed. */
 export async function runSimulations({
   seeds,
   from,

@@ -11,9 +11,9 @@ import { sizes } from '../../protocol/workers/socket.ts'
 import type { Failed, Received } from '../outbound/post.ts'
 import type { Outcome } from './handler.ts'
 
-/** Maximum characters of an answer in a failure message. */
+/** Maximum number of characters of an answer that a failure message contains. */
 const SHOWN = 500
-/** Longest pause in milliseconds that a receiver may request. */
+/** Longest pause before the next attempt that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -28,9 +28,9 @@ function parse(text: string): { readonly value: unknown } | undefined {
 }
 
 /**
- * The result in a 2xx answer: the `output` of an envelope, a JSON object as it is, other JSON as
- * `{output}`, text as `{text}`, an empty answer as `{}`. An envelope may also have `context`. A
- * string describes what is invalid.
+ * Returns the result of a 2xx answer: the `output` of an envelope, a JSON object as it is, other
+ * JSON as `{output}`, text as `{text}`, an empty answer as `{}`. An envelope may also have
+ * `context`. For an invalid answer, returns a string that describes the fault.
  * @param envelope media type of envelopes.
  */
 function resultOf(
@@ -70,7 +70,8 @@ function opened({ output, context }: JsonObject): Carried | string {
 }
 
 /**
- * Milliseconds that a receiver requests to wait before the next attempt; 0 when it requests none.
+ * Returns the pause in milliseconds that a receiver requests before the next attempt; 0 when it
+ * requests none.
  * @param after the header Retry-After: seconds or a date.
  * @param now Unix milliseconds.
  * @param longest the longest pause that is granted.
@@ -85,7 +86,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether another attempt may get a different answer. */
+/** Whether another attempt may receive a different status. */
 export const passing = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (
@@ -95,8 +96,8 @@ const failed = (
 ): Outcome => ({ status: 'failed', error_type, error_message, ...more })
 
 /**
- * How an attempt ended. A temporary failure (no connection, no answer in time, a stopped attempt,
- * 408, 429, 5xx) may be retried; any other failure is final.
+ * Returns the outcome of an attempt. A temporary failure (no connection, no answer in time, a
+ * stopped attempt, 408, 429, 5xx) may be retried; any other failure is final.
  * @param answer the answer, or why there is none.
  * @param options `envelope`: media type of envelopes; `delay`: milliseconds between attempts;
  *   `now`: Unix milliseconds.

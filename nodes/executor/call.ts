@@ -1,4 +1,4 @@
-/** The call for which a job was created, read from its owner. */
+/** Reads the call for which a job was created from the owner of the job. */
 import type { World } from '../../gateway/ports.ts'
 import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { Refusal } from '../../protocol/errors.ts'

@@ -1,7 +1,7 @@
 /**
- * One attempt of a signed delivery. Its URL and its signing key are looked up for each attempt, and
- * nothing is sent unsigned. An attempt is counted before it is made, so that it also counts when
- * the executor crashes during it.
+ * Performs one attempt of a signed delivery. The URL and the signing key are looked up for each
+ * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so that it also
+ * counts when the executor crashes during it.
  */
 
 import type { Directory } from '../../gateway/directory.ts'
@@ -39,13 +39,16 @@ interface Target {
   readonly secret_ref: string
   readonly secret_version: number
 }
-/** Why there is no target. `passes`: whether a later attempt may find one. */
+/** Why there is no target. `passes` says whether a later attempt may find one. */
 interface Without {
   readonly error: string
   readonly passes: boolean
 }
 
-/** Maximum milliseconds of an attempt, and maximum bytes that are read of an answer. */
+/**
+ * Maximum duration of an attempt in milliseconds, and maximum number of bytes that are read of an
+ * answer.
+ */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
 const KEY = 32
 const sealedElsewhere: Without = {

@@ -44,17 +44,23 @@ export interface ExecutorParts {
 }
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
-  /** Handles a message of the engine. `ok: false`: the message is not for this executor. */
+  /**
+   * Handles a message of a shard owner. `ok` is false when the message is not for this executor.
+   */
   receive(message: GatewayMessage): { ok: boolean }
   /** The number of running jobs. */
   running(): number
-  /** Accepts no more jobs, waits for the running ones, then returns the rest to their queues. */
+  /**
+   * Accepts no more jobs, waits for the running ones, then returns the remaining ones to their
+   * queues.
+   */
   stop(): Promise<void>
 }
 
 /**
- * Milliseconds: a reserved job must arrive within `PROMISE`; a stop waits `STOP_TIMEOUT_MS` for
- * work and then for reports; `RETRY` bounds the pause between attempts of a report.
+ * Times in milliseconds. A reserved job must arrive within `PROMISE`. A stop waits
+ * `STOP_TIMEOUT_MS` for work and then for reports. `RETRY` has the first and the longest pause
+ * before a report is sent again.
  */
 const PROMISE = 5000
 const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const

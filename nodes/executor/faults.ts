@@ -1,12 +1,12 @@
 /**
- * Failures of a generation: their names, and whether and when another attempt may help. A temporary
- * failure is retried after a pause that doubles.
+ * Names the failures of a generation, and decides whether and when another attempt may help. A
+ * temporary failure is retried after a pause that doubles with every attempt.
  */
 import type { Outcome } from './handler.ts'
 
-/** The first pause and the longest pause, in milliseconds. */
+/** The first and the longest pause before another attempt, in milliseconds, without jitter. */
 const PAUSE = { first: 500, last: 30_000 } as const
-/** Maximum characters of a stored error message. */
+/** Maximum number of characters of a stored error message. */
 const SHOWN = 500
 
 /** Why an attempt has no answer. The failures in `passing` are temporary. */
@@ -44,7 +44,7 @@ export class ExecutorFault extends Error {
   }
 }
 
-/** The failure that an HTTP status means. */
+/** Returns the failure that an HTTP status stands for. */
 export const faultOfStatus = (status: number): FaultName =>
   status === 429
     ? 'rate_limited'
@@ -53,17 +53,17 @@ export const faultOfStatus = (status: number): FaultName =>
       : 'provider_refused'
 
 /**
- * The pause before the next attempt, in milliseconds.
+ * Returns the pause before the next attempt, in milliseconds.
  * @param attempt the failed attempt, from 1.
- * @param spread 0 to 1; separates the retries of attempts that failed together.
+ * @param spread jitter from 0 to 1, so that attempts that failed together are not retried together.
  */
 const pauseAfter = (attempt: number, spread: number): number =>
   Math.round(Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(16, attempt - 1)) * (1 + spread / 4))
 
 /**
- * The outcome of a failed attempt.
+ * Returns the outcome of a failed attempt.
  * @param attempt the failed attempt, from 1.
- * @param spread 0 to 1, as in `pauseAfter`.
+ * @param spread jitter from 0 to 1, as in `pauseAfter`.
  * @param secret text that is removed from the message.
  */
 export function failedWith(

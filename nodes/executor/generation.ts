@@ -1,6 +1,7 @@
 /**
- * Generations that the service performs itself: a job names a provider and a model, and the
- * provider's speaker makes one attempt. Generations that workers perform are never accepted.
+ * Performs the generations that the service executes itself. A job names a provider and a model,
+ * and the provider's `Speaker` makes one attempt. Generations that workers execute are never
+ * accepted.
  */
 
 import type { Files, Log } from '../../gateway/ports.ts'
@@ -20,7 +21,7 @@ interface Generations {
   readonly preview: Previewing
   readonly files: Files | undefined
   readonly log: Log
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
 }
 
@@ -32,7 +33,7 @@ const STOP_GRACE_MS = 1000
 
 /** The handler of generations. */
 export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
-  /** The model of a job. A summary may use a model of another provider than its turn. */
+  /** Finds the model of a job. A summary may use a model of another provider than its turn. */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)

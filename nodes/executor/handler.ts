@@ -1,7 +1,7 @@
 /**
- * The capabilities of an executor as a table: one handler per kind of job. Boundary: the executor
- * accepts jobs, renews their leases and reports their outcomes. A handler decides which jobs are
- * the service's own, and performs them.
+ * The interface between an executor and its handlers, of which there is one per kind of job. The
+ * executor accepts jobs, renews their leases and reports their outcomes. A handler decides which
+ * jobs are the service's own, and performs them.
  */
 
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
@@ -22,20 +22,23 @@ interface Work {
 }
 /** How an attempt ended. */
 export type Outcome = Omit<JobReport, 'job_id' | 'lease_token'>
-/** The job is not for the service after all: it waits again, and no attempt is used. */
+/**
+ * The outcome of a job that is not for the service after all: it waits again, and no attempt is
+ * used.
+ */
 export const NOT_OURS = 'not ours'
 
 export interface Handler {
   /**
-   * Whether a waiting job is for the service, and the facts that its queue needs when the job is
-   * claimed; undefined: it is for a worker.
+   * Returns the facts that the queue of a waiting job needs when the job is claimed for the
+   * service; undefined if the job is for a worker. Refused when this cannot be determined.
    */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
   /** Makes one attempt. An exception counts as an error of the service: the attempt has failed. */
   perform(work: Work): Promise<Outcome | typeof NOT_OURS>
   /**
-   * Milliseconds that an attempt has to end when the executor stops, before the job is returned to
-   * its queue. Less than the executor's own timeout.
+   * Milliseconds for which a stopping executor lets an attempt continue before it returns the job
+   * to its queue. Less than the executor's own timeout, which applies if this is absent.
    */
   readonly patience?: number
 }

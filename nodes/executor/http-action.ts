@@ -1,7 +1,7 @@
 /**
- * HTTP actions of projects and of the organization. The action behind a name, its URL and its
- * signing secret are looked up for every attempt; the delivery id and the Idempotency-Key are those
- * of the job.
+ * Performs HTTP actions of projects and of the organization. The action with a name, its URL and
+ * its signing secret are looked up for every attempt; the delivery id and the Idempotency-Key are
+ * the same for all attempts of a job.
  */
 import type { Directory } from '../../gateway/directory.ts'
 import { andThen } from '../../gateway/maybe-promise.ts'
@@ -45,7 +45,7 @@ interface Target extends UrlParts {
     readonly home: string
   }
 }
-/** Default milliseconds of an attempt, and maximum bytes of an answer. */
+/** Default timeout of an attempt in milliseconds, and maximum size of an answer in bytes. */
 const LIMITS = { timeout: 30_000, answer: sizes.result } as const
 
 const failed = (error_type: string, error_message: string): Outcome => ({
@@ -62,8 +62,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   const envelope = `application/vnd.${word}.action+json`
 
   /**
-   * The action that currently has a name; undefined when workers perform it; otherwise why it
-   * cannot be called or looked up.
+   * Looks up the action with a name. Returns undefined when there is none or workers perform it, a
+   * failed outcome when it cannot be called, and a refusal when the lookup is refused.
    */
   async function find(
     project: string,
@@ -220,7 +220,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
 
   return {
     takes: (project, job) => {
-      // A job that is pinned to an environment is performed there.
+      // A job that is pinned to an environment or restricted to workers is performed by a worker.
       if (job.environment_id !== undefined || job.workers_only) return undefined
       if (job.action_name === undefined) return undefined
       return andThen(knownAction(directory, project, job.action_name), (sketch) => {
@@ -231,8 +231,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     },
     async perform({ project, job, signal }) {
       const target = await find(project, job.action_name ?? '')
-      // Nothing was called, so no attempt is used: a worker performs the action, or its owner is
-      // unreachable.
+      // Nothing was called, so no attempt is used: there is no such action, a worker performs it,
+      // or its owner is unreachable.
       if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target
       const call = await callOf(world, project, job)

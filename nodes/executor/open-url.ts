@@ -1,4 +1,4 @@
-/** Restores URLs for requests: the gateway that received a URL sealed the values of its query. */
+/** Restores URLs for requests. Their query values were sealed by the gateway that received them. */
 import type { World } from '../../gateway/ports.ts'
 import { keptUrl, openUrl, type UrlParts } from '../../protocol/masked-url.ts'
 

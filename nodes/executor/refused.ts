@@ -2,9 +2,9 @@
 import { errorBody, errors, type Refusal } from '../../protocol/errors.ts'
 import type { Outcome } from './handler.ts'
 
-/** Milliseconds before another attempt. */
+/** Pause before another attempt, in milliseconds. */
 const PAUSE = 500
-/** Maximum characters of a stored message. */
+/** Maximum number of characters of a stored message. */
 const SHOWN = 2000
 
 /** The outcome of an attempt that was refused. */

@@ -1,7 +1,7 @@
 /**
  * The interface of a generation: a request, and an outcome with one message of the assistant.
- * Boundary: nothing here depends on turns. One generation is one answer; the session that receives
- * it has the tools executed.
+ * Nothing here depends on turns. One generation is one answer; the session that receives the answer
+ * has its tool calls executed.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
@@ -33,7 +33,7 @@ export interface GenerationAttempt {
   readonly attempt: number
   /** Aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal
-  /** Shows a chunk to followers. Best effort. */
+  /** Shows a chunk to followers, without a delivery guarantee. */
   readonly show: (delta: Delta) => void
 }
 /** Makes one attempt. */

@@ -24,8 +24,8 @@ export interface HostDeps {
   readonly log: Log
   readonly measure: Measure
   /**
-   * Notifies people outside the service about a record. False: the caller retries. Absent: no
-   * notifications are sent.
+   * Notifies people outside the service about a record. Returns false when the caller must retry.
+   * Absent when no notifications are sent.
    */
   notify?(notice: Notice): Promise<boolean>
   /** Called when this release cannot read stored data: the node must stop. */
@@ -33,8 +33,8 @@ export interface HostDeps {
   /** Actors of this node that are temporarily not woken. Absent: all actors are woken. */
   readonly quarantine?: Quarantine
   /**
-   * Returns why appends to the journal of a partition are refused. Absent or undefined: appends are
-   * allowed.
+   * Returns why appends to the journal of a partition are refused, or undefined when they are
+   * allowed. Absent when they are always allowed.
    */
   stopped?(partition: number): WriteStop | undefined
   /** Called when entries are missing from a partition's journal. `reason` is the evidence. */

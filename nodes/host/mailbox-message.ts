@@ -1,6 +1,6 @@
 /**
- * A message in a shard's mailbox: a command, a read (`ask`), or a task to run while no append is in
- * flight.
+ * A message in a shard's mailbox: a command, a query (`ask`), or a task to run while no append is
+ * in flight.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { notOwner, type ShardAnswer } from './deps.ts'

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * M1. Messages to one actor keep their order.
- * M2. A task runs only after every message that arrived before it.
+ * M2. A task in the mailbox runs only after every message that arrived before it.
  */
 
 import { actorOf, type MailboxMessage, reject } from './mailbox-message.ts'

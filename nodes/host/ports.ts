@@ -52,9 +52,9 @@ export interface Journal {
   /** The first and last sequence of the partition's stream, according to its leader. */
   position(partition: number): Promise<JournalPosition>
   /**
-   * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, without end.
-   * A batch contains the envelopes that have arrived; the next batch waits for the promise of `on`.
-   * Recovers automatically from lost consumers. Returns a function that stops it.
+   * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, until it is
+   * stopped. A batch contains the envelopes that have arrived; the next batch waits for the promise
+   * of `on`. Recovers automatically from lost consumers. Returns a function that stops it.
    */
   follow(
     partition: number,

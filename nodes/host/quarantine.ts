@@ -1,9 +1,9 @@
 /**
- * Actors that failed halfway through a decision when a timer woke them. Such an error costs the
- * shard everything it has in memory (`torn` in `durability/batch.ts`). Therefore the actor is not
- * woken for a while: one second at first, then twice as long after every further error, up to five
- * minutes. This keeps one faulty actor from stopping its shard again and again. A node has one
- * quarantine.
+ * The quarantine of a node, for actors that failed halfway through a decision when a timer woke
+ * them. Such an error costs the shard everything it has in memory (`torn` in
+ * `durability/batch.ts`). Therefore the actor is not woken for a while: one second at first, then
+ * twice as long after every further error, up to five minutes. This keeps one faulty actor from
+ * stopping its shard again and again.
  */
 
 /** Milliseconds for which an actor is not woken after its first error, and the maximum. */

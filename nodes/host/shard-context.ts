@@ -26,7 +26,7 @@ export interface ShardContext {
   readonly instances: Pick<ActorCache, 'all' | 'loaded'>
 }
 
-/** Where an owner of a shard stands in the shard's subject of the journal. */
+/** The position of a shard's owner in the shard's subject of the journal. */
 export interface ShardPosition {
   /** Epoch of the envelopes that this owner writes. 0 before the takeover. */
   epoch: number

@@ -141,7 +141,7 @@ export class Shard implements ActorRequests {
   }
   /**
    * Takes over the shard: fences older owners, replays, then subscribes. If the fence cannot be
-   * stored, the shard is served, but refuses commands (`WriteGate`).
+   * stored, or the journal lacks entries, the shard is served, but refuses commands (`WriteGate`).
    * @param epoch higher than the epoch in the previous ownership record.
    */
   async start(epoch: number): Promise<void> {

@@ -11,7 +11,7 @@ import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailaut
  */
 export interface Authenticity {
   readonly spf: string
-  /** One result per signature, with the domain that signed. */
+  /** The results of the first ten signatures, each with the domain that signed. */
   readonly dkim: readonly { readonly domain: string; readonly result: string }[]
   readonly dmarc: string
 }
@@ -27,7 +27,7 @@ export interface Transaction {
   readonly mta: string
 }
 
-/** Maximum milliseconds for all DNS lookups of a message together. */
+/** Maximum time in milliseconds for all DNS lookups of a message together. */
 const TIMEOUT_MS = 5000
 const SIGNATURES = 10
 
@@ -39,7 +39,8 @@ export function resolverOf(servers: readonly string[]): DNSResolver {
 }
 
 /**
- * Authenticates a message. It never throws: a lookup that is not finished in time is a `temperror`.
+ * Authenticates a message. It never throws: if it fails or is not finished in time, SPF and DMARC
+ * are `temperror`, and there are no DKIM results.
  */
 export async function authenticityOf(
   raw: Buffer,

@@ -5,11 +5,11 @@
  * Invariants:
  * M1. A message is acknowledged (250) only after its event is committed for every recipient. A
  *     temporary failure is answered with 451, and the sender retries. A retry does not publish the
- *     event twice, because the event's key consists of the message and the agent.
+ *     event twice, because events are deduplicated by message and agent.
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
- * M3. The size of a message, the number of its recipients, the number of connections, their duration
- *     and their silence are bounded.
+ * M3. The size of a message, the number of its recipients, the number of connections, their
+ *     duration and their silence are bounded.
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -26,11 +26,11 @@ import { eventOf, messageIdOf, parseMessage } from './message.ts'
 
 export interface MailSettings {
   readonly host: string
-  /** 0: any free port. */
+  /** Port to listen on; 0 for any free one. */
   readonly port: number
   /** Domain of the agents' addresses. */
   readonly domain: string
-  /** Largest message in bytes. */
+  /** Maximum size of a message in bytes. */
   readonly limit: number
   /** Certificate and key in PEM; STARTTLS is offered with them. */
   readonly tls?: { readonly cert: string; readonly key: string }

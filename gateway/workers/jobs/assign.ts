@@ -1,7 +1,7 @@
 /**
  * Handles the messages of shard owners for one worker session: a leased job to deliver, a job to
- * cancel, a drain, or a newer connection. An assigned job is answered with `ok` only when this
- * gateway takes responsibility for the job. It then writes the job to the socket, returns it to its
+ * cancel, a drain, or a newer connection. An assignment is answered with `ok: true` only if this
+ * gateway takes responsibility for the job: it then writes the job to the socket, returns it to its
  * queue, or reports it as failed or cancelled.
  */
 import { timestamp } from '../../../protocol/common.ts'
@@ -45,7 +45,7 @@ const members = [
 
 /**
  * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
- * take the job.
+ * take the assigned job.
  */
 export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
@@ -106,8 +106,8 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 }
 
 /**
- * Inserts the files that the conversation of a generation refers to, as far as they fit in a frame.
- * Other jobs are returned unchanged.
+ * Inserts the content of the files to which the conversation of a generation refers, as far as the
+ * size limit of a spec allows. Other jobs are returned unchanged.
  */
 function withFiles(
   { world }: Edge,
@@ -133,7 +133,10 @@ function withFiles(
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
 const MARGIN = 64 * 1024
 
-/** The agent session and the model of a generation. Empty for other jobs. */
+/**
+ * Returns the agent session and the model of a session's generation; an empty object for any other
+ * job.
+ */
 const spoken = ({ kind, session_id, model }: ClaimedJob) =>
   kind === 'llm_generation' && session_id !== undefined
     ? { session_id, ...(model !== undefined && { model }) }
@@ -147,8 +150,9 @@ function shown(job: ClaimedJob): object {
 }
 
 /**
- * Cancels a job. A job that was not delivered yet is reported as cancelled. Otherwise the worker
- * gets `job.cancel`; the queue also answers later heartbeats of the job with the cancel request.
+ * Cancels a job. An undelivered job is reported as cancelled. Otherwise the worker receives
+ * `job.cancel`; the queue also includes the cancel request in its answers to later heartbeats of
+ * the job.
  */
 function cancel(
   edge: Edge,

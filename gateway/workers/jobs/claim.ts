@@ -1,14 +1,15 @@
 /**
- * Claims, with which a worker requests jobs and waits. A claim is answered with the first jobs that
- * are assigned to its session, or without jobs at the end of the poll time. Every claim is answered
- * while the connection is open. Which jobs are assigned is decided in `offers.ts`.
+ * Handles claims, by which workers request jobs. A claim stays open until jobs are assigned to its
+ * session or its poll time ends. It is then answered with the first of these jobs, or without jobs.
+ * Every claim is answered while the connection is open. `offers.ts` decides which jobs are
+ * assigned.
  *
  * Invariants:
  * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
  *     not fit wait for the next claim.
  * C2. An answer never has more jobs than its claim has slots, nor more than the latest claim has.
- * C3. After an answer that leaves slots free or jobs undelivered, the worker gets `work.available`,
- *     because many workers do not claim again on their own.
+ * C3. After an answer that leaves slots free or jobs undelivered, a worker without another open
+ *     claim receives `work.available`, because many workers do not claim again on their own.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -29,8 +30,8 @@ interface Asked extends Filters {
 }
 
 /**
- * Handles a `jobs.claim` frame. A claim with a repeated message id gets the stored answer, or is
- * ignored while the claim with this id is open.
+ * Handles a `jobs.claim` frame. If its message id is a repeat, the stored answer is sent again;
+ * while the claim with this id is open, the repeat is ignored.
  */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
@@ -64,8 +65,8 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
 }
 
 /**
- * A claim that is not answered yet. It is a class without closures, because every idle worker has
- * such an object.
+ * An unanswered claim. It is a class without closures, because every idle worker has such an
+ * object.
  */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined
@@ -128,8 +129,8 @@ function flush(edge: Edge, session: Session): void {
 const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
 
 /**
- * Answers a claim. When the write fails, it has ended the connection and its session, and the ready
- * jobs have been returned to their queues.
+ * Answers a claim. A failed write has already ended the connection and its session, and returned
+ * the ready jobs to their queues.
  */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
   edge.timerWheel.remove(made)

@@ -28,8 +28,8 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
 }
 
 /**
- * Maximum number of interests per filter. Above it, the interests match any queue and, if they are
- * still too many, any capability.
+ * Maximum number of interests of one set of filters. Beyond it, the interests match any queue and,
+ * if they are still too many, any capability.
  */
 const MAX_INTERESTS = 256
 
@@ -49,12 +49,12 @@ export function wantsOf(filters: Filters): Wants {
   }
 }
 
-/** Maximum number of different filters in the cache. */
+/** Maximum number of sets of filters in the cache. */
 const REMEMBERED = 1000
 
 /**
- * Creates a `wantsOf` with a cache: equal filters get the same object, until the cache is full and
- * is cleared.
+ * Creates a `wantsOf` with a cache: equal filters share one object, until the cache is full and is
+ * cleared.
  */
 export function sharedWants(): (filters: Filters) => Wants {
   const known = new Map<string, Wants>()

@@ -1,6 +1,7 @@
 /**
- * The leases of a session that this gateway counts: removes ended and expired leases, and returns
- * undelivered jobs to their queues. Leases from before the connection are counted in `leases.ts`.
+ * Maintains the leases that this gateway counts for a session: removes ended and expired leases,
+ * and returns undelivered jobs to their queues. Leases from before the connection are counted in
+ * `leases.ts`.
  */
 
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
@@ -31,7 +32,7 @@ export const leaseUntil = (edge: Edge, seconds: number): number =>
 
 /**
  * Removes a lease that has ended, which frees its slot.
- * @param token when given, a lease with another known token is not removed.
+ * @param token when given, a lease that is known to have another token is not removed.
  */
 export function ended(edge: Edge, session: Session, job_id: string, token?: string): void {
   const held = session.held.get(job_id)
@@ -63,8 +64,8 @@ export function expire(edge: Edge, session: Session): Lapsed[] {
 }
 
 /**
- * Reports lapsed leases to their queues. This is needed because a new owner of a queue's shard
- * gives every lease one full duration.
+ * Reports lapsed leases to their queues. Otherwise such a lease might last too long, because a new
+ * owner of a queue's shard extends every lease by one full duration.
  */
 export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): void {
   for (const { to, job_id } of leases)
@@ -74,7 +75,7 @@ export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): 
     })
 }
 
-/** Returns a job that was never delivered to its queue. No attempt is counted. */
+/** Returns an undelivered job to its queue, without counting an attempt. */
 export function release(edge: Edge, session: Session, { id, lease_token }: ClaimedJob): void {
   ended(edge, session, id, lease_token)
   const newer = edge.sessions.get(session.id)

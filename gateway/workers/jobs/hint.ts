@@ -1,7 +1,8 @@
 /**
  * Sends `work.available`, the hint that a worker should claim. Many workers claim only when a job
- * ends or when they get this hint. It is therefore sent after every answer that leaves slots free,
- * and is repeated while jobs wait for a worker without an open claim.
+ * ends or when they receive this hint. It is therefore sent after every answer that leaves slots
+ * free or jobs undelivered, if the worker has no open claim. When a job waits, it is repeated until
+ * the worker claims.
  */
 import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
@@ -14,9 +15,8 @@ export function hint(edge: Edge, session: Session): void {
 }
 
 /**
- * Sends the hint because a job is waiting that the worker could claim. A hint is sent at the
- * earliest `limits.hint` after the previous one, and repeated every `limits.remind` until the
- * worker claims.
+ * Sends the hint because a job is waiting that the worker could claim: no earlier than
+ * `limits.hint` after the previous hint, and then every `limits.remind` until the worker claims.
  */
 export function remind(edge: Edge, session: Session): void {
   if (session.reminder) return
@@ -31,7 +31,7 @@ export function remind(edge: Edge, session: Session): void {
   else repeat()
 }
 
-/** Stops the repetition, because the worker has claimed, drains or has disconnected. */
+/** Stops the reminders, because the worker has claimed, is draining, or has disconnected. */
 export function calm(session: Session): void {
   session.reminder?.()
   session.reminder = undefined

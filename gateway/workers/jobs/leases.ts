@@ -3,7 +3,7 @@
  * later are counted in `assign.ts`.
  *
  * Invariants:
- * L1. A resumed session gets no job until its leases are counted.
+ * L1. A resumed session receives no job until its leases are counted.
  * L2. A job is returned to its queue only under the lease that the queue currently has, and only
  *     when the worker sent a list of its leases without this one. The queue refuses if it has
  *     received a heartbeat under the lease.
@@ -51,8 +51,8 @@ export async function countLeases(
 }
 
 /**
- * Reads the leases of a session from the view. Empty if the view does not answer within one
- * heartbeat cadence, or if the session has closed.
+ * Reads the leases of a session from the view. Returns none if the view does not answer within one
+ * heartbeat cadence, or if the connection has ended.
  */
 async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
   const { world } = edge
@@ -79,8 +79,9 @@ function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease
 }
 
 /**
- * Compares the lease tokens of the queues with the tokens that the worker has. Leases of a queue
- * that does not answer are counted.
+ * Compares the lease tokens of the queues with those of the worker. Leases that the worker has are
+ * counted, and so are those of a queue that does not answer. All other jobs are returned to their
+ * queues.
  */
 async function compare(
   edge: Edge,
@@ -113,7 +114,7 @@ async function compare(
 }
 
 /**
- * Reads the lease tokens of a session from a queue, by job id. Undefined when the queue does not
+ * Returns the lease tokens of a session in a queue, by job id; undefined when the queue does not
  * answer.
  */
 async function grantedBy(

@@ -1,15 +1,15 @@
 /**
  * Subscribes to offers of jobs, and takes jobs for sessions. Each interest (project, queue,
- * capability) has one subscription and the sessions that have this interest. For an offer, all
- * sessions with a matching interest are considered, independent of the subscription that received
- * the offer. The order of jobs over shards is decided in `order.ts`.
+ * capability) has one subscription, which all sessions with this interest share. An offer is
+ * matched against all sessions with a matching interest, regardless of the subscription that
+ * received it. The order of jobs across shards is decided in `order.ts`.
  *
  * Invariants:
- * O1. A job is taken only for a session with a free slot and an open claim, or with a next claim
- *     that is expected at once, so that a busy worker need not wait between two claims. The slot is
- *     reserved before the offer is answered.
- * O2. A session without an open or expected claim never gets a job. It only gets `work.available`.
- * O3. Of the sessions that match a job, the one that was served the longest time ago gets it.
+ * O1. A job is taken only for a session that has a free slot and either an open claim or a next
+ *     claim that is expected at once, so that a busy worker need not wait between two claims. The
+ *     slot is reserved before the offer is answered.
+ * O2. A session without an open or expected claim never receives a job, only `work.available`.
+ * O3. Of the sessions that match a job, the least recently served one receives it.
  * O4. The cost of an offer does not depend on the number of sessions without a matching interest.
  */
 
@@ -43,7 +43,7 @@ interface Promised {
 /** The sessions of one project on this gateway, and their interests. */
 export interface OfferSubscription {
   readonly interests: Map<string, Listened>
-  /** The number of jobs that were reserved so far, which `Session.served` records. */
+  /** How often a session was chosen for a job so far. The chosen session stores it in `served`. */
   served: number
   /** The sessions for which jobs are reserved, by job id. */
   readonly promised: Map<string, Session>
@@ -58,8 +58,8 @@ export interface OfferSubscription {
 }
 
 /**
- * Updates the subscriptions and claimants of a session to match its state. It must be called after
- * every change of the session's slots, claims or filters.
+ * Updates the subscriptions of a session, and whether it is a claimant, to match its state. Must be
+ * called after every change of the session's slots, claims or filters.
  */
 export function settle(edge: Edge, session: Session): void {
   const subscription = subscriptionOf(edge, session.project)
@@ -99,7 +99,7 @@ function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: 
 
 /**
  * Whether the subscriptions of a session are known to be up to date. The check allocates nothing.
- * False for a session with a claim that has filters of its own.
+ * False if a session that should listen has a claim with different filters.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens
@@ -124,8 +124,8 @@ function listenTo(
 }
 
 /**
- * Announces that workers of a project have new free slots: at once, or after `limits.batch` since
- * the last announcement.
+ * Announces that workers of a project have new free slots: at once, or as soon as `limits.batch`
+ * has passed since the last announcement.
  */
 function demand(edge: Edge, project: string): void {
   const subscription = subscriptionOf(edge, project)
@@ -154,7 +154,8 @@ export function gained(edge: Edge, session: Session): void {
 
 /**
  * Answers an offer. All of its jobs have the same capability, so all of them are executed either by
- * workers or by the service itself. Undefined when this cannot be determined.
+ * workers or by the service itself. Undefined when this cannot be determined, or when the offer is
+ * empty.
  */
 function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
   const [first] = offer.jobs
@@ -303,8 +304,8 @@ function reserve(
 }
 
 /**
- * The least recently served of the sessions for which a job may be taken. It becomes the most
- * recently served one.
+ * Returns the least recently served of the sessions for which a job may be taken, and makes it the
+ * most recently served one.
  */
 function firstFor(
   { world }: Edge,

@@ -1,20 +1,20 @@
 /**
- * One order for the waiting jobs of several shards. Each shard offers the jobs of its part of a
- * queue, in their order. The class `Order` merges the offers of one queue and one capability before
- * slots are assigned. For which session a job is taken is decided in `offers.ts`.
+ * Merges the waiting jobs of several shards into one order. Each shard offers the jobs of its part
+ * of a queue, in the order of that part. The class `Order` merges the offers of one queue and one
+ * capability before slots are assigned. `offers.ts` decides for which session a job is taken.
  *
  * Order: higher priority first, then round-robin over the fairness keys (start-time fair queuing,
  * Goyal et al. 1996), then oldest first.
  *
  * Invariants:
- * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits only for shards that are known to
- *     have jobs that precede its own. If it is not known which shards have jobs, and slots have
- *     become free within this time, it waits for the shards that have not sent an offer yet.
+ * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to have
+ *     jobs that precede its own. It also waits for shards that have not sent an offer yet, if it is
+ *     unknown which shards have jobs, and if slots became free less than `COLLECT_TIMEOUT_MS` ago.
  * R2. A job does not wait for an older job of another shard if the difference of their ages is
- *     within a tolerance: 100 ms when few jobs are left. It is 1 s when many jobs are left, because
- *     free slots that wait would then reduce the throughput.
- * R3. What is known about other shards is only a hint. It may delay an offer, but never prevents
- *     that a job is taken.
+ *     within a tolerance: 100 ms when few jobs are left, and 1 s when many are left, because free
+ *     slots that wait would then reduce the throughput.
+ * R3. What is known about other shards is only a hint. It may delay an offer, but never prevents a
+ *     job from being taken.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
@@ -32,8 +32,8 @@ const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Time in milliseconds for which it remains known which shards have jobs, after all of them have
- * had time to send an offer.
+ * Time in milliseconds for which the knowledge of which shards have jobs remains valid, after all
+ * of them have had time to send an offer.
  */
 const KNOWN = 2000
 /** Number of fairness keys above which keys with past turns are removed. */
@@ -100,12 +100,12 @@ export class Order<J extends Ranked, T> {
   #answers = 0
   #open: OpenOffer<J, T>[] = []
   /**
-   * For each fairness key, the turn after the turn of its last job. `#turn` is the turn of the job
-   * that was taken last.
+   * For each fairness key, the turn after that of its last taken job. `#turn` is the turn of the
+   * job that was taken last.
    */
   readonly #turns = new Map<string, number>()
   #turn = 0
-  /** The time at which all shards last had had time to send an offer, in Unix milliseconds. */
+  /** The last time by which all shards had been able to send an offer, in Unix milliseconds. */
   #heard = Number.NEGATIVE_INFINITY
   /** The wait of the open offers. `since` is the number of the last answer when the wait began. */
   #wait: { readonly since: number; readonly cancel: () => void } | undefined
@@ -213,7 +213,7 @@ export class Order<J extends Ranked, T> {
     return one
   }
 
-  /** The first job of some offers in the order. */
+  /** Returns the job of these offers that comes first in the order. */
   #first(
     open: readonly OpenOffer<J, T>[],
   ): { readonly one: OpenOffer<J, T>; readonly job: J } | undefined {

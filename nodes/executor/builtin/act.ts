@@ -1,4 +1,4 @@
-/** Commands that an agent sends through a built-in tool. */
+/** Sends the commands by which built-in tools act for an agent. */
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Kind } from '../../../protocol/entry.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
@@ -7,7 +7,7 @@ import type { Called, Service } from './builtin.ts'
 
 /**
  * Sends a command as the agent. Repeated attempts of a job send the same command id, so the command
- * acts once.
+ * takes effect once.
  */
 export async function act<K extends Kind, N extends CommandName<K>>(
   { world }: Service,

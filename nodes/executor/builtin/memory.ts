@@ -12,7 +12,7 @@ const memoryOf = ({ project, call }: Called) => ({
 const from = ({ call }: Called) => ({
   ...(call.run_id !== undefined && { source_run_id: call.run_id }),
 })
-/** Default number of recalled entries. */
+/** Default maximum number of recalled entries. */
 const RECALLED = 10
 
 /** Saves an entry. */

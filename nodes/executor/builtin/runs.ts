@@ -1,6 +1,6 @@
 /**
- * Runs that an agent starts and reads. The id of a run is derived from the job, so a job that is
- * performed twice starts one run.
+ * Built-in actions with which an agent starts and reads runs. The id of a run is derived from the
+ * job, so a job that is performed twice starts one run.
  */
 import { workflowNamed } from '../../../gateway/prepare.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -10,7 +10,10 @@ import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { act } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 
-/** Milliseconds to wait for a published workflow, and between polls while no event arrives. */
+/**
+ * Maximum time in milliseconds to wait for the run of a published workflow to end, and time between
+ * polls while no event arrives.
+ */
 const RESULT_TIMEOUT_MS = 120_000
 const LOOK = 2000
 const over: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])

@@ -1,6 +1,6 @@
 /**
- * Errands: tasks that an actor delegates as jobs. The actor supplies the content of an errand when
- * its job is claimed, and an errand may be performed twice.
+ * Performs errands, the tasks that actors delegate as jobs. The actor supplies the content of an
+ * errand when its job is claimed. An errand may be performed twice.
  */
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import type { Errand } from '../../../protocol/errand.ts'

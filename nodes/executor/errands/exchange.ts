@@ -1,7 +1,7 @@
 /**
  * Opens the turn of an exchange: finds its session, resolves the definition of the turn, and reads
  * the messages since the agent's previous exchange. Messages are read with the agent's permissions:
- * what the agent cannot see as a member of the channel never reaches its model.
+ * what the agent may not read as a member of the channel never reaches its model.
  */
 
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
@@ -22,8 +22,9 @@ import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
 /**
- * `PAGE`: messages per read. `SHOWN`: maximum number of messages that an agent is shown, the newest
- * ones, and the approximate maximum of their characters together.
+ * `PAGE` is the number of messages per read. `SHOWN` has the maximum number of messages that an
+ * agent is shown (the newest ones), and the approximate maximum of their total number of
+ * characters.
  */
 const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const

@@ -4,7 +4,10 @@ import { activePrincipal, type ProjectDirectory } from '../../../protocol/access
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** The active principals, including every change that was acknowledged before the call. */
+/**
+ * Returns the project, including every change that was acknowledged before the call, and a function
+ * that says whether a principal is active.
+ */
 export async function principalsNow({ directory }: CapabilityReader, project: string) {
   const [home, organization] = await Promise.all([
     directory.refreshProject(project),

@@ -1,6 +1,6 @@
 /**
- * Assembles the stream of an answer block by block. A stream that ends without a finish reason was
- * cut off and yields no answer.
+ * Assembles an answer, block by block, from its stream. A stream that ends without a finish reason
+ * was cut off and yields no answer.
  */
 import type { FinishReason, LanguageModelUsage, TextStreamPart, ToolSet } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -25,8 +25,8 @@ const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
 const whole = (count: number): number => Math.max(0, Math.round(count) || 0)
 /**
  * Converts the token counts of the AI SDK. `input_tokens` excludes tokens that a cache served or
- * stored. If the provider does not report them, `input_tokens` and `output_tokens` are 0, and the
- * other counts are omitted.
+ * stored. Counts that the provider does not report are omitted, except `input_tokens` and
+ * `output_tokens`, which are then 0.
  */
 function countsOf({
   inputTokens = 0,

@@ -76,7 +76,7 @@ function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
     : []
 }
 
-/** A tool result as text, which every provider accepts. */
+/** Converts a tool result to text, which every provider accepts. */
 function resultOf(block: JsonObject, tools: ReadonlyMap<string, string>): Result {
   const { content, is_error } = block
   const id = text(block['tool_use_id'])

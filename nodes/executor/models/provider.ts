@@ -1,7 +1,7 @@
 /**
- * Models of providers, through the `ai` library, which is loaded with the first generation that
- * needs it. The operator configures their URLs, so private addresses are allowed. Redirects are not
- * followed, because every request carries a key.
+ * Creates clients for the models of providers. They use the `ai` library, which is loaded when a
+ * generation first needs it. The operator configures the URLs of providers, so private addresses
+ * are allowed. Redirects are not followed, because every request carries a key.
  */
 import { readFile } from 'node:fs/promises'
 import type { JSONValue, LanguageModel } from 'ai'
@@ -10,9 +10,9 @@ import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault } from '../faults.ts'
 
 /**
- * The key that a reference points to, read again for every generation, so that a changed key takes
- * effect at once. Undefined when there is no reference.
- * @throws ExecutorFault when the reference points to no key.
+ * Reads the key to which the configuration of a provider refers. It is read for every generation,
+ * so that a changed key takes effect at once. Undefined when no key is configured.
+ * @throws ExecutorFault when the configured key is missing or empty.
  */
 export async function readKey(
   { provider, key }: ProviderAccess,
@@ -80,7 +80,7 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 24_576,
   max: 32_000,
 }
-/** Options that only one kind of provider accepts. */
+/** Returns the options that only this kind of provider accepts. */
 export function optionsOf(
   { provider, kind }: ProviderAccess,
   effort: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * Generations by providers. A generation is one request; the tools that the model calls are not
- * executed here. Every error becomes a named fault. The queue schedules retries, so that they
- * survive the executor.
+ * Performs generations by requests to providers. A generation is one request; the tools that the
+ * model calls are not executed here. Every error becomes a named fault. The queue schedules
+ * retries, so they do not depend on the executor that made the failed attempt.
  */
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
@@ -16,11 +16,11 @@ import { modelOf, optionsOf, readKey } from './provider.ts'
 interface Remote {
   readonly access: ProviderAccess
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Milliseconds that a provider may be silent. */
+  /** Maximum time in milliseconds for which a provider may send nothing. */
   readonly silence: number
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
-  /** Returns a random number from 0 to 1. */
+  /** Returns a random number from 0 to 1, which is used as jitter. */
   readonly spread: () => number
 }
 
@@ -93,7 +93,7 @@ async function speak(
 const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>
   system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {}
 
-/** Names of the library's errors for answers that it could not parse. */
+/** Matches the names of the library's errors for answers that it could not parse. */
 const broken =
   /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
 /** The fault for an error of the library or of the network. */

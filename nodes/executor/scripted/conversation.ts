@@ -11,7 +11,8 @@ export interface Result {
   /** The tool name that the model used. */
   readonly tool: string
   /**
-   * The argument `command` of the call, if it is a text. In a call of a router, it names a tool.
+   * The argument `command` of the call, if it is a text. In a call of the router of a group of
+   * tools, it names the tool.
    */
   readonly command?: string
   readonly text: string
@@ -22,7 +23,7 @@ export interface Facts {
   readonly text: string
   /** The number of messages from people so far. */
   readonly turn: number
-  /** The number of answers since that text, including this one. */
+  /** The number of answers since that text, including the one that is now computed. */
   readonly step: number
   /** The tool results in the last message. */
   readonly results: readonly Result[]

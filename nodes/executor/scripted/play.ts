@@ -12,7 +12,7 @@ import { fill, fillAll, scopeOf, starsIn } from './template.ts'
 
 /** The course of an attempt. Times are in milliseconds. */
 export interface Play {
-  /** The delay before the first chunk. `pace` is the pause between two chunks. */
+  /** `delay` is the pause before the first chunk, `pace` the pause between two chunks. */
   readonly delay: number
   readonly pace: number
   readonly chunks: readonly Delta[]
@@ -20,13 +20,13 @@ export interface Play {
   readonly fault?: ExecutorFault
   readonly message: Spoken
 }
-/** Default characters of a chunk. */
+/** Default number of characters of a chunk. */
 const CHUNK_LENGTH = 16
 const millis = (text: string | undefined): number =>
   text === undefined ? 0 : (parseDuration(text) ?? 0)
 
 /**
- * Plays a request.
+ * Computes the course of one attempt at a request.
  * @param attempt from 1. A failure with `times` occurs in that many first attempts.
  * @param id id of the generation, which makes the ids of its calls unique.
  */

@@ -6,14 +6,14 @@ import { Value } from 'typebox/value'
 import { readYaml } from '../../../gateway/files/yaml.ts'
 import { ECHO, Script } from './script.ts'
 
-/** Maximum characters of a script. */
+/** Maximum number of characters of a script. */
 const MAX_SCRIPT_LENGTH = 262_144
 const fences = /^```(?:ya?ml)?[ \t]*\n([\s\S]*?)^```[ \t]*$/gm
 const begins = /^\s*(?:#.*\n\s*)*script\s*:/
 
 /**
- * The rules in a text; the echo rule when it has no script. `wrong` describes an error as the end
- * of a sentence.
+ * Returns the rules of the script in a text, or the echo rule if the text has no script. If the
+ * script is invalid, `wrong` completes the sentence "The script …".
  */
 export function readScript(instructions: string): Script | { readonly wrong: string } {
   const source = [

@@ -40,8 +40,8 @@ const json = (text: string): unknown => {
   }
 }
 /**
- * The values of a template.
- * @param stars the texts that the stars of its rule matched.
+ * Returns the values of the placeholders.
+ * @param stars the texts that the stars of the matching rule matched.
  */
 export function scopeOf({ text, turn, step, results }: Facts, stars: readonly string[]): Scope {
   const values = results.map((result) => json(result.text))

@@ -12,10 +12,10 @@ export interface Member {
 }
 
 /**
- * The node that should own each shard: of those that have capacity left, the one with the highest
- * hash of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load
- * as in Mirrokni, Thorup and Zadimoghaddam 2018). Every node computes the same result; no node has
- * more than its share, rounded up.
+ * Returns the node that should own each shard: of the nodes that have capacity left, the one with
+ * the highest hash of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996; with a bound
+ * on the load as in Mirrokni, Thorup and Zadimoghaddam 2018). Every node computes the same result;
+ * no node has more than its share, rounded up.
  */
 export function assignment(
   nodes: readonly Member[],

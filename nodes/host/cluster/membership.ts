@@ -2,8 +2,8 @@
  * Cluster membership: which nodes are alive. `assignment.ts` computes from it which node should own
  * which shard. Each node renews one registry record. Other nodes judge it by their own clock: a
  * node is dead when its record has not changed for `LEASE_DURATION_MS`, or for
- * `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber for its name (its process
- * was killed). Time stamps of different machines are never compared.
+ * `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber for its name (as after its
+ * process was killed). Time stamps of different machines are never compared.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
@@ -16,9 +16,9 @@
  * M3. A node was away if its last renewal was older than `FRESH_MS`. It then checks what became of
  *     its shards before it is `fresh` again. Its renewals do not wait for that check; otherwise a
  *     busy node would seem to be away because its checks are slow.
- * M4. The registry may lose all records. A missing record counts until its lease would have
- *     expired. A node's record lists the shards that it serves, so that no other node takes a shard
- *     of a live node when the shard's record is missing.
+ * M4. The registry may lose all records. A node whose record is missing counts as alive until its
+ *     lease would have expired. A node's record lists the shards that it serves, so that no other
+ *     node takes a shard of a live node when the shard's record is missing.
  * M5. A node that considers itself alone (`alone`) sends no messages over the network. Therefore a
  *     joining node waits until every other node has answered its greeting, or can no longer
  *     consider itself alone.
@@ -32,7 +32,7 @@ import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
  * Milliseconds after a renewal for which a node is fresh, and may consider itself alone. Both are
- * shorter than the limits that other nodes apply, because clocks differ in speed.
+ * shorter than the limits that other nodes apply, because clocks run at different speeds.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
 
@@ -126,11 +126,11 @@ export class Membership {
     this.#claimed = claimed
     this.#revision = claimed.revision
   }
-  /** Lists the shards that this node serves in its record, from the next renewal on. */
+  /** Lists in this node's record the shards that it serves, from the next renewal on. */
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
   }
-  /** Includes the reasons why this node accepts no writes in its record. */
+  /** Includes in this node's record the reasons why it accepts no writes. */
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }
@@ -167,9 +167,9 @@ export class Membership {
     return renewing
   }
   /**
-   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended. A run
-   * that fails, because the registry cannot be reached, is repeated as well. Without a successful
-   * renewal, `fresh` becomes false after `FRESH_MS`.
+   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended, even if
+   * that run failed because the registry could not be reached. Without a successful renewal,
+   * `fresh` becomes false after `FRESH_MS`.
    */
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
@@ -249,7 +249,7 @@ export class Membership {
   }
   /**
    * Records that a node has joined, or may have joined while this one could not receive messages.
-   * `alone` is then false for `LEASE_DURATION_MS`, in which this node sees the new record.
+   * `alone` is then false for `LEASE_DURATION_MS`, within which this node reads the new record.
    */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
@@ -286,7 +286,7 @@ export class Membership {
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
-  /** Milliseconds until the next round: less when the silence of a node reaches a limit sooner. */
+  /** Milliseconds until the next round: fewer than usual if a node's silence reaches a limit. */
   #rest(): number {
     const since = this.#clock.elapsed()
     const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]

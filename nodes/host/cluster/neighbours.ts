@@ -50,8 +50,8 @@ export interface Neighbours {
    */
   nobody(id: string): Promise<boolean>
   /**
-   * Announces to a node that this one has joined. True once that node is `unsure`, or will be
-   * before it receives anything again.
+   * Announces to a node that this one has joined. True if that node is now `unsure`
+   * (`membership.ts`), or will be before it receives anything again.
    */
   greet(id: string): Promise<boolean>
 }

@@ -4,14 +4,14 @@
  *
  * Invariants:
  * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
- *     (`WriteGate`).
+ *     (`WriteGate`); if its state could not be read either, it serves no reads.
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
- * T2. Afterwards, every actor that changed since the `state` of the checkpoint is in memory; every
- *     other actor equals its snapshot.
+ * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;
+ *     every other actor equals its snapshot.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
- *     except messages that are obsolete. Entries up to its `state` are read for their effects only,
- *     not applied to actors.
+ *     except obsolete messages. Entries up to its `state` are read for their effects only, not
+ *     applied to actors.
  */
 import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
 import type { WriteStop } from '../deps.ts'
@@ -25,8 +25,8 @@ import type { JournalPosition, Stored } from '../ports.ts'
 import type { OwnerContext, ShardContext } from '../shard-context.ts'
 
 /**
- * Maximum number and bytes of envelopes that are replayed together. The snapshots that they need
- * are read concurrently.
+ * Number of envelopes, and number of bytes, at which a batch of a replay is full. The snapshots
+ * that a batch needs are read concurrently.
  */
 const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
 /** Attempts to append a fence before the storage counts as full. */
@@ -40,8 +40,8 @@ const MAX_REPLAY_TURN_MS = 20
 /**
  * Milliseconds before each retry of a missing snapshot. A server that leads while it is still
  * catching up has neither the newest snapshot of an actor nor the one before. Replaying everything
- * instead takes long (measured: 38 to 50 s for four shards with 60,000 entries each, on a busy
- * machine).
+ * instead would take much longer (measured: 38 to 50 s for four shards with 60,000 entries each, on
+ * a busy machine).
  */
 const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
 

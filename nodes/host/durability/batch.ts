@@ -1,12 +1,12 @@
 /**
- * Decides commands: commands in, entries of one envelope out. The tells of a command (commands to
- * other actors of the shard) are decided right after it, in the same envelope. One envelope is one
- * group commit (`../shard.ts`).
+ * Decides a batch of commands, and collects the entries of one envelope from the decisions. The
+ * tells of a command (commands to other actors of the shard) are decided right after it, in the
+ * same envelope. One envelope is one group commit (`../shard.ts`).
  *
  * Invariants:
  * B1. While a shard is served, only a batch changes the state of actors, apart from the extension
  *     of leases after a pause of writes (`write-gate.ts`). When the envelope cannot be appended,
- *     all actor instances are dropped and read again from the journal.
+ *     all actor instances are dropped and read again from the stored state.
  * B2. The index of an event in its envelope is fixed when the event is decided, so `prev` of a
  *     later entry of the same actor can refer to it.
  */

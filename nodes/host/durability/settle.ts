@@ -14,8 +14,8 @@ const UNANSWERED = 3
 
 /**
  * Returns the sequence of the appended envelope; `conflict` when another owner wrote first;
- * `refused` when the storage accepts no writes and the envelope is not stored. Waits as long as the
- * journal cannot be reached.
+ * `refused` when the envelope is not stored because the storage accepts no writes or the gate has
+ * closed. Retries while the journal cannot be reached.
  */
 export async function settle(
   context: ShardContext,

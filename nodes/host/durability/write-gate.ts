@@ -1,17 +1,17 @@
 /**
- * Decides whether a shard may append. While it may not, it still answers reads. Commands are
- * refused before they are decided, and the service's own activity (timers, offers, effects) waits.
+ * Decides whether a shard may append. While it may not, commands are refused before they are
+ * decided, and the service's own activity (timers, offers, effects) waits. Reads are still
+ * answered, unless the state of the shard could not be read.
  *
  * Invariants:
  * W1. Nothing is decided while the gate is closed, so memory equals the journal.
  * W2. The command of an effect is never refused. It is answered `not_owner`, so that its sender
  *     repeats it until it is decided.
- * W3. A shard that could not append its fence (`latch`) appends no entries until it is taken over
- *     again.
- * W4. Commands of effects that arrived together are decided or rejected together: the answer holds
- *     for a whole batch, and when the gate opens, those that still wait are rejected. Otherwise a
- *     receiver would take the repeat of a rejected one for an old one, because a later one from the
- *     same sender was decided.
+ * W3. After `latch`, a shard appends no entries until it is taken over again.
+ * W4. Commands of effects that arrived together are all decided or all rejected: a batch is decided
+ *     or rejected as a whole, and when the gate opens, the commands that still wait are rejected.
+ *     Otherwise a command could be decided although an earlier one from the same sender was
+ *     rejected. The receiver would then drop the repeat of the earlier one as an old one.
  * W5. Time during which the gate is closed does not shorten leases: when it opens, leases get their
  *     full duration.
  */
@@ -71,7 +71,7 @@ export class WriteGate {
   }
   /**
    * Closes the gate until the shard is taken over again, because this takeover could not append its
-   * fence. Reports a damaged journal to the node.
+   * fence, or found that the journal lacks entries. Reports a damaged journal to the node.
    * @param unreadable whether the state could not be read either.
    */
   latch(stop: WriteStop, unreadable = false): void {

@@ -54,7 +54,7 @@ const ALONE = 4 * 1_048_576
 
 /**
  * Splits a large entry into several small ones that follow each other without a gap. An event that
- * is too large for a message is reduced to its type, in a separate entry.
+ * is too large to be announced whole is reduced to its type, in a separate entry.
  */
 export function chunksOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
   const chunks: Placed[] = []

@@ -234,9 +234,9 @@ export class Effects {
 
   /**
    * Sends a message to a gateway. A job that certainly reached no worker is released at once. A job
-   * that may have reached its worker stays leased, because it would be executed twice after a
-   * release (measured: a new owner released jobs that its predecessor had sent through a gateway
-   * that had disconnected since).
+   * that may have reached its worker stays leased, because after a release it would be executed
+   * twice (measured: a new owner released jobs that its predecessor had sent through a gateway that
+   * had disconnected since).
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#context.deps

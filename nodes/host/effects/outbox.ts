@@ -4,8 +4,8 @@
  * commits.
  *
  * Invariants:
- * N1. A tell is sent again until its decision is confirmed. If later tells of the same message were
- *     decided although this one was answered `not_owner`, its decision had changed nothing. The
+ * N1. A tell is sent again until its decision is confirmed. If it was answered `not_owner` although
+ *     later tells of the same message were decided, its own decision had changed nothing. The
  *     receiver may therefore drop its repeat as an old one.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
@@ -21,8 +21,8 @@ import type { Planned } from './effects.ts'
 const MAX_TELLS = 64
 const MAX_BYTES = 512 * 1024
 /**
- * Milliseconds to wait for an answer. A message or its answer may be lost, and the checkpoint waits
- * for it.
+ * Milliseconds to wait for an answer. The time is short, because a message or its answer may be
+ * lost, and the checkpoint waits for the answer.
  */
 const ANSWER_TIMEOUT_MS = 3000
 

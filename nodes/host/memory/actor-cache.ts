@@ -26,8 +26,7 @@ const AT_ONCE = 256
 
 /**
  * Maximum milliseconds between the start of a read and the start of the check that no stored state
- * was lost. Later, the server that answered the read may no longer be the one that the check
- * reaches.
+ * was lost. A later check might reach another server than the one that answered the read.
  */
 const MAX_CHECK_DELAY_MS = 1000
 
@@ -207,7 +206,8 @@ export class ActorCache {
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
-        // Read again only once: on a slow system, every read would be too old.
+        // A read that is too old is repeated only once: on a slow system, every read would be too
+        // old.
         else if (attempt > 0 || this.#lookedAt - at < MAX_CHECK_DELAY_MS)
           return this.#enter(address, read)
       }

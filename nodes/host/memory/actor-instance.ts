@@ -15,8 +15,8 @@ const REMEMBERED = 256
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
 /**
- * Commands between two searches for commands to forget: a search visits everything that is
- * remembered.
+ * Number of commands between two searches for commands to forget. They are not more frequent,
+ * because a search visits everything that is remembered.
  */
 const LOOK_EVERY = 64
 

@@ -1,7 +1,7 @@
 /**
- * Encodes and decodes envelopes. An entry whose JSON exceeds 256 KiB keeps its events and reply in
- * the object store and contains only their name. The value is stored before the envelope that
- * refers to it is appended.
+ * Encodes and decodes envelopes. An entry whose JSON is longer than `LARGE` keeps its events and
+ * reply in the object store and contains only their name. The value is stored before the envelope
+ * that refers to it is appended.
  */
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'

@@ -5,8 +5,8 @@
  *
  * Invariants:
  * R1. An envelope is stored here before it is appended, under its message id, which no other
- *     envelope ever has. A reader of a journal message with that id has therefore read this
- *     envelope, and an envelope that was never appended is never requested.
+ *     envelope ever has. A journal message with that id therefore contains exactly this envelope,
+ *     and an envelope that was never appended is never requested.
  * R2. Events, replies and origins never change after they were decided, so sharing them is the same
  *     as copying them.
  */
