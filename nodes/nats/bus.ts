@@ -24,7 +24,7 @@ import type { Nats } from './server/connect.ts'
 const SERVED = 'Baton-Served'
 /**
  * Header of a reply that declines a request: no group member in the process answers it, or the
- * listener has been removed. It saves the requester the timeout.
+ * listener has been removed. The requester then need not wait for its timeout.
  */
 const DECLINED = 'Baton-Declined'
 
@@ -40,7 +40,8 @@ const header = (name: string, value: string): MsgHdrs => {
 
 /**
  * Creates the bus of a connection.
- * @param alone whether no other process can be listening; nothing is then encoded or sent.
+ * @param alone whether no other process can be listening; nothing is encoded or sent while it
+ *   returns true.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log, space } = nats
@@ -72,7 +73,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /**
-   * Returns the first answer of the local listeners; undefined when none answers in time.
+   * Calls the local listeners in turn and returns the first answer; undefined when none answers in
+   * time.
    */
   const askHere = (
     here: readonly Listener[],

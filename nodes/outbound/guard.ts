@@ -51,7 +51,7 @@ function plain(text: string): Address | undefined {
  * when the entry is valid.
  */
 export const wrongNetwork = (text: string): string | undefined =>
-  // Programs interpret shortened IPv4 addresses differently.
+  // Shortened IPv4 addresses are rejected, because programs interpret them differently.
   (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) &&
   (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? ''))
     ? undefined

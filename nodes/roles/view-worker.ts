@@ -32,7 +32,7 @@ type Told = Pick<Error, 'name' | 'message' | 'stack'>
 /** Milliseconds until a thread that died is restarted. */
 const AGAIN = 1000
 
-// In a bundled program, the bundle of the thread is a file next to it.
+// In a bundled program, the bundle of the thread is a file next to that of the program.
 const here = import.meta.filename
 const file = here.endsWith('.mjs')
   ? here.replace(/mjs$/, 'views.mjs')

@@ -16,10 +16,10 @@ import { join } from 'node:path'
 
 const FOLDER = 0o700
 const FILE = 0o600
-/** Set on shared folders such as /tmp, whose mode must not be changed. */
+/** The sticky bit: set on shared folders such as /tmp, whose mode must not be changed. */
 const STICKY = 0o1000
 
-/** Sets a mode where the system and the owner of the file permit it. */
+/** Sets a mode where the system and the owner of the file permit it, except on shared folders. */
 function tighten(path: string, mode: number): void {
   try {
     const found = statSync(path).mode & 0o7777

@@ -65,7 +65,7 @@ export interface Server {
   readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }
   readonly port: number
   readonly pid: number
-  /** Stops the server gracefully and kills it after ten seconds. Resolves when it has ended. */
+  /** Stops the server gracefully; kills it after ten seconds. Resolves when it has ended. */
   stop(): Promise<void>
   /** Sends a signal to the server: for failure tests. */
   kill(signal: NodeJS.Signals): void
