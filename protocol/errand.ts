@@ -16,7 +16,8 @@ import type { HeldFiring } from './loops/events.ts'
 /** The name of the queue of errands. Each project has this queue in every shard. */
 export const ERRANDS = '$errands'
 /**
- * Maximum attempts, and maximum lost leases. After that many, the errand has failed permanently.
+ * Maximum number of attempts, and of lost leases. At either maximum, the errand has failed
+ * permanently.
  */
 const ATTEMPTS = 20
 

@@ -36,7 +36,7 @@ export interface Renewal {
 export type QueueCommands = {
   /** Enqueues a job. Sent by the owner of the job, in the same commit. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are requested to stop. */
+  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** Assigns jobs to workers of one gateway, or to an executor, after it accepted an offer. */
   'queue.claim': {
@@ -54,15 +54,16 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Puts back a job that was not delivered to its worker. It does not count as an attempt. Changes
-   * nothing after a heartbeat for the job.
+   * Returns a job that was not delivered to its worker to the queue. The claim does not count as an
+   * attempt. Changes nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
-   * Ends a lease without a heartbeat for longer than a lease lasts. Sent by a gateway. Affects only
-   * leases whose heartbeats the queue does not know, because the owner of its shard has changed.
+   * Ends a lease whose last heartbeat is longer ago than a lease lasts. Sent by a gateway. Affects
+   * only leases whose heartbeats the queue does not know, because the owner of its shard has
+   * changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

@@ -7,7 +7,7 @@
  * - The answer of an agent is posted in the thread of the message that it answers, or starts a
  *   thread below that message, also in direct messages. A failed turn is reported in the same
  *   place.
- * - A project administrator sees, changes and deletes private channels, but cannot read their
+ * - A project administrator can list, change and delete private channels, but cannot read their
  *   messages and members without being a member.
  * - A disabled principal stays a member of direct messages, because their members are fixed.
  *

@@ -17,7 +17,7 @@ export interface Source {
   readonly event: JsonObject
   readonly meta: JsonObject
   /**
-   * The interaction in its state at its end. Absent in `interaction.created`, which contains the
+   * The interaction as it was when it ended. Absent in `interaction.created`, which contains the
    * interaction itself, and in events of earlier releases.
    */
   readonly record?: JsonObject
