@@ -54,8 +54,8 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Returns a job that was not delivered to its worker to the queue. The claim does not count as an
-   * attempt. Changes nothing after a heartbeat for the job.
+   * Puts a job that was not delivered to its worker back into the queue. The claim does not count
+   * as an attempt. Changes nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
@@ -149,7 +149,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction that a client opened for this run, when it has been opened. */
+  /** From an interaction that a client opens for this run, in the same commit. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
   /** From an interaction of this run, when a person has responded. */
   'interaction.responded': {
@@ -163,7 +163,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction of this run, once, when it has ended. */
+  /** From an interaction of this run, once, when it has ended, unless this run withdrew it. */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** From a step of the parent run: creates this run. */
   'child.start': { input: ChildStart; reply: undefined }
@@ -190,13 +190,13 @@ export type RunCommands = {
   wake: { input: unknown; reply: undefined }
   /** From the loop of the run: creates the run. */
   'run.open': { input: RunOpening; reply: undefined }
-  /** From the loop of the run: starts a waiting run. `later`: in a separate commit. */
+  /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From the loop of the run: the run must wait before it starts. */
+  /** From the loop of the run: the reason why the run has to wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
   /** From the loop of the run: another run replaces the run, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
-  /** From the loop of the run: its daily budget is spent. Amounts are in credits. */
+  /** From the loop of the run: the loop's daily budget is spent. Amounts are in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /**
    * From the loop of the run, which has recorded the failure of the run: the run ends. `paused`:
@@ -329,8 +329,8 @@ export type InteractionCommands = {
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /**
-   * From the run or session that opened the interaction and no longer needs a response: cancels the
-   * interaction. Ignored after the interaction has ended.
+   * From the run or session for which the interaction was opened, when it no longer needs a
+   * response: cancels the interaction. Ignored after the interaction has ended.
    */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

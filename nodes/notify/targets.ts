@@ -48,7 +48,7 @@ export async function checkTargets(
   return isRefusal(done) ? undefined : 'invalid'
 }
 
-/** Returns those of the ids that do not belong to principals of organization keys either. */
+/** Returns the ids that do not belong to the principal of an organization key either. */
 async function unknownOf(
   world: Asking,
   ids: readonly string[],

@@ -34,8 +34,8 @@ export class OwnerProbe {
   }
   /**
    * Makes a request wait until a node answers on the subject again.
-   * @param probe retries the request; called at most once, when it is the next to probe or another
-   *   probe was answered.
+   * @param probe retries the request; called at most once: as the next probe, or when a node has
+   *   answered another probe.
    * @returns a function that ends the wait.
    */
   wait(subject: string, probe: () => void): () => void {

@@ -47,8 +47,8 @@ export function startExecutorRole({
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Chunks are retained for a while after the end, so that late followers of a generation receive
-  // all of them until the answer itself is stored, also after a quick answer.
+  // Chunks are retained for a while after the end. Until the answer itself is stored, late
+  // followers still receive all of them, even those of a quick answer.
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>

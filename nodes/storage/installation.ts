@@ -23,7 +23,7 @@ export interface Installation {
   readonly root_prefix: string
 }
 /**
- * The installation, with the raw owner key if this call created the installation and generated the
+ * The installation, with the raw owner key if `install` created the installation and generated the
  * key.
  */
 export interface Installed extends Installation {

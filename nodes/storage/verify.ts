@@ -1,12 +1,12 @@
 /**
  * Reads every journal once a day from its first entry to its last, in small steps. Otherwise a
- * damaged block behind all checkpoints would be found only by a backup or by a view that is
+ * damaged block before all checkpoints would be found only by a backup or by a view that is
  * rebuilt.
  *
  * Invariants:
- * V1. The load is bounded: the process reads one partition at a time, and each partition once per
- *     `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at least
- *     `MIN_ENTRIES`.
+ * V1. The load is bounded: the process reads one partition at a time, and each partition at most
+ *     once per `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at
+ *     least `MIN_ENTRIES`.
  * V2. Only the owner of a partition's first shard reads, so each journal is read by one node.
  * V3. A finding remains until the same entries were read without one, or the journal starts after
  *     them. It causes a warning and stops no writes: appends and all later entries are unaffected.

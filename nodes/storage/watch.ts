@@ -20,7 +20,7 @@ import type { DiskUse } from './disk.ts'
 /** The embedded NATS server, as far as its disk is concerned. */
 export interface EmbeddedStore {
   use(): Promise<DiskUse>
-  /** Whether the server found its disk full and stores nothing any more. */
+  /** Whether the server found its disk full and has stopped storing. */
   frozen(): boolean
   /** Restarts the server on the same port and store. */
   restart(): Promise<void>

@@ -84,7 +84,7 @@ export interface EffectiveDefinition {
   readonly effort?: Effort
   /** The timeout of the turn in seconds of active execution. */
   readonly timeout_seconds: number
-  /** `max_bytes` is the effective limit; 0 when the turn gets no memory. */
+  /** `max_bytes` is the effective limit; 0 when the turn is shown no memory. */
   readonly memory_context: Required<MemoryContext>
   /** `threshold_tokens` is the effective threshold, whichever form the policy has. */
   readonly compaction: {

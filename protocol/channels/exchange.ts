@@ -31,9 +31,9 @@ import type { TurnDefinition } from '../sessions/turns/definition.ts'
  */
 export const STREAK = 8
 /**
- * The maximum number of entries that a channel stores about threads: how far an agent has read a
- * thread, and how many consecutive messages of agents a thread has. Beyond it, the least recently
- * changed entry is dropped.
+ * The maximum number of entries of each kind that a channel stores about threads: how far an agent
+ * has read a thread, and how many consecutive messages of agents a thread has. Beyond it, the least
+ * recently changed entry is dropped.
  */
 export const REMEMBERED = 500
 

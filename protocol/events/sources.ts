@@ -17,8 +17,9 @@ export const MAX_CHAIN_DEPTH = 8
 
 /**
  * The causal chain of an event: the root event, which no run caused, and in order the loops whose
- * runs lie between the root event and the event. All events with the same `root` form a tree. The
- * number of runs that triggers start for one tree is limited (docs/loops.md).
+ * runs lie between the root event and the event; a long chain contains only the latest loops. All
+ * events with the same `root` form a tree. The number of runs that triggers start for one tree is
+ * limited (docs/loops.md).
  */
 export interface Chain {
   /** Id of the root event, of the form `sevt_…`. */

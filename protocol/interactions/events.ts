@@ -37,7 +37,9 @@ export interface Dispatch extends UrlParts {
 }
 /** Data about an approval that the service requires before it executes an action. */
 export interface Approval {
-  /** Name of the action. Only principals that may execute the action can respond. */
+  /**
+   * Name of the action. Only principals that may execute the action, except agents, can respond.
+   */
   readonly action: string
   /** Principals that cannot respond although they may execute it. */
   readonly excludes?: readonly string[]

@@ -87,8 +87,8 @@ export const STORING = 4000
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
 /**
- * Default milliseconds that a process waits for the servers at startup; they may be starting at the
- * same time.
+ * Default number of milliseconds that a process waits for the servers at startup: they may be
+ * starting at the same time.
  */
 const FIRST = 4000
 /** Maximum timeout of one connection attempt, in milliseconds. */

@@ -150,7 +150,7 @@ export async function fetchFromDebian(cache: string): Promise<string> {
       throw new StartFault('the nats-server of the Debian package does not run on this machine')
     await mkdir(cache, { recursive: true })
     const place = join(cache, `nats-server-${version}`)
-    // The binary is copied under a temporary name and renamed, so that no other process sees a
+    // The binary is copied under a temporary name and renamed, so that no other process finds a
     // partial file.
     const half = `${place}.${process.pid}`
     await copyFile(binary, half)
