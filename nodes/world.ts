@@ -28,8 +28,8 @@ import { OwnerProbe } from './observe/owner-probe.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
 /**
- * Dependencies of the `World`. `secret` seals cursors and derived ids; `organization` is the id of
- * the organization.
+ * Dependencies of the `World`. `secret` is the secret of the installation, for seals, derived ids
+ * and encryption; `organization` is the id of the organization.
  */
 export interface WorldParts {
   readonly node: string

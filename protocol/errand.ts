@@ -33,7 +33,10 @@ export type Errand =
       readonly agents: readonly string[]
       readonly alone: boolean
     }
-  /** Removes a principal that is no longer active from all channels. */
+  /**
+   * Removes a principal that is no longer active from its channels. A disabled one stays in direct
+   * messages.
+   */
   | { readonly errand: 'leave'; readonly principal_id: string }
   /**
    * Checks again whether new members of a channel are active principals, and expels those that are

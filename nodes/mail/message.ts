@@ -8,8 +8,8 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
 /**
- * Limits of the parts of a message in an event: of `text`, `html` and each `header` in characters,
- * of the lists in entries.
+ * Limits of the parts of a message in an event: `text`, `html` and `header` are numbers of
+ * characters, the others numbers of entries.
  */
 const MAX = {
   text: 100_000,

@@ -62,7 +62,7 @@ async function bytesBelow(folder: string): Promise<number> {
 }
 
 /**
- * Creates the gauge of a store.
+ * Creates the gauge of a store: a function that measures how full its disk is.
  * @param limit configured limit in bytes, if any.
  * @param now a monotonic clock in milliseconds.
  */

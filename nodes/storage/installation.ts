@@ -1,7 +1,7 @@
 /**
  * The identity of an installation: its organization, its project `default`, its owner key and the
- * secret that seals cursors and derived ids. The first node creates the identity; every other node
- * and every later start reads it.
+ * secret for seals, derived ids and encryption. The first node creates the identity; every other
+ * node and every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -67,7 +67,7 @@ const KEY = /^channel:(chan_\w+)(?::|$)/
  */
 export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
 
-/** An exchange as readers of the channel see it. */
+/** An exchange as shown to readers of the channel. */
 export const ExchangeRecord = Type.Object({
   id: Type.String(),
   channel_id: Type.String(),

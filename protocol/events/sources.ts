@@ -16,10 +16,10 @@ import type { EmittedType } from './types.ts'
 export const MAX_CHAIN_DEPTH = 8
 
 /**
- * The causal chain of an event: the root event, which no run caused, and in order the loops whose
- * runs lie between the root event and the event; a long chain contains only the latest loops. All
- * events with the same `root` form a tree. The number of runs that triggers start for one tree is
- * limited (docs/loops.md).
+ * The causal chain of an event: the root event, which no run caused, and the loops whose runs lie
+ * between the root event and this event, in order. In a long chain, only the latest loops are
+ * stored. All events with the same `root` form a tree. The number of runs that triggers start for
+ * one tree is limited (docs/loops.md).
  */
 export interface Chain {
   /** Id of the root event, of the form `sevt_…`. */
@@ -84,7 +84,8 @@ export interface ServicePublication extends Publication {
   readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
 }
 /**
- * A published event. `truncated` in the payload: fields that were too large to store were left out.
+ * A published event. `truncated` in the payload: fields that were too large to store are null or
+ * absent.
  */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {
   /** Id of the event, of the form `sevt_…`. */

@@ -46,10 +46,7 @@ const isMain = (
   !/security|backports/.test(`${uri} ${suite ?? ''}`) &&
   components.includes('main')
 
-/**
- * Returns the main archives in a one-line-style source list (`deb [signed-by=…] http://… suite
- * main`).
- */
+/** Returns the main archives in a one-line-style list (`deb [signed-by=…] http://… suite main`). */
 export const mirrorsOfList = (text: string): Mirror[] =>
   text.split('\n').flatMap((line) => {
     const match = /^\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+(.*)$/.exec(line)
@@ -59,7 +56,7 @@ export const mirrorsOfList = (text: string): Mirror[] =>
       : []
   })
 
-/** Returns the main archives in a deb822-style source list. */
+/** Returns the main archives in a deb822-style list. */
 export const mirrorsOfSources = (text: string): Mirror[] =>
   text.split(/\n[ \t]*\n/).flatMap((stanza) => {
     const fields = new Map<string, string>()

@@ -152,11 +152,12 @@ const WITHIN = 60_000
 /** Milliseconds that a command waits for each stream or bucket during a leader election. */
 export const ELECTING = 30_000
 /**
- * Retries an operation while the servers elect a leader or lack peers.
+ * Retries a failing operation: the servers may be electing a leader or lack peers.
  * @param what name of the stream or record, for messages.
  * @param within milliseconds for which the operation is retried.
  * @throws StartFault with what the operator must check, when the operation still fails after this
  *   time or cannot succeed at all.
+ * @throws ClosedConnectionError when the connection is closed.
  */
 export async function patiently<T>(
   nats: Pick<Nats, 'log'>,
