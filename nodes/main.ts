@@ -1,6 +1,6 @@
 /**
- * The command line program, `baton <command>`. Commands that start nodes read the settings table;
- * client commands call a running server.
+ * The command line program, `baton <command>`. Commands that start nodes accept the settings of the
+ * settings table; client commands call a running server.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
@@ -139,7 +139,7 @@ program
 addClientCommands(program, process.env)
 oneLineErrors(program)
 
-// If another Baton process started this one and ends, this one stops in an orderly way.
+// When the Baton process that started this one ends, this one shuts down gracefully.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 

@@ -1,6 +1,6 @@
 /**
  * Reads the models of the service from a setting: JSON, or the path of a JSON file. API keys are
- * stored elsewhere, in an environment variable or a separate file. This module contains only
+ * stored elsewhere, in an environment variable or a separate file. This module handles only
  * references to them and never exposes a key.
  */
 import { readFileSync } from 'node:fs'
@@ -80,12 +80,12 @@ export interface ModelSettings {
   /** Milliseconds for which a provider may be silent before an attempt is abandoned. */
   readonly silence: number
 }
-/** Default for `silence_seconds`. */
+/** Default of `silence_seconds`, in seconds. */
 const SILENCE = 120
 
 /**
- * The provider that needs no configuration: its model answers by a script, for first steps and for
- * tests.
+ * The provider that needs no configuration: its model answers from a script, for first steps and
+ * for tests.
  * @param brand header brand in any letter case.
  */
 const builtIn = (brand: string): Static<typeof Provider> => ({
@@ -105,8 +105,8 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
 })
 
 /**
- * Reads the setting; an empty one configures no providers. For a faulty setting, returns a sentence
- * that describes the fault.
+ * Reads the setting; an empty one configures only the built-in provider. For a faulty setting,
+ * returns the rest of a sentence that describes the fault (`wrong`).
  */
 export function readModels(
   setting: string,

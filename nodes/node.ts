@@ -58,7 +58,7 @@ export interface RunningNode {
   readonly url?: string
   /** Base URL of `/healthz`, `/readyz` and `/metrics` on the status port, if the node uses one. */
   readonly status?: string
-  /** Port on which the node accepts email; absent when it accepts none. */
+  /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
   /** Names (`<partition>.<shard>`) of the shards that the node serves. */
@@ -68,7 +68,7 @@ export interface RunningNode {
    * requests elsewhere.
    */
   leave(): void
-  /** Stops in an orderly way: finishes pending answers and releases the node's shards. */
+  /** Stops gracefully: finishes pending answers and releases the node's shards. */
   stop(): Promise<void>
 }
 
@@ -83,7 +83,7 @@ const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
-/** Random bytes from a pool: the system generates at least 8 KiB at a time. */
+/** Creates a source of random bytes with a pool: the system generates at least 8 KiB at a time. */
 function systemRandom(): Random {
   let pool = Buffer.alloc(0)
   let at = 0
@@ -341,8 +341,8 @@ export async function startNode(
           env: process.env,
         }),
       )
-    // A gateway answers on its own port. The status port is for nodes without a gateway, and for
-    // metrics that are served separately.
+    // A gateway serves the status paths on its own port. The status port is for nodes without a
+    // gateway, and for metrics that are served separately.
     const apart = !edge || !directory || config.metrics.status_only
     const status =
       apart && config.status_port !== undefined
@@ -390,8 +390,8 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // `begin` may still start further parts, which are stopped as well. Without the connection, it
-    // soon fails.
+    // `begin` may still be starting further parts, which are stopped as well. It soon fails,
+    // because the connection is closed.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error

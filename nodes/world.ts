@@ -28,8 +28,8 @@ import { OwnerProbe } from './observe/owner-probe.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
 /**
- * Dependencies of the `World`. `secret` seals cursors and derived ids; `organization` is the id of
- * the organization.
+ * Dependencies of the `World`. `secret` is the secret of the installation, for seals, derived ids
+ * and encryption; `organization` is the id of the organization.
  */
 export interface WorldParts {
   readonly node: string
@@ -52,8 +52,8 @@ export interface WorldParts {
 }
 
 /**
- * The message to send in a repeat. A command is no longer marked as `born`, because its actor may
- * exist by now.
+ * Returns the message to send in a repeat. A command is no longer marked as `born`, because its
+ * actor may exist by now.
  */
 function repeated(message: ShardMessage): ShardMessage {
   if (message.type !== 'command' || !message.command.born) return message
@@ -62,13 +62,13 @@ function repeated(message: ShardMessage): ShardMessage {
 }
 
 /**
- * Milliseconds after which a command or read is sent again: longer than a commit takes, but short
- * enough to abandon a dead owner soon.
+ * Milliseconds after which an unanswered command or read is sent again: longer than a commit takes,
+ * but short enough to abandon a dead owner soon.
  */
 const TRY = 2000
-/** Milliseconds before a query that no view answered is repeated. */
+/** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const
-/** Milliseconds to wait for the node that publishes the preview of a message. */
+/** Milliseconds to wait for an answer of the node that publishes the preview of a message. */
 const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {
@@ -77,8 +77,8 @@ export function createWorld(parts: WorldParts): World {
   const locks = createSecretBox(parts.secret, parts.random)
 
   /**
-   * Sends a message to the owner of a shard until it is answered or the deadline has passed. A late
-   * answer to an earlier attempt is accepted as well.
+   * Sends a message to the owner of a shard repeatedly until it is answered or the deadline has
+   * passed. A late answer to an earlier attempt is accepted as well.
    */
   function owner(to: Address, message: ShardMessage): Promise<ShardAnswer> {
     const shard = shardOf(to.kind, to.id, shards)

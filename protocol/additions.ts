@@ -9,8 +9,9 @@ import { many } from './common.ts'
 type RecordOf = Readonly<Record<string, unknown>>
 /**
  * One addition. `of`: whether the field is an addition to this record; when `of` is absent, it is
- * one to every record. `value`: computes the field from the record; undefined means that the record
- * does not have the field. When `value` is absent, the record already contains the field.
+ * an addition to every record. `value`: computes the field from the record; undefined means that
+ * the record does not have the field. When `value` is absent, the record already contains the
+ * field.
  */
 interface Addition {
   readonly of?: (record: RecordOf) => boolean

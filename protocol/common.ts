@@ -81,9 +81,9 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Parses a signed 64-bit integer in decimal. Returns undefined when the text is not one. Values
- * outside of the safe integers are clamped to them, which is harmless for positions, because no
- * position is that large.
+ * Parses a signed 64-bit integer in decimal. Returns undefined when the text is not one. A value
+ * beyond the safe integers becomes the nearest safe integer, which is harmless for positions,
+ * because no position is that large.
  */
 export function wholeOf(text: string): number | undefined {
   if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text)))

@@ -60,10 +60,7 @@ export interface Shape {
    */
   readonly exact?: string
   readonly reply?: TSchema
-  /**
-   * The path contains no project, and the row applies to the project of the credential of the
-   * caller.
-   */
+  /** The path contains no project; the row applies to the project of the caller's credential. */
   readonly ofCaller?: true
   /** Success status; 200 by default. A reply with 204 has no body. */
   readonly status?: number
@@ -100,13 +97,11 @@ export interface Shape {
    * `compat`.
    */
   readonly alias?: string
-  /**
-   * The row whose handler or query answers this row. The two rows differ only in path or status.
-   */
+  /** The row whose handler or query also answers this row. */
   readonly as?: string
   /**
-   * Queries: what answers. `gateway`: the directories in the gateway. `view`: the view of the
-   * partition, which is the default. A stream with `view` also answers single pages as JSON.
+   * Queries: what answers the query. `gateway`: the directories in the gateway. `view`: the view of
+   * the partition, which is the default. A stream with `view` also answers single pages as JSON.
    */
   readonly answeredBy?: 'gateway' | 'view'
   /** The answer depends on what the caller may read. The view receives the caller as `viewer`. */
@@ -126,9 +121,9 @@ export interface Shape {
    */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**
-   * The scope of an idempotency key, if it is not one request of the caller. `run`: the key
-   * identifies a run of the project, for as long as the run exists. `actor`: the actor stores the
-   * key and recognizes repeats.
+   * The scope of an idempotency key; by default, the caller, method and path. `run`: the key
+   * identifies a run of the project while the run exists. `actor`: the actor stores the key and
+   * recognizes repeats.
    */
   readonly keyScope?: 'run' | 'actor'
   /** Arguments of the example for the command line; by default, the example is derived. */

@@ -16,7 +16,8 @@ import type { HeldFiring } from './loops/events.ts'
 /** The name of the queue of errands. Each project has this queue in every shard. */
 export const ERRANDS = '$errands'
 /**
- * Maximum attempts, and maximum lost leases. After that many, the errand has failed permanently.
+ * Maximum number of attempts, and of lost leases. At either maximum, the errand has failed
+ * permanently.
  */
 const ATTEMPTS = 20
 
@@ -32,7 +33,10 @@ export type Errand =
       readonly agents: readonly string[]
       readonly alone: boolean
     }
-  /** Removes a principal that is no longer active from all channels. */
+  /**
+   * Removes a principal that is no longer active from its channels. A disabled one stays in direct
+   * messages.
+   */
   | { readonly errand: 'leave'; readonly principal_id: string }
   /**
    * Checks again whether new members of a channel are active principals, and expels those that are

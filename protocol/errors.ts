@@ -7,7 +7,7 @@ interface ErrorFacts {
   readonly status: number
   /**
    * The default message, which states the fault and the next step. It is used when the refusal has
-   * no message of its own.
+   * no `message`.
    */
   readonly message: string
   /** Whether the same request can succeed later, without a change. */

@@ -36,7 +36,7 @@ export interface Renewal {
 export type QueueCommands = {
   /** Enqueues a job. Sent by the owner of the job, in the same commit. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are requested to stop. */
+  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** Assigns jobs to workers of one gateway, or to an executor, after it accepted an offer. */
   'queue.claim': {
@@ -54,22 +54,24 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Puts back a job that was not delivered to its worker. It does not count as an attempt. Changes
-   * nothing after a heartbeat for the job.
+   * Puts a job that was not delivered to its worker back into the queue. The claim does not count
+   * as an attempt. Changes nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
-   * Ends a lease without a heartbeat for longer than a lease lasts. Sent by a gateway. Affects only
-   * leases whose heartbeats the queue does not know, because the owner of its shard has changed.
+   * Ends a lease whose last heartbeat is longer ago than a lease lasts. Sent by a gateway. Affects
+   * only leases whose heartbeats the queue does not know, because the owner of its shard has
+   * changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /**
- * The assignment of a job to a worker session or an executor. `losses`: the number of lost leases
- * to allow, because the work is safe to repeat. `served`: the service itself does the work.
+ * The assignment of a job to a worker session or an executor. `losses`: the minimum number of lost
+ * leases at which the job fails, because the work is safe to repeat. `served`: the service itself
+ * does the work.
  */
 export interface Take {
   readonly job_id: string
@@ -148,7 +150,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction that a client opened for this run, when it has been opened. */
+  /** From an interaction that a client opens for this run, in the same commit. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
   /** From an interaction of this run, when a person has responded. */
   'interaction.responded': {
@@ -162,7 +164,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction of this run, once, when it has ended. */
+  /** From an interaction of this run, once, when it has ended, unless this run withdrew it. */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** From a step of the parent run: creates this run. */
   'child.start': { input: ChildStart; reply: undefined }
@@ -189,13 +191,13 @@ export type RunCommands = {
   wake: { input: unknown; reply: undefined }
   /** From the loop of the run: creates the run. */
   'run.open': { input: RunOpening; reply: undefined }
-  /** From the loop of the run: starts a waiting run. `later`: in a separate commit. */
+  /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From the loop of the run: the run must wait before it starts. */
+  /** From the loop of the run: the reason why the run has to wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
   /** From the loop of the run: another run replaces the run, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
-  /** From the loop of the run: its daily budget is spent. Amounts are in credits. */
+  /** From the loop of the run: the loop's daily budget is spent. Amounts are in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /**
    * From the loop of the run, which has recorded the failure of the run: the run ends. `paused`:
@@ -328,8 +330,8 @@ export type InteractionCommands = {
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /**
-   * From the run or session that opened the interaction and no longer needs a response: cancels the
-   * interaction. Ignored after the interaction has ended.
+   * From the run or session for which the interaction was opened, when it no longer needs a
+   * response: cancels the interaction. Ignored after the interaction has ended.
    */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

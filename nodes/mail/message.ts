@@ -1,13 +1,16 @@
 /**
- * Converts an e-mail message into the payload of `email.received`. The listener bounds the raw
- * message; here every field of the event is bounded, too. HTML is cut at its limit, but otherwise
- * left unchanged and never rendered.
+ * Converts an e-mail message into the payload of `email.received`. The listener limits the size of
+ * the raw message; this module limits every part of the event. HTML is truncated at its limit, but
+ * otherwise left unchanged and never rendered.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
-/** Bounds of the parts of a message in an event, in characters and in number. */
+/**
+ * Limits of the parts of a message in an event: `text`, `html` and `header` are numbers of
+ * characters, the others numbers of entries.
+ */
 const MAX = {
   text: 100_000,
   html: 60_000,
@@ -26,8 +29,8 @@ export interface Received {
 }
 
 /**
- * Parses a message. The parser does not convert HTML, because its converter walks nested elements
- * recursively.
+ * Parses a message. The parser does not convert HTML to text: its converter recurses into nested
+ * elements, so deeply nested HTML could overflow the stack.
  */
 export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
   simpleParser(raw, {
@@ -39,8 +42,8 @@ export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
   })
 
 /**
- * The id of a message: its `Message-ID` (RFC 5322, 3.6.4) without the angle brackets; undefined
- * when it has none.
+ * Returns the id of a message: its `Message-ID` (RFC 5322, 3.6.4) without the angle brackets;
+ * undefined when it has none.
  */
 export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
   const id = messageId?.trim().replace(/^<|>$/g, '')
@@ -48,9 +51,9 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
 }
 
 /**
- * The payload of the event.
- * @param message_id identifies the message; the caller derives it from the content of a message
- *   without a `Message-ID`.
+ * Returns the payload of the event.
+ * @param message_id identifies the message; the caller derives it from the content if the message
+ *   has no `Message-ID`.
  */
 export function eventOf(
   mail: ParsedMail,
@@ -93,8 +96,8 @@ const addressesOf = (given: AddressObject | readonly AddressObject[] | undefined
     .slice(0, MAX.addresses)
 
 /**
- * The text of HTML, converted in one pass, for messages without a plain-text part: tags and the
- * contents of scripts and styles are left out.
+ * Converts HTML to plain text in one pass, for messages without a plain-text part. Tags become
+ * white space; the contents of scripts and styles are left out.
  */
 export function plainTextOf(html: string): string {
   const lower = html.toLowerCase()

@@ -1,6 +1,6 @@
 /**
- * Starts the e-mail listener with the settings of a node: reads its certificate, and reports any
- * error in one sentence.
+ * Starts the e-mail listener with the settings of a node: reads the TLS certificate and key, and
+ * reports any error in one sentence.
  */
 import { readFileSync } from 'node:fs'
 import type { World } from '../../gateway/ports.ts'
@@ -10,8 +10,8 @@ import { resolverOf } from './authenticity.ts'
 import { listenForMail, type MailListener } from './listener.ts'
 
 /**
- * Listens for e-mail.
- * @throws StartFault when the port cannot be opened or a file cannot be read.
+ * Starts listening for e-mail.
+ * @throws StartFault when the listener cannot start or a file cannot be read.
  */
 export async function startMail(
   world: World,

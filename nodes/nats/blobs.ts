@@ -21,8 +21,8 @@ const aboutOf = (bucket: string, name: string): string =>
  * answer or a value is damaged.
  */
 export function createBlobs(nats: Nats): Blobs {
-  // Without this, each chunk is hashed in JavaScript, which takes 3 to 5 % of the time of a shard
-  // node with long queues.
+  // With the default implementation, each chunk is hashed in JavaScript, which takes 3 to 5 % of
+  // the time of a shard node with long queues.
   setSha256Backend('native')
   const bucket = nats.space.bucket(names.blobs)
   let opened: Promise<ObjectStore> | undefined
@@ -41,7 +41,7 @@ export function createBlobs(nats: Nats): Blobs {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
-      // The deletion leaves a delete marker, which nothing needs.
+      // The deletion leaves a delete marker. Nothing reads it, so it is purged.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }
@@ -52,7 +52,7 @@ const SILENCE = 1000
 
 /**
  * Returns the bytes of a value; undefined when there is none. Also undefined when the value is
- * deleted during the read, because the store would then wait for its chunks forever.
+ * deleted during the read, because the client library would wait for its chunks forever.
  */
 async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefined> {
   const found = await at.get(name)
@@ -81,11 +81,11 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
 }
 
 /**
- * Deletes chunks of values whose writer died before the value had a name. Returns the number of
- * these values.
+ * Deletes chunks of values whose writer died before it stored the value's metadata. Returns the
+ * number of these values.
  * @param now Unix milliseconds.
- * @param age minimum age of a chunk in milliseconds; a younger chunk may belong to a value that is
- *   being written.
+ * @param age minimum milliseconds since the last chunk of such a value was stored; a more recent
+ *   value may still be being written.
  */
 export async function sweepChunks(nats: Nats, now: number, age: number): Promise<number> {
   const { manager, space } = nats

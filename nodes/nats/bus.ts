@@ -6,9 +6,8 @@
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
  *     returns an answer at once. Messages of one publisher stay in order.
- * B2. One listener of a group receives a published message. When this listener belongs to the
- *     publisher's process, group members in other processes ignore the message, because of a
- *     header.
+ * B2. One listener of a group receives a published message. If it belongs to the publisher's
+ *     process, a header tells members of the group in other processes to ignore the message.
  * B3. A handler's failure is logged and counts as no answer.
  *
  * Listeners of one process share the same message object, so no listener may change it.
@@ -24,7 +23,7 @@ import type { Nats } from './server/connect.ts'
 const SERVED = 'Baton-Served'
 /**
  * Header of a reply that declines a request: no group member in the process answers it, or the
- * listener has been removed. It saves the requester the timeout.
+ * listener has been removed. The requester then need not wait for its timeout.
  */
 const DECLINED = 'Baton-Declined'
 
@@ -40,7 +39,8 @@ const header = (name: string, value: string): MsgHdrs => {
 
 /**
  * Creates the bus of a connection.
- * @param alone whether no other process can be listening; nothing is then encoded or sent.
+ * @param alone whether no other process can be listening; nothing is encoded or sent while it
+ *   returns true.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log, space } = nats
@@ -72,7 +72,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /**
-   * Returns the first answer of the local listeners; undefined when none answers in time.
+   * Calls the local listeners in turn and returns the first answer; undefined when none answers in
+   * time.
    */
   const askHere = (
     here: readonly Listener[],

@@ -1,7 +1,7 @@
 /**
  * The encoding of envelopes in messages: a header contains a checksum of the bytes, because the
- * storage can miss a flipped bit in a stored block. A message with a wrong checksum is never passed
- * on.
+ * storage may not detect a flipped bit in a stored block. A message with a wrong checksum is never
+ * passed on.
  */
 
 import { crc32 } from 'node:zlib'
@@ -14,7 +14,10 @@ const MESSAGE_ID = 'Nats-Msg-Id'
 
 const checksum = (data: Uint8Array): string => crc32(data).toString(16)
 
-/** Returns the headers of an envelope that is to follow the message `expected` of its subject. */
+/**
+ * Returns the headers of an envelope that is stored only if the last message of its subject has the
+ * sequence `expected`.
+ */
 export function sealed(data: Uint8Array, message_id: string, expected: number): MsgHdrs {
   const made = headers()
   made.set(MESSAGE_ID, message_id)
@@ -37,7 +40,7 @@ export class DamagedEnvelope extends Error {
 }
 
 /**
- * Returns a journal message as the host sees it.
+ * Checks a journal message and returns it in the form that the host uses.
  * @throws DamagedEnvelope when its checksum is missing or wrong.
  */
 export function opened(

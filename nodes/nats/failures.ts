@@ -29,8 +29,8 @@ export class Forbidden extends StartFault {
   }
 }
 /**
- * Returns the error that names the missing permission, if an error or one of its causes is about
- * one.
+ * Returns the error that names the missing permission when an error, or one of its causes, reports
+ * one; undefined otherwise.
  */
 export function forbidden(error: unknown): Forbidden | undefined {
   if (error instanceof Forbidden) return error
@@ -67,7 +67,8 @@ export const codeOf = (error: unknown): number | undefined =>
   error instanceof JetStreamApiError ? error.code : undefined
 
 /**
- * Whether a compare-and-set was rejected because the subject's last sequence is a different one.
+ * Whether a compare-and-set was rejected because the subject's last sequence is not the expected
+ * one.
  */
 export const isWrongSequence = (error: unknown): boolean => {
   const code = codeOf(error)

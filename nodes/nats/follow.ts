@@ -1,5 +1,5 @@
 /**
- * Follows a stream without end. A consumer that went silent looks the same as a stream without new
+ * Follows a stream indefinitely. A stalled consumer looks the same as a stream without new
  * messages, so the follower regularly compares its position with the stream's last sequence. On a
  * mismatch it resumes the read after the last received message.
  *
@@ -7,8 +7,8 @@
  * F1. Every message from `from` on is passed to the handler in order, and not again once its batch
  *     has succeeded.
  * F2. The handler processes one batch at a time; meanwhile about `AHEAD` messages are buffered.
- * F3. Failures are retried with growing pauses. The pauses after failed reads are jittered, so that
- *     many followers do not resume at the same moment.
+ * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
+ *     so that many followers do not resume at the same moment.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
@@ -29,8 +29,8 @@ function bell() {
 }
 
 /**
- * Passes all messages from a sequence on to `on`. The returned function stops the follower and
- * resolves when the last batch is done.
+ * Passes all messages, beginning with the sequence `from`, to the handler `on`. The returned
+ * function stops the follower and resolves when the last batch is done.
  */
 export function follow(
   nats: Nats,
@@ -113,8 +113,8 @@ export function follow(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),
       )
-      // The stream has more messages but none arrived between two checks, and the handler is not
-      // the cause.
+      // The stream has more messages but none arrived between two checks. The cause is not the
+      // handler, because the buffer is not full.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(
@@ -127,7 +127,7 @@ export function follow(
     }
   }
   // Messages in transit are lost when the connection breaks, but the server counts them as
-  // delivered.
+  // delivered. The read is therefore restarted after a reconnection.
   const forget = nats.onReconnect(() => current?.close())
   const running = Promise.all([reading(), handing(), looking()])
   return async () => {

@@ -1,11 +1,10 @@
 /**
- * Requests that the leader of a stream steps down when it rejects valid appends. While a
- * compare-and-set of a subject is in progress, the leader of a replicated stream rejects other ones
- * of that subject. Only the leader has this state. After a network partition (nats-server 2.15,
- * "JetStream system temporarily unavailable"), three of four shards accepted no append for a
- * minute, until another server became leader: each append was a conflict, although its subject's
- * last sequence was the expected one. The old leader behaved as if failed appends were still in
- * progress.
+ * Requests that the leader of a stream step down when it rejects valid writes. The leader of a
+ * replicated stream rejects a compare-and-set while another one of the same subject is in progress,
+ * and only the leader has this state. After a network partition (nats-server 2.15, "JetStream
+ * system temporarily unavailable"), a leader behaved as if failed appends were still in progress:
+ * three of four shards accepted no append for a minute, until another server became leader. Each
+ * append was a conflict, although its subject's last sequence was the expected one.
  */
 import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'

@@ -38,8 +38,8 @@ const REMEMBERED = 2000
 /**
  * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
  * its successor does; its earlier election time reveals this. The memory is short because server
- * clocks differ: a successor with a slow clock may report an earlier time than its predecessor. It
- * must be trusted once the predecessor has not answered for a while.
+ * clocks differ: a successor with a slow clock may report an earlier time than its predecessor.
+ * Such a successor must be trusted once the predecessor has not answered for a while.
  * @param now returns monotonic time in milliseconds.
  * @returns a function that checks whether the answering server is the last known leader or its
  *   successor.

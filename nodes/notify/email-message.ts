@@ -1,13 +1,14 @@
 /**
- * The text of an e-mail notification. Plain text reads the same in every client and loads nothing.
+ * The text of an e-mail notification. Plain text looks the same in every mail program and loads no
+ * external content.
  */
 import { minuteOf } from '../../gateway/pages/answer/page.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 
 /**
- * The recipient of one e-mail. `target`: the principal whose answer is wanted, if that is the
- * recipient.
+ * The recipient of one e-mail. `target`: the id of the recipient, if the interaction names the
+ * recipient directly as a target instead of through a role.
  */
 export interface Recipient {
   readonly email: string
@@ -23,7 +24,7 @@ const prefixes = {
 
 /**
  * Returns the subject and text of the e-mail.
- * @param url the recipient's own answer link; absent: the e-mail has no link.
+ * @param url the recipient's personal answer link; absent: the e-mail has no link.
  */
 export function emailOf(
   about: Notice['about'],

@@ -1,9 +1,9 @@
 /**
  * Notification by e-mail. It is sent only on request: an interaction names addresses in its
  * delivery, or it has no delivery and its project has the setting `email_notifications`, which
- * sends e-mail to the addresses of its targets. An answer link is put only into a message to the
+ * sends e-mail to the addresses of its targets. An answer link is included only in a message to the
  * address that an administrator stored for that target. Otherwise the author of a question could
- * have another person's link sent to an address of their own.
+ * receive another person's link.
  */
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -24,22 +24,25 @@ interface EmailOptions {
   /** Base URL of links; absent: e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** The active people with an e-mail address among the targets. */
+  /** Returns the active people with an e-mail address among the targets. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
   /** Whether a project wants e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>
   readonly log: Log
 }
-/** Milliseconds of silence of the mail server before a timeout. */
+/**
+ * Timeout in milliseconds of connecting to the mail server, of its greeting, and of its silence
+ * afterwards.
+ */
 const SMTP_TIMEOUT_MS = 10_000
 const CONNECTIONS = 4
 /** Maximum number of e-mails per notice, because a role may have any number of members. */
 const MAX_MESSAGES = 200
 
 /**
- * The recipients of a notice: the addresses in the interaction's delivery, else all targets with an
- * address. A delivery names addresses of people who answer. Reviewers are therefore notified at the
- * addresses that are stored for them.
+ * Returns the recipients of a notice: the addresses in the interaction's delivery, otherwise all
+ * targets with an address. A delivery names addresses of people who answer. Reviewers are therefore
+ * notified at the addresses that are stored for them.
  */
 function recipientsOf(
   { delivery }: Interaction,
@@ -123,7 +126,7 @@ export async function createEmailNotifier({
         ),
         from,
         to: { name: recipient.name ?? '', address: email },
-        // A repeated e-mail has the same id.
+        // A repeated e-mail has the same `Message-ID`.
         messageId: `<${name}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
       })

@@ -17,7 +17,10 @@ export type Channel = (notice: Notice) => Promise<readonly Delivery[] | undefine
 /** Maximum number of partly sent notices that are remembered. */
 const REMEMBERED = 10_000
 
-/** Combines channels. The returned function reports whether a notice is complete. */
+/**
+ * Combines channels. The returned function sends a notice over all of them, and returns whether the
+ * notice is complete.
+ */
 export function createNotifier(channels: readonly Channel[]): (notice: Notice) => Promise<boolean> {
   const sent = new Map<string, Set<string>>()
   const over = async (

@@ -1,7 +1,7 @@
 /**
- * Checks the principals in questions of steps and models, which no gateway has looked up. After
- * such a question was committed, its targets and reviewers are looked up here; a question that
- * names missing principals or roles is cancelled before anyone is notified.
+ * Checks the principals in questions that steps and models ask, because no gateway has looked them
+ * up. After such a question was committed, its targets and reviewers are looked up here; a question
+ * that names missing principals or roles is cancelled before anyone is notified.
  */
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -48,7 +48,7 @@ export async function checkTargets(
   return isRefusal(done) ? undefined : 'invalid'
 }
 
-/** Returns those of the ids that do not belong to principals of organization keys either. */
+/** Returns the ids that do not belong to the principal of an organization key either. */
 async function unknownOf(
   world: Asking,
   ids: readonly string[],

@@ -1,7 +1,8 @@
 /**
  * Notifies people outside the service of an interaction: sends one message to the configured URL,
  * with an answer link for each person who may use one, and signed if a secret is configured. The
- * receiver forwards the message to the people. A message may arrive twice, under one `delivery_id`.
+ * receiver forwards the message to the people. A message may arrive more than once, with the same
+ * `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -16,16 +17,19 @@ interface HookOptions {
   readonly url: string
   readonly secret?: string
   readonly brand: string
-  /** Base URL of links. */
+  /** Base URL of answer links. */
   readonly public_url: string
   readonly seal: World['seal']
   readonly now: () => number
   readonly log: Log
 }
-/** Maximum milliseconds of one attempt. */
+/** Timeout of one attempt in milliseconds. */
 const ATTEMPT_TIMEOUT_MS = 10_000
 
-/** The content of the message; undefined when the interaction no longer waits for it. */
+/**
+ * Returns the body of the message; undefined when the interaction no longer has the status that the
+ * notice is about.
+ */
 function messageOf(
   { id, about, of, record }: Notice,
   { public_url, seal }: HookOptions,

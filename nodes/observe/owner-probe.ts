@@ -6,7 +6,7 @@
  */
 import type { Clock, Random } from '../host/ports.ts'
 
-/** Initial and maximum number of milliseconds between two probes of one subject. */
+/** Initial and maximum number of milliseconds between two probes of one subject, before jitter. */
 const FIRST_PROBE_MS = 5
 const MAX_PROBE_MS = 50
 
@@ -33,9 +33,9 @@ export class OwnerProbe {
     return this.#probed.has(subject)
   }
   /**
-   * Waits because no node answers on a subject.
-   * @param probe retries the request; called once, when its turn comes or another probe was
-   *   answered.
+   * Makes a request wait until a node answers on the subject again.
+   * @param probe retries the request; called at most once: as the next probe, or when a node has
+   *   answered another probe.
    * @returns a function that ends the wait.
    */
   wait(subject: string, probe: () => void): () => void {

@@ -1,6 +1,6 @@
 /**
- * Checks whether requests would be served: the journals, the stored state and the views answer, and
- * every shard has a live owner.
+ * Checks whether requests would be served: this node is connected to NATS and its lease is fresh,
+ * the journals, the stored state and the views answer, and every shard has a live owner.
  */
 import { names, subjects } from '../../protocol/subjects.ts'
 import type { Membership } from '../host/cluster/membership.ts'
@@ -16,12 +16,12 @@ interface Parts {
   readonly partitions: number
   readonly shards: number
 }
-/** Maximum milliseconds for each check. */
+/** Timeout of each check in milliseconds. */
 const WITHIN = 2000
 /**
- * Milliseconds for which a shard may lack an owner, or a view a node, before the check fails:
- * requests wait while a shard or a view moves. All gateways notice this at the same moment; if all
- * of them reported that they are not ready, a load balancer would have no gateway left.
+ * Milliseconds for which a shard may lack an owner, or a view may not answer, before the check
+ * fails: requests wait while a shard or a view moves. All gateways notice this at the same moment;
+ * if all of them reported that they are not ready, a load balancer would have no gateway left.
  */
 const MOVE = 6000
 
@@ -89,7 +89,8 @@ export function readiness({
 }
 
 /**
- * Tolerates that something previously present is missing, until it has been missing for `MOVE` ms.
+ * Creates a function that tolerates that something previously present is missing, until it has been
+ * missing for `MOVE` milliseconds.
  */
 function patience(): (what: string, present: boolean) => boolean {
   /**

@@ -27,7 +27,7 @@ export class AddressRefused extends Error {
 export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
-   * Returns the addresses of a host as it appears in a URL.
+   * Returns the addresses of a host, which is given as in a URL.
    * @throws AddressRefused when the service may not connect to one of them, or there is none.
    * @throws Error the error of the name lookup.
    */
@@ -51,7 +51,7 @@ function plain(text: string): Address | undefined {
  * when the entry is valid.
  */
 export const wrongNetwork = (text: string): string | undefined =>
-  // Programs interpret shortened IPv4 addresses differently.
+  // Shortened IPv4 addresses are rejected, because programs interpret them differently.
   (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) &&
   (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? ''))
     ? undefined

@@ -19,7 +19,7 @@ export interface Sending {
   readonly plain?: true
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Milliseconds for the whole exchange. */
+  /** Timeout of the whole exchange in milliseconds. */
   readonly timeout: number
   /** Maximum size of the answer's body in bytes. */
   readonly most: number
@@ -46,7 +46,7 @@ export interface Failed {
 export type Post = (sending: Sending) => Promise<Received | Failed>
 
 const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
-/** Returns a lookup function that always yields the checked addresses. */
+/** Returns a lookup function that always returns the checked addresses. */
 const pinned =
   (addresses: readonly Resolved[]): LookupFunction =>
   (_, options, found) => {

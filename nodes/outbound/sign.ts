@@ -1,8 +1,8 @@
 /**
  * Signatures of deliveries: one scheme for everything that the service sends. The signed text is
- * `v1`, the delivery id, the time and the raw body, joined by dots. The key is the 32 bytes encoded
- * in the receiver's secret. Receivers reject times that are more than 300 s off, so every attempt
- * has a new signature.
+ * `v1`, the delivery id, the time in Unix seconds and the raw body, joined by dots. The key is the
+ * 32 bytes encoded in the receiver's secret. Receivers reject times that are more than 300 s off,
+ * so every attempt has a new signature.
  */
 import { createHmac } from 'node:crypto'
 

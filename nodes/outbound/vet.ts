@@ -1,6 +1,4 @@
-/**
- * Checks an address when it is configured. The address is checked again before every request to it.
- */
+/** Checks a URL when it is configured. Its address is checked again before every request to it. */
 import { AddressRefused, type Guard } from './guard.ts'
 
 /** Milliseconds to wait for a name lookup; a later result is ignored. */

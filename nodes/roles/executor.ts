@@ -34,10 +34,7 @@ interface Role {
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
 const LINGER = 1000
 
-/**
- * Starts executing jobs that workers do not receive. Returns a function that stops in an orderly
- * way.
- */
+/** Starts executing jobs that workers do not receive. Returns a function that stops gracefully. */
 export function startExecutorRole({
   world,
   bus,
@@ -50,8 +47,8 @@ export function startExecutorRole({
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Late followers still receive all chunks until the answer itself is stored, and the chunks of a
-  // quick answer are shown as well.
+  // Chunks are retained for a while after the end. Until the answer itself is stored, late
+  // followers still receive all of them, even those of a quick answer.
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>

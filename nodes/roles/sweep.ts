@@ -1,6 +1,6 @@
 /**
- * Cleans up the object store: removes chunks of values whose writer died, soon after a start and
- * then periodically. Several nodes may do so concurrently.
+ * Cleans up the object store: removes chunks of values whose writer died, soon after the node
+ * starts and then periodically. Several nodes may do so concurrently.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
@@ -8,7 +8,7 @@ import { sweepChunks } from '../nats/blobs.ts'
 import type { Nats } from '../nats/server/connect.ts'
 
 /**
- * Milliseconds until the first sweep and between two sweeps, and the minimum age of a chunk that is
+ * Milliseconds until the first sweep and between two sweeps, and the minimum age of chunks that are
  * removed.
  */
 const FIRST = 120_000

@@ -14,7 +14,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** The other side has ended and will answer no calls. */
+/** The other side has ended and answers no more calls. */
 export class ThreadGone extends Error {
   override readonly name = 'Gone'
 }
@@ -22,8 +22,8 @@ export class ThreadGone extends Error {
 export type Served = Readonly<Record<string, (input: never) => unknown>>
 export interface ThreadRpc {
   /**
-   * Calls a function of the other side. Rejects with the text of the error that it threw, or with
-   * `ThreadGone`.
+   * Calls a function of the other side. Rejects with an error that contains the text of the error
+   * that the function threw, or with `ThreadGone`.
    * @param transfer buffers of the input that are transferred instead of copied.
    */
   call(name: string, input?: unknown, transfer?: readonly TransferListItem[]): Promise<unknown>
@@ -32,7 +32,7 @@ export interface ThreadRpc {
 }
 
 /**
- * Starts serving and calling.
+ * Starts serving the calls of the other side, and returns the means to call it.
  * @param line the started thread or, inside a thread, its parent port.
  */
 export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {

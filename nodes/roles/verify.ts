@@ -1,4 +1,4 @@
-/** Verifies the journals of a node that has shards: `storage/verify.ts` over NATS. */
+/** Verifies journals on a node with the role `shards`: `storage/verify.ts` over NATS. */
 import type { Host } from '../host/host.ts'
 import type { Clock, Journal } from '../host/ports.ts'
 import { scanJournal } from '../nats/journal/scan.ts'

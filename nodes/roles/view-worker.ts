@@ -5,9 +5,9 @@
  * Invariants:
  * A1. A thread that dies loses nothing: its file remains, and the next thread continues from there.
  *     Queries that were pending are answered with `behind`.
- * A2. A query that requires no particular freshness (`fresh`) contains the end of the journal at
- *     the time of the query, if this process knows it for certain. The thread then need not look up
- *     that end.
+ * A2. The answer to a query without a required freshness (`fresh`) covers the journal up to its end
+ *     at the time of the query. If this process is certain of that end, it passes it to the thread,
+ *     which then need not look it up.
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
@@ -20,7 +20,7 @@ import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
 /** The functions that this process provides to the thread. */
 export interface ThreadPorts extends Pick<ViewPorts, 'position' | 'lag' | 'alarm'> {
   follow(from: number, on: (batch: readonly Message[]) => Promise<void>): () => Promise<void> | void
-  /** The last sequence of the journal, if this process knows it for certain. */
+  /** Returns the last sequence of the journal; undefined if this process is not certain of it. */
   end(): number | undefined
   blob(name: string): Promise<Uint8Array | undefined>
   later(ms: number, run: () => void): () => void
@@ -32,7 +32,7 @@ type Told = Pick<Error, 'name' | 'message' | 'stack'>
 /** Milliseconds until a thread that died is restarted. */
 const AGAIN = 1000
 
-// In a bundled program, the bundle of the thread is a file next to it.
+// In a bundled program, the bundle of the thread is a file next to that of the program.
 const here = import.meta.filename
 const file = here.endsWith('.mjs')
   ? here.replace(/mjs$/, 'views.mjs')

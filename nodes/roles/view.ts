@@ -10,7 +10,7 @@ import { View } from '../../views/view.ts'
 export interface ServedView {
   /** Answers a query, as `ViewFollower.ask` does. */
   ask(question: Question): Promise<unknown>
-  /** The sequence of the last applied journal message. */
+  /** Returns the sequence of the last applied journal message. */
   position(): Promise<number>
   /** Stops following and closes the file. */
   stop(): Promise<void>

@@ -17,7 +17,10 @@ interface ViewParts {
   readonly organization: string
   readonly partitions: number
   readonly journal: Journal
-  /** Returns the last sequence of a partition, if this process is its only writer. */
+  /**
+   * Returns the last sequence of a partition, if this process is its only writer; otherwise
+   * undefined.
+   */
   readonly end: (partition: number) => number | undefined
   /**
    * The newest envelopes of this process; absent: each view runs in a separate thread, which cannot

@@ -23,7 +23,7 @@ const RESERVE_BYTES = 8 * 2 ** 20
 /** Milliseconds between two measurements of the store, each of which inspects all of its files. */
 const MEASURE_EVERY = 30_000
 
-/** Measured bytes: of the store, free on its disk, and of the whole disk. */
+/** Measured bytes: used by the store, free on its disk, and the capacity of that disk. */
 interface Measured {
   readonly store: number
   readonly free: number
@@ -47,8 +47,8 @@ export function diskUse(
 }
 
 /**
- * Disk space of the files below a folder, in bytes; files that vanish during the measurement count
- * as 0.
+ * Returns the disk space of the files below a folder, in bytes; files that vanish during the
+ * measurement count as 0.
  */
 async function bytesBelow(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
@@ -62,7 +62,7 @@ async function bytesBelow(folder: string): Promise<number> {
 }
 
 /**
- * Creates the gauge of a store.
+ * Creates the gauge of a store: a function that measures how full its disk is.
  * @param limit configured limit in bytes, if any.
  * @param now a monotonic clock in milliseconds.
  */
@@ -94,8 +94,8 @@ export function createDiskGauge(
 }
 
 /**
- * Bytes reserved for the case that other data fills the disk: for the small files that a start
- * writes, and for views to catch up.
+ * Size in bytes of the cushion: a file that is deleted when other data has filled the disk. Its
+ * space is for the small files that are written at startup, and for views to catch up.
  */
 const CUSHION = 4 * 2 ** 20
 const cushion = (folder: string): string => join(folder, 'reserve')

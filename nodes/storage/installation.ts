@@ -1,7 +1,7 @@
 /**
  * The identity of an installation: its organization, its project `default`, its owner key and the
- * secret that seals cursors and derived ids. The first node creates the identity; every other node
- * and every later start reads it.
+ * secret for seals, derived ids and encryption. The first node creates the identity; every other
+ * node and every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -17,28 +17,29 @@ export interface Installation {
   readonly organization: string
   readonly project: string
   readonly root_key_id: string
-  /** Hex; stored in the installation's own bucket. */
+  /** Hex; stored in the config bucket of the installation. */
   readonly secret: string
   readonly root_hash: string
   readonly root_prefix: string
 }
 /**
- * The installation, with the raw owner key if this call created the installation and generated the
+ * The installation, with the raw owner key if `install` created the installation and generated the
  * key.
  */
 export interface Installed extends Installation {
   readonly generated?: { readonly key: string; readonly file: string }
 }
 
-/** A new owner key. */
+/** Returns a new owner key. */
 export const newOwnerKey = (prefix: string): string =>
   `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /**
- * What the owner-key file of a data folder holds: the key of this installation, the key of another
- * one (as after a restore into a folder that was in use), or nothing that can be read.
+ * Returns the path of the owner-key file of a data folder, and what it holds: the key of this
+ * installation, the key of another one (as after a restore into a folder that was in use), or
+ * nothing that can be read.
  */
 export function ownerKeyFile(
   data: string,
@@ -89,8 +90,9 @@ export async function install(
 
 /**
  * Creates the organization, the project `default` and the owner key, unless they exist.
- * @throws Error when the command is not decided in time because no shard has an owner yet.
- * @throws StartFault when the command is refused for another reason.
+ * @throws Error when the command is not decided in time because its shard has no owner yet.
+ * @throws StartFault when the command is refused for another reason, unless the journal accepts no
+ *   writes.
  */
 export async function initialise(world: World, installation: Installation): Promise<void> {
   const outcome = await world.command({

@@ -16,10 +16,10 @@ import { join } from 'node:path'
 
 const FOLDER = 0o700
 const FILE = 0o600
-/** Set on shared folders such as /tmp, whose mode must not be changed. */
+/** The sticky bit: set on shared folders such as /tmp, whose mode must not be changed. */
 const STICKY = 0o1000
 
-/** Sets a mode where the system and the owner of the file permit it. */
+/** Sets a mode where the system and the owner of the file permit it, except on shared folders. */
 function tighten(path: string, mode: number): void {
   try {
     const found = statSync(path).mode & 0o7777
@@ -37,8 +37,8 @@ export function privateFolder(path: string): void {
 }
 
 /**
- * Like `privateFolder`, for a folder that contains only files: they get mode 0600. Subfolders are
- * not changed.
+ * Like `privateFolder`, but also gives the files in the folder mode 0600. Subfolders and their
+ * files are not changed.
  */
 export function privateFiles(path: string): void {
   privateFolder(path)
@@ -46,7 +46,10 @@ export function privateFiles(path: string): void {
     if (entry.isFile()) tighten(join(path, entry.name), FILE)
 }
 
-/** Writes a file of mode 0600; an existing file gets that mode before its new content. */
+/**
+ * Writes a file of mode 0600. An existing file is given that mode before its new content is
+ * written.
+ */
 export function writePrivate(path: string, content: string): void {
   closeSync(openSync(path, 'a', FILE))
   tighten(path, FILE)

@@ -1,12 +1,12 @@
 /**
  * Reads every journal once a day from its first entry to its last, in small steps. Otherwise a
- * damaged block behind all checkpoints would be found only by a backup or by a view that is
+ * damaged block before all checkpoints would be found only by a backup or by a view that is
  * rebuilt.
  *
  * Invariants:
- * V1. The load is bounded: the process reads one partition at a time, and each partition once per
- *     `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at least
- *     `MIN_ENTRIES`.
+ * V1. The load is bounded: the process reads one partition at a time, and each partition at most
+ *     once per `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at
+ *     least `MIN_ENTRIES`.
  * V2. Only the owner of a partition's first shard reads, so each journal is read by one node.
  * V3. A finding remains until the same entries were read without one, or the journal starts after
  *     them. It causes a warning and stops no writes: appends and all later entries are unaffected.
@@ -19,10 +19,10 @@ const DAY_MS = 86_400_000
 const STEP_MS = 10_000
 const MIN_ENTRIES = 64
 /**
- * Number of attempts to read an entry before it counts as damaged because it is not delivered:
- * during an election no entry is delivered. nats-server (2.15.1) delivers nothing from a truncated
- * compressed block, but still counts its entries. A growing number of entries is then skipped,
- * until one is delivered.
+ * Number of attempts to read an entry before it counts as damaged because it is not delivered. One
+ * attempt is not enough, because no entry is delivered during an election. nats-server (2.15.1)
+ * delivers nothing from a truncated compressed block, but still counts its entries. A growing
+ * number of entries is then skipped, until one is delivered.
  */
 const MAX_SILENCE = 3
 
@@ -48,7 +48,7 @@ interface Finding {
 }
 interface Progress {
   next: number
-  /** Entries of this pass that have not been read yet. */
+  /** Number of entries of this pass that have not been read yet. */
   left: number
   /** Start of the next pass, in monotonic time (`Clock.elapsed`). */
   due: number
@@ -85,8 +85,8 @@ export function startVerifying(parts: VerifyParts): Verification {
     return found
   }
   /**
-   * Records that the entries from `from` up to `next` were read: the new result replaces earlier
-   * findings there.
+   * Records the result for the entries from `from` to before `next`, which replaces earlier
+   * findings about them.
    */
   const settle = (partition: number, from: number, next: number, reason?: string): void => {
     const progress = progressOf(partition)

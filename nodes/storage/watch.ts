@@ -20,7 +20,7 @@ import type { DiskUse } from './disk.ts'
 /** The embedded NATS server, as far as its disk is concerned. */
 export interface EmbeddedStore {
   use(): Promise<DiskUse>
-  /** Whether the server found its disk full and stores nothing any more. */
+  /** Whether the server found its disk full and has stopped storing. */
   frozen(): boolean
   /** Restarts the server on the same port and store. */
   restart(): Promise<void>
@@ -39,19 +39,23 @@ export interface StorageParts {
   /** Absent: the NATS servers run elsewhere. */
   readonly embedded?: EmbeddedStore
   /**
-   * The usage that JetStream reports for the account; undefined when it has no limit, or no server
-   * answers.
+   * Returns the usage that JetStream reports for the account; undefined when it has no limit, or no
+   * server answers.
    */
   account(): Promise<AccountUse | undefined>
 }
 export interface StorageWatch {
   /**
-   * Why nothing may be appended to the journal of a partition; undefined while appends are allowed.
+   * Returns why nothing may be appended to the journal of a partition; undefined while appends are
+   * allowed.
    */
   stopped(partition: number): WriteStop | undefined
-  /** The reasons for all partitions, and recent refusals of the servers, as short texts. */
+  /**
+   * Returns the reasons for which writes are stopped in any partition, and recent refusals of the
+   * servers, as short texts.
+   */
   stops(): readonly string[]
-  /** Conditions that will soon stop writes. */
+  /** Returns the conditions that will soon stop writes. */
   warnings(): readonly string[]
   /** Reports that a partition's journal lacks entries. */
   damaged(partition: number, reason: string): void
@@ -77,12 +81,12 @@ const EVERY = 1000
 const JOURNALS = 5000
 /**
  * Later disk writes that an entry causes: its actor's snapshot, and the rows of a view in SQLite's
- * log and then in its tables. `FOLLOW_BYTES` is their size per byte of the entry, `FOLLOW_MS` the
- * milliseconds within which they happen.
+ * write-ahead log and then in its tables. `FOLLOW_BYTES` is their size per byte of the entry, and
+ * `FOLLOW_MS` the milliseconds within which they happen.
  */
 const FOLLOW_BYTES = 4
 const FOLLOW_MS = 5000
-/** Milliseconds whose entries are counted together. */
+/** Length in milliseconds of the intervals in which the sizes of stored entries are added up. */
 const SLICE_MS = 250
 /**
  * Milliseconds for which a finding of missing entries, and a refusal of the servers, remain in
@@ -95,7 +99,7 @@ const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} 
 const told = ({ used, limit }: { used: number; limit: number }): string =>
   `${mebibytes(used)} of ${mebibytes(limit)}`
 
-/** Starts to watch; resolves after the first check. */
+/** Starts watching; resolves after the first check. */
 export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   const { partitions, journal, clock, log, metrics, embedded } = parts
   let disk: DiskUse | undefined
@@ -129,7 +133,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     return damages.get(partition)?.reason
   }
   const slices: { readonly at: number; bytes: number }[] = []
-  /** Bytes that stored entries will still cause to be written. */
+  /** Returns the number of bytes that stored entries will still cause to be written. */
   const following = (): number => {
     const since = clock.elapsed() - FOLLOW_MS
     while ((slices[0]?.at ?? since) < since) slices.shift()

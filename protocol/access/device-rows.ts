@@ -11,7 +11,7 @@ import { Closed, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Credential, Event, Principal } from '../entry.ts'
 
-/** A sign-in request and its status, as the person who answers it sees them. */
+/** A sign-in request and its status, as shown to the person who answers it. */
 export const DeviceRequest = Type.Object({
   status: Type.Enum(['pending', 'approved', 'denied']),
   label: Type.String({ description: 'What the device calls itself' }),
@@ -114,7 +114,7 @@ export type DevicePoll =
 export type DeviceCommands = {
   /**
    * Opens a request. The reply has the seconds until it expires and the minimum seconds between two
-   * polls. Refused with `conflict` when too many requests are stored, in total or of the same
+   * polls. Refused with `conflict` when too many requests are stored, in total or from the same
    * address, and with `already_exists` when a stored request has this id or user code.
    */
   'device.request': {

@@ -56,8 +56,8 @@ export interface ProjectDirectory {
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 /**
- * The minimum number of lost leases allowed for a job whose action is repeatable, unless the author
- * of the step set the number of attempts.
+ * The number of lost leases at which a job with a repeatable action fails, unless the job allows
+ * more or the author of the step set the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**

@@ -26,7 +26,7 @@ export type Roles = Readonly<Record<string, KeptRole>>
 const ACTION = 'actions.execute.'
 const ACTION_PERMISSION = /^actions\.execute\.(\*|[a-z0-9]+([._-][a-z0-9]+)*(\.\*)?)$/
 
-/** Whether a set of permissions covers another permission, which may itself be a wildcard. */
+/** Whether a set of permissions covers a permission, which may itself be a wildcard. */
 export function allows(granted: ReadonlySet<string>, wanted: string): boolean {
   if (granted.has(wanted)) return true
   if (!wanted.startsWith(ACTION)) return false

@@ -258,9 +258,9 @@ export interface Holds {
   readonly holds: readonly string[]
 }
 /**
- * The stored form of a key: its hash (SHA-256, hex), never the key itself. The gateway adds it to
- * the command that creates the key. `derived`: a repeat with the same idempotency key produces the
- * same key.
+ * The stored form of a key: its hash (SHA-256, hex) and its first characters, never the whole key.
+ * The gateway adds it to the command that creates the key. `derived`: a repeat with the same
+ * idempotency key produces the same key.
  */
 export interface KeyMaterial {
   readonly hash: string

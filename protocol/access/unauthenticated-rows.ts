@@ -13,12 +13,12 @@ import { EventAccepted } from '../events/rows.ts'
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
   /**
-   * The fields of the body, which is a form; absent when the body is no form.
+   * Returns the schema of a body that is a form; absent when the body is not a form.
    * @param brand header brand.
    */
   readonly form?: (brand: string) => TSchema
   /**
-   * Request headers that the operation reads, by name.
+   * Returns the schemas of the request headers that the operation reads, by name.
    * @param brand header brand.
    */
   readonly headers?: (brand: string) => Readonly<Record<string, TSchema>>

@@ -48,9 +48,7 @@ export interface ActionCall {
   readonly delay?: number
 }
 
-/**
- * What the executor contributes to the record of an attempt. It sends these facts in its report.
- */
+/** What the executor contributes to the record of a call. It sends these facts in its report. */
 export interface InvocationFacts {
   readonly action_id: string
   readonly definition_scope: 'platform' | 'project' | 'organization'

@@ -84,7 +84,7 @@ export interface EffectiveDefinition {
   readonly effort?: Effort
   /** The timeout of the turn in seconds of active execution. */
   readonly timeout_seconds: number
-  /** `max_bytes` is the effective limit; 0 when the turn gets no memory. */
+  /** `max_bytes` is the effective limit; 0 when the turn is shown no memory. */
   readonly memory_context: Required<MemoryContext>
   /** `threshold_tokens` is the effective threshold, whichever form the policy has. */
   readonly compaction: {
@@ -100,7 +100,7 @@ export interface EffectiveDefinition {
 
 /** The timeout when no source sets one, in seconds of active execution. */
 const DEFAULT_TIMEOUT = 600
-/** The maximum timeout in seconds that an operation can request. */
+/** The maximum timeout of an operation in seconds; a longer one is reduced to it. */
 const MAX_OPERATION_SECONDS = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 /** The shares of the context window at which a session is summarized, by threshold. */
@@ -113,7 +113,7 @@ const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
  * - effort: session, step, config, agent
  * - instructions and memory: config, agent
  * - model: step, config, binding, agent, default
- * - compaction, each setting for itself: session, agent, `auto` at `sm`
+ * - compaction, each setting separately: session, agent, `auto` at `sm`
  * - tools and skills: config, otherwise the assignments of the agent
  *
  * The ceiling of the installation limits the timeout and the effort, and restricts managed models.

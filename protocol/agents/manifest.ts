@@ -1,7 +1,7 @@
 /**
- * Computation of the tool manifest of an agent: the tools that its toolkits and skills yield with
- * the current catalog, and a warning for each selector without a match, each tool that a skill
- * allows but the agent lacks, and each action that is not ready.
+ * Computation of the tool manifest of an agent: the tools that its toolkits grant from the current
+ * catalog and that its loaded skill allows. It has a warning for each selector without a match,
+ * each tool that a skill allows but the agent lacks, and each action that is not ready.
  */
 import { type Static, Type } from 'typebox'
 import { CatalogEntry } from '../actions/rows.ts'

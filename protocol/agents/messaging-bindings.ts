@@ -1,5 +1,5 @@
 /**
- * Messaging bindings. A binding says in which conversations of a connected account an agent
+ * Messaging bindings. A binding defines in which conversations of a connected account an agent
  * answers. The service only stores this configuration. A separate program connects the accounts and
  * reads it.
  */
@@ -9,7 +9,7 @@ import type { Event } from '../entry.ts'
 import type { Changes } from '../workflows/rows.ts'
 import { CompactionPolicy, compactionFaults, ModelRoute, routeFaults } from './schema.ts'
 
-/** Limits: bindings of one agent, and entries of each list in a binding. */
+/** Maximum number of bindings of one agent, and of entries in each list of a binding. */
 export const bindingLimits = { bindings: 50, entries: 500 } as const
 
 const Provider = Type.Enum(['slack', 'telegram', 'linear'])

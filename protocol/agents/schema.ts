@@ -10,8 +10,8 @@ import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 
 /**
- * Limits of agents. `agents`: agents of one project; `memory_bytes` in bytes; `threshold_tokens` in
- * tokens; the others are lengths in characters.
+ * Limits of agents. `agents`: number of agents of one project; `memory_bytes` in bytes;
+ * `threshold_tokens` in tokens; the others are lengths in characters.
  */
 export const agentLimits = {
   name: 63,

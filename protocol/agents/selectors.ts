@@ -38,8 +38,8 @@ export function globMatches(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether an action belongs to a group. A named group has the actions that are listed for it. Any
- * other group has the actions whose names begin with its name and a dot.
+ * Whether an action belongs to a group. A named group contains the actions that are listed for it.
+ * Any other group contains the actions whose names begin with its name and a dot.
  */
 const inGroup = (group: string, name: string, groups: Groups): boolean =>
   Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)

@@ -13,8 +13,8 @@
  * E2. A message wakes an agent once, because the message and the exchange are one commit. The id of
  *     the turn is fixed when the exchange starts, so a repeat starts no second turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
- *     while the thread has fewer than `STREAK` consecutive messages of agents. A message of a
- *     person resets the count, and answers that are pending count.
+ *     while the thread has fewer than `STREAK` consecutive messages of agents. Pending answers are
+ *     included in this count, and a message of a person resets it.
  */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
@@ -31,9 +31,9 @@ import type { TurnDefinition } from '../sessions/turns/definition.ts'
  */
 export const STREAK = 8
 /**
- * The maximum number of entries that a channel stores about threads: how far an agent has read a
- * thread, and how many consecutive messages of agents a thread has. The least recently changed
- * entry is dropped.
+ * The maximum number of entries of each kind that a channel stores about threads: how far an agent
+ * has read a thread, and how many consecutive messages of agents a thread has. Beyond it, the least
+ * recently changed entry is dropped.
  */
 export const REMEMBERED = 500
 
@@ -67,7 +67,7 @@ const KEY = /^channel:(chan_\w+)(?::|$)/
  */
 export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
 
-/** An exchange as readers of the channel see it. */
+/** An exchange as shown to readers of the channel. */
 export const ExchangeRecord = Type.Object({
   id: Type.String(),
   channel_id: Type.String(),

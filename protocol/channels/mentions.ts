@@ -7,8 +7,8 @@ const isWord = (text: string | undefined): boolean =>
 const PLACES = 500
 
 /**
- * Returns the positions in a text at which agents are mentioned. For each position, it returns the
- * agents whose names or ids match there, with the length of the match.
+ * Returns, for each position in a text at which agents are mentioned, the ids of the agents whose
+ * names or ids match there, with the length of the match.
  * @param agents names by id, of the agents that can be mentioned.
  */
 function placesOf(
@@ -41,8 +41,8 @@ function placesOf(
 /**
  * Returns the ids of the agents that a text mentions, each once. Where several names match at one
  * position, the longest wins: `@ops-bot` does not mention `ops` if there is an agent `ops-bot`.
- * Agents whose names differ only in case are all mentioned. An `@` in the middle of a word, as in
- * an email address, mentions no agent.
+ * Agents whose names differ only in case are all mentioned. An `@` directly after a letter, a digit
+ * or an underscore, as in an e-mail address, mentions no agent.
  * @param agents names by id, of the agents that can be mentioned.
  */
 export function mentionsOf(text: string, agents: Readonly<Record<string, string>>): string[] {

@@ -5,9 +5,9 @@
  * - Writing requires membership and `channel.write`, which the role Operator includes. Leaving, and
  *   moving one's own read marker, require only `project.view`.
  * - The answer of an agent is posted in the thread of the message that it answers, or starts a
- *   thread below that message, also in direct messages. A failed turn is reported in the same
- *   place.
- * - A project administrator sees, changes and deletes private channels, but cannot read their
+ *   thread below that message, also in direct messages. A failed or cancelled turn posts nothing;
+ *   the record of the exchange contains the error.
+ * - A project administrator can list, change and delete private channels, but cannot read their
  *   messages and members without being a member.
  * - A disabled principal stays a member of direct messages, because their members are fixed.
  *

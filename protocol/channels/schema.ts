@@ -181,7 +181,7 @@ export type ChannelCommands = ExchangeCommands & {
 export type ChannelNameCommands = {
   /**
    * From the gateway, before it creates a channel under an idempotency key. It is sent to the actor
-   * that represents the key, which then accepts no other request.
+   * that represents the key, which then refuses a different request under the key.
    */
   'name.key': { input: unknown; reply: undefined }
   /** From the channel, in the commit that deletes it: releases the name. */

@@ -35,7 +35,7 @@ const row = (about: string, more = ''): Described => ({
   meta: 'table_name table_id row_id',
 })
 
-/** Types whose names are fixed but that nothing publishes. */
+/** Types whose names are fixed, but which nothing publishes yet. */
 type PlannedType = 'artifact.created' | `table.row.${'inserted' | 'updated' | 'deleted'}`
 const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'artifact.created': {

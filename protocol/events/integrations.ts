@@ -50,7 +50,7 @@ export type ProviderName = keyof typeof providers
 export const isProvider = (name: string): name is ProviderName => Object.hasOwn(providers, name)
 /**
  * Returns the name of the project secret that authenticates webhooks of a provider. The project
- * receives the webhooks as long as the secret exists.
+ * receives the webhooks while the secret exists.
  */
 export const integrationSecret = (provider: ProviderName): string => `integrations/${provider}`
 

@@ -1,6 +1,5 @@
 /**
- * The rule by which a source event matches a trigger or a wait. The `events` actor and runs share
- * it.
+ * The rule by which a source event matches a trigger or a wait. The `events` actor and runs use it.
  */
 import type { JsonObject } from '../common.ts'
 import { predicate } from '../rules/expressions/expression.ts'

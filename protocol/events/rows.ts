@@ -1,7 +1,7 @@
 /**
  * The rows for source events: events in a project that can start runs and resume waiting ones. The
  * published contract leaves these points open, and this service decides them as follows:
- * - A client can publish events of its own types, one or many in one request.
+ * - A client can publish custom events, one or many in one request.
  * - Every reader of the project can read published events, except events of private sessions, which
  *   only readers of the session can read.
  * - Events of runs (`run.*`, `check.*`) are stored only while a trigger, a wait or a webhook

@@ -17,8 +17,9 @@ export const MAX_CHAIN_DEPTH = 8
 
 /**
  * The causal chain of an event: the root event, which no run caused, and the loops whose runs lie
- * between the two, in order. All events with the same `root` form a tree. The number of runs that
- * triggers start for one tree is limited (docs/loops.md).
+ * between the root event and this event, in order. In a long chain, only the latest loops are
+ * stored. All events with the same `root` form a tree. The number of runs that triggers start for
+ * one tree is limited (docs/loops.md).
  */
 export interface Chain {
   /** Id of the root event, of the form `sevt_…`. */
@@ -27,9 +28,9 @@ export interface Chain {
 }
 /** Limits on the runs that triggers start for events that runs caused. */
 export interface TriggerLimits {
-  /** Maximum runs for the events of one tree. */
+  /** Maximum number of runs for the events of one tree. */
   readonly per_root: number
-  /** Maximum runs of one loop per minute. */
+  /** Maximum number of runs of one loop per minute. */
   readonly per_minute: number
 }
 
@@ -83,7 +84,8 @@ export interface ServicePublication extends Publication {
   readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
 }
 /**
- * A published event. `truncated` in the payload: fields that were too large to store were left out.
+ * A published event. `truncated` in the payload: fields that were too large to store are null or
+ * absent.
  */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {
   /** Id of the event, of the form `sevt_…`. */
@@ -127,9 +129,9 @@ export interface Published {
   readonly unsure?: Unsure
 }
 /**
- * The reply of an actor that cannot decide whether a key was used. A key stores one event within a
- * day, however many keys are used. The actor remembers the keys of two generations only; a view has
- * all keys.
+ * The reply of an actor that cannot decide whether a key was used. Only one event is stored under a
+ * key within a day, however many keys are used. The actor remembers the keys of two generations
+ * only; a view has all keys.
  * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
  *     not remember. It returns `unsure` with the number of its current generation.
  * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The

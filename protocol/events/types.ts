@@ -32,9 +32,9 @@ const internal: ReadonlySet<string> = new Set([
   'schedule.tick',
 ])
 /**
- * The event types that the service publishes, besides signals. Under the prefixes of the service,
- * only these are `ready` in the catalog. Producers take their types from this list
- * (`ServicePublication`), so every published type is in the catalog.
+ * The event types that the service publishes, besides signals and the events of providers. Under
+ * the prefixes of the service, only these are `ready` in the catalog. Producers take their types
+ * from this list (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
   'check.passed',
@@ -51,7 +51,7 @@ const emitted = [
   'run.progress_stalled',
   'session.message.created',
 ] as const
-/** The type of an event that the service publishes itself, besides signals. */
+/** The type of an event that the service publishes, besides signals and the events of providers. */
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 

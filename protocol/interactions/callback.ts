@@ -21,8 +21,8 @@ export function withMaskedCallback(interaction: Interaction): Interaction {
 }
 
 /**
- * Returns the callback URL of an interaction in an event together with its sealed values; undefined
- * without an HTTP subscriber.
+ * Returns the callback URL of an interaction with its sealed values, which the event contains as
+ * `parts`; undefined without an HTTP subscriber.
  */
 export function callbackOf({ consumer }: Interaction, parts: UrlParts): KeptUrl | undefined {
   const { http_subscriber } = consumer

@@ -17,7 +17,7 @@ export interface Source {
   readonly event: JsonObject
   readonly meta: JsonObject
   /**
-   * The interaction in its state at its end. Absent in `interaction.created`, which contains the
+   * The interaction as it was when it ended. Absent in `interaction.created`, which contains the
    * interaction itself, and in events of earlier releases.
    */
   readonly record?: JsonObject
@@ -37,7 +37,9 @@ export interface Dispatch extends UrlParts {
 }
 /** Data about an approval that the service requires before it executes an action. */
 export interface Approval {
-  /** Name of the action. Only principals that may execute the action can respond. */
+  /**
+   * Name of the action. Only principals that may execute the action, except agents, can respond.
+   */
   readonly action: string
   /** Principals that cannot respond although they may execute it. */
   readonly excludes?: readonly string[]

@@ -40,8 +40,8 @@ export function outcomeOf(
 }
 
 /**
- * Returns the principals that may review: the listed reviewers, otherwise the creator; none when
- * the policy has no review.
+ * Returns the principals that may review: the listed reviewers, otherwise the creator, if there is
+ * one. None when the policy has no review.
  */
 export const reviewersOf = ({
   resolution_policy: { review },

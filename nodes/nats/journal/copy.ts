@@ -25,12 +25,14 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/** Bytes of one chunk, and the number of chunks of a restore in flight at a time. */
+/**
+ * Size of one chunk in bytes, and the maximum number of chunks of a restore in flight at a time.
+ */
 const CHUNK = 256 * 1024
 const AHEAD = 16
 /**
- * Timeouts in milliseconds: for the server to begin, for the next chunk, and for a restored stream
- * to become ready.
+ * Timeouts in milliseconds: for the server to begin a snapshot or a restore, for the next chunk or
+ * its acknowledgement, and for a restored stream to become ready.
  */
 const BEGIN = 60_000
 const SILENCE = 60_000
@@ -51,7 +53,9 @@ async function ask<T>(
   return answer
 }
 
-/** Returns all streams of the installation on these servers, sorted and without the prefix. */
+/**
+ * Returns the names of the installation's streams on these servers, sorted and without the prefix.
+ */
 export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
   const found: string[] = []
   for await (const stream of manager.streams.names()) {

@@ -31,7 +31,7 @@ export interface JournalOptions {
   readonly appended?: (seconds: number, bytes: number) => void
   /** Called when an append stays unacknowledged and its outcome is unknown. */
   readonly doubted?: () => void
-  /** Called with the server's reason when the storage rejects an append. */
+  /** Called with the server's reason when the servers do not store an append for lack of space. */
   readonly refused?: (reason: string) => void
 }
 /** Milliseconds before each repeat of an append whose first copy is still being stored. */
@@ -63,8 +63,9 @@ export function createJournal(
   const stepDown = createLeaderStepDown(nats)
   const succession = createSuccession(() => performance.now())
   /**
-   * Resolves a conflict. The server compares sequences before it looks for duplicates, so the
-   * repeat of an append that was stored also reports a conflict.
+   * Returns the outcome of an append that was rejected with a conflict. The server compares
+   * sequences before it looks for duplicates, so the repeat of an append that was stored also
+   * reports a conflict.
    */
   const outcomeOfConflict = async (
     partition: number,

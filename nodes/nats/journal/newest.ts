@@ -22,7 +22,8 @@ const encoder = new TextEncoder()
 /**
  * Returns the newest message of a subject; undefined when there is none.
  * @param timeout milliseconds to wait for the answer.
- * @throws JetStreamApiError when there is no such stream.
+ * @throws JetStreamApiError when the server reports an error, for example that there is no such
+ *   stream.
  * @throws Error the errors of `RequestMux.ask`.
  */
 export async function newest(

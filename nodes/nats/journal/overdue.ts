@@ -1,6 +1,6 @@
 /**
- * Watches many time limits with one timer. A limit never expires early, and at most about `LOOK`
- * milliseconds late.
+ * Watches many time limits with one timer. Except at `end`, a limit never expires early, and it
+ * expires at most about `LOOK` milliseconds late.
  */
 
 /** Milliseconds between two checks for expired limits. */
@@ -8,7 +8,7 @@ const LOOK = 50
 
 /** An item with a time limit. */
 export interface Limited {
-  /** When the limit expires, in the time of `performance.now()`. */
+  /** When the limit expires, in milliseconds on the clock of `performance.now()`. */
   readonly until: number
   /** Called once, when the limit expires or at `end`, unless the item was deleted before. */
   over(): void

@@ -10,8 +10,8 @@ import type { RequestMux } from '../request-mux.ts'
 export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 
 /**
- * Headers of a value that replaces exactly this revision of its key; with 0, the key must not
- * exist.
+ * Returns the headers with which a value is stored only if its key has this revision; with 0, only
+ * if the key does not exist.
  */
 export const onlyAfter = (revision: number): MsgHdrs => {
   const made = headers()

@@ -1,14 +1,14 @@
 /**
- * Reads a stream in order through a named consumer in the server's memory and small fetches. The
- * server sends only what was fetched, so messages do not pile up in the memory of a slow reader.
+ * Reads a stream in order, through a named consumer in the server's memory and with small fetches.
+ * The server sends only what was fetched, so messages do not pile up in the memory of a slow
+ * reader.
  *
  * Invariants:
  * P1. Messages come in order and without gaps: a delivery out of sequence ends the read with an
  *     error.
  * P2. A read does not recover from errors: the caller decides where to resume (journal.ts,
  *     follow.ts).
- * P3. The consumer is deleted at the end of the read, or by the server after 30 s without its
- *     reader.
+ * P3. The consumer is deleted at the end of the read, or by the server 30 s after the last fetch.
  */
 import {
   AckPolicy,
@@ -22,19 +22,19 @@ import type { Nats } from '../server/connect.ts'
 
 export interface Pulling {
   /**
-   * The received messages; `undefined` when none arrived for `idle` milliseconds. Ends after
-   * `close`.
+   * Yields the received messages, and `undefined` when none arrived for `idle` milliseconds. Ends
+   * after `close`.
    */
   readonly messages: AsyncGenerator<JsMsg | undefined, void>
   close(): void
 }
-/** Number of messages in the first fetch, and the maximum for later fetches. */
+/** Default number of messages in the first fetch, and the maximum number in each later fetch. */
 const FIRST = 8
 const MAX_BATCH = 256
 /**
- * Target size of one fetch in bytes. The number of messages of a fetch is this size divided by the
- * largest message of the previous fetch. The server drops a connection with more than 64 MB of
- * pending data (its `max_pending`), and all readers share the connection.
+ * Maximum size of one fetch in bytes, estimated from the largest message of the previous fetch. The
+ * server drops a connection with more than 64 MB of pending data (its `max_pending`), and all
+ * readers share the connection.
  */
 const BYTES = 8 * 1_048_576
 

@@ -19,8 +19,8 @@ const untoken = (key: string): string =>
  * Creates the registry over one bucket. All its functions throw when the leader cannot be reached;
  * the outcome of a `put` is then unknown.
  * @param name name of the bucket.
- * @param restore recreates the bucket when the servers have lost it, as they lose buckets in
- * memory.
+ * @param restore recreates the bucket when the servers have lost it: a restart of all servers
+ *   deletes a bucket in memory.
  */
 export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
   const stream = `KV_${nats.space.bucket(name)}`
@@ -67,8 +67,8 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
       }),
     list: (prefix) =>
       restoring(async () => {
-        // Keys seldom change, so the keys of the last list are read while the server lists the
-        // current ones.
+        // Keys seldom change, so the values of the last list's keys are read while the server lists
+        // the current keys.
         const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
         for (const reading of expected.values()) reading.catch(() => {})
         const { state } = await nats.manager.streams.info(stream, {

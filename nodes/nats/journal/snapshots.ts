@@ -1,8 +1,8 @@
 /**
- * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value indicates
- * where the data is: in the value itself or, when large, in the object store under a name that is
- * used once. So every key refers to complete data, and a crash between the two writes leaves the
- * previous value.
+ * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value tells whether
+ * the data follows or, if large, is in the object store under the name that follows. Each object
+ * name is used once. So every key refers to complete data, and a crash between the two writes
+ * leaves the previous value.
  */
 import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../../protocol/subjects.ts'
@@ -29,12 +29,12 @@ export function createSnapshots(nats: Nats): Snapshots {
   const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
   const subjectOf = (partition: number, key: string): string =>
     nats.space.storedKey(names.state(partition), token(key))
-  /** The object to which each key refers, for keys whose value was found to be large. */
+  /** The name of the object of each key whose value was last read or written as a large one. */
   const objects = new Map<string, string>()
   const place = (partition: number, key: string) => `${partition}/${key}`
   /**
    * Deletes an object to which its key no longer refers. An object that remains after a failure
-   * only costs space.
+   * only wastes space.
    */
   const forsake = (at: string, object: string | undefined): void => {
     if (object === undefined) return
@@ -84,7 +84,8 @@ export function createSnapshots(nats: Nats): Snapshots {
             ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
           )
             return undefined
-          // A caller that took this for a conflict would read and retry the same write at once.
+          // Not reported as a conflict, because the caller would then read and retry the same write
+          // at once.
           stepDown(stream, subject)
           throw error
         }
@@ -106,7 +107,7 @@ export function createSnapshots(nats: Nats): Snapshots {
       return stored
     },
     delete: async (partition, key) => {
-      // A purge leaves no delete marker behind when an actor has ended.
+      // Unlike a deletion, a purge leaves no delete marker when an actor has ended.
       await nats.manager.streams.purge(streamOf(partition), {
         filter: subjectOf(partition, key),
       })

@@ -66,7 +66,7 @@ export interface ConnectOptions {
    * The client's roles joined by `-`, as in `baton nats-permissions`; part of its reply subjects.
    */
   readonly role: string
-  /** Milliseconds for which the client tries to connect at first; 4 s by default. */
+  /** Milliseconds within which the first connection must succeed; 4 s by default. */
   readonly within?: number
 }
 
@@ -79,23 +79,23 @@ export const QUESTION = 2000
 export const STORING = 4000
 
 /**
- * Milliseconds between pings, and the number of pings that may be unanswered. The client leaves a
- * stalled server after 3 s, before the other servers can elect a new leader (4 s at the earliest).
- * So no client is still connected to a server that has resumed but has not yet learned of the
- * election.
+ * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
+ * from a stalled server after 3 s, before the other servers can elect a new leader (4 s at the
+ * earliest). So no client is still connected to a server that has resumed but has not yet learned
+ * of the election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
 /**
- * Milliseconds that a process waits for the servers at startup; they may be starting at the same
- * time.
+ * Default number of milliseconds that a process waits for the servers at startup: they may be
+ * starting at the same time.
  */
 const FIRST = 4000
-/** Longest timeout of one connection attempt, in milliseconds. */
+/** Maximum timeout of one connection attempt, in milliseconds. */
 const ATTEMPT = 2000
 /**
- * Milliseconds for which a JetStream domain may be unknown: a leaf node may still be connecting to
- * it.
+ * Milliseconds for which a JetStream domain may be unknown at startup: a leaf node may still be
+ * connecting to it.
  */
 const DOMAIN_KNOWN = 3000
 
@@ -138,7 +138,7 @@ async function firstConnection(
 /**
  * Connects to NATS and checks that the server can be used.
  * @throws StartFault when no server answers in time, or when the server rejects the credentials, is
- * too old, lacks JetStream, or lacks the TLS that the settings require.
+ *   too old, lacks JetStream or its domain, or lacks the TLS that the settings require.
  */
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const { log, access } = options
@@ -268,7 +268,7 @@ async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<b
   }
 }
 
-/** Milliseconds for which a missing permission is logged only once. */
+/** Milliseconds within which the same missing permission is logged only once. */
 const REPEATED = 60_000
 
 /**

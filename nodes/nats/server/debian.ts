@@ -1,7 +1,7 @@
 /**
- * Fetches nats-server from the Debian archive, without root and without a change to the machine's
- * package state: apt runs in separate directories, uses the machine's own mirror and checks the
- * archive's signature.
+ * Fetches nats-server from the Debian archive, without root privileges and without changes to the
+ * machine's package state: apt runs in separate directories, uses the machine's own mirror and
+ * checks the archive's signature.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -46,9 +46,7 @@ const isMain = (
   !/security|backports/.test(`${uri} ${suite ?? ''}`) &&
   components.includes('main')
 
-/**
- * Returns the archives in a one-line-style source list (`deb [signed-by=…] http://… suite main`).
- */
+/** Returns the main archives in a one-line-style list (`deb [signed-by=…] http://… suite main`). */
 export const mirrorsOfList = (text: string): Mirror[] =>
   text.split('\n').flatMap((line) => {
     const match = /^\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+(.*)$/.exec(line)
@@ -58,7 +56,7 @@ export const mirrorsOfList = (text: string): Mirror[] =>
       : []
   })
 
-/** Returns the archives in a deb822-style source list. */
+/** Returns the main archives in a deb822-style list. */
 export const mirrorsOfSources = (text: string): Mirror[] =>
   text.split(/\n[ \t]*\n/).flatMap((stanza) => {
     const fields = new Map<string, string>()
@@ -105,7 +103,8 @@ async function mirrorOfMachine(): Promise<Mirror | undefined> {
 /**
  * Fetches the package and stores its binary in `cache` as `nats-server-<version>`.
  * @returns path of the binary.
- * @throws StartFault when the machine has no apt, no Debian archive or no connection to it.
+ * @throws StartFault when the machine has no apt or no Debian archive, or when the package cannot
+ *   be downloaded or does not run.
  */
 export async function fetchFromDebian(cache: string): Promise<string> {
   const from = await mirrorOfMachine()
@@ -148,7 +147,7 @@ export async function fetchFromDebian(cache: string): Promise<string> {
       throw new StartFault('the nats-server of the Debian package does not run on this machine')
     await mkdir(cache, { recursive: true })
     const place = join(cache, `nats-server-${version}`)
-    // The binary is copied under a temporary name and renamed, so that no other process sees a
+    // The binary is copied under a temporary name and renamed, so that no other process finds a
     // partial file.
     const half = `${place}.${process.pid}`
     await copyFile(binary, half)

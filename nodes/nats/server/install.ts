@@ -59,10 +59,10 @@ const help =
   'or set BATON_NATS to a running server.'
 
 /**
- * Finds a nats-server; fetches it when the machine has none.
+ * Finds a nats-server; fetches it when the machine has none that is recent enough.
  * @param progress receives one message before a download starts.
  * @throws StartFault when no binary is available, or when the one named in BATON_NATS_SERVER cannot
- * be used.
+ *   be used.
  */
 export async function findServer(
   env: Environment,

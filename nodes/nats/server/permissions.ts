@@ -196,8 +196,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
 }
 
 /**
- * Returns the roles in the inbox of a client. A node that also provisions is named by its other
- * roles.
+ * Returns the roles in the inbox of a client, joined by `-`. `provision` is left out when the
+ * client has other roles as well.
  */
 function inboxOf(roles: readonly AccountRole[]): string {
   const nodes = accountRoles.filter((role) => roles.includes(role) && role !== 'provision')

@@ -1,7 +1,7 @@
 /**
- * Creates missing streams and buckets, and raises the replicas of existing ones. The numbers of
- * partitions and shards are fixed when the installation is created, because they determine where
- * each id is stored.
+ * Creates missing streams and buckets, and raises the number of replicas of existing ones. The
+ * numbers of partitions and shards are fixed when the installation is created, because they
+ * determine where each id is stored.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -31,8 +31,8 @@ export interface Layout {
 type Configured = Partial<StreamConfig> & { readonly name: string }
 
 /**
- * Duplicate window of the streams. It is only an extra safeguard: actors recognise repeated
- * commands themselves.
+ * Duplicate window of the streams, in nanoseconds. It is only an extra safeguard: actors recognize
+ * repeated commands themselves.
  */
 const DUPLICATES = nanos(120_000)
 
@@ -101,9 +101,9 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 })
 
 /**
- * Creates a stream when it is absent; raises its replicas and switches its compression when they
- * differ. Stored blocks keep their compression; the new setting applies to blocks filled from then
- * on. Safe to run in many processes at once.
+ * Creates a stream when it is absent; otherwise raises its number of replicas and switches its
+ * compression when they differ. Stored blocks keep their compression; the new setting applies to
+ * blocks filled from then on. Safe to run in many processes at once.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
@@ -152,11 +152,12 @@ const WITHIN = 60_000
 /** Milliseconds that a command waits for each stream or bucket during a leader election. */
 export const ELECTING = 30_000
 /**
- * Retries an operation while the servers elect a leader or lack peers.
+ * Retries a failing operation: the servers may be electing a leader or lack peers.
  * @param what name of the stream or record, for messages.
  * @param within milliseconds for which the operation is retried.
  * @throws StartFault with what the operator must check, when the operation still fails after this
  *   time or cannot succeed at all.
+ * @throws ClosedConnectionError when the connection is closed.
  */
 export async function patiently<T>(
   nats: Pick<Nats, 'log'>,

@@ -65,7 +65,10 @@ export interface Server {
   readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }
   readonly port: number
   readonly pid: number
-  /** Stops the server gracefully and kills it after ten seconds. Resolves when it has ended. */
+  /**
+   * Stops the server gracefully, and kills it if it has not ended after ten seconds. Resolves when
+   * it has ended.
+   */
   stop(): Promise<void>
   /** Sends a signal to the server: for failure tests. */
   kill(signal: NodeJS.Signals): void
@@ -75,7 +78,7 @@ export interface Server {
 const READY_WITHIN = 60_000
 const STOP_WITHIN = 10_000
 
-/** Returns a TCP port that is free now. */
+/** Returns a TCP port that is currently free. */
 export const freePort = (host = '127.0.0.1'): Promise<number> =>
   new Promise((done, failed) => {
     const probe = createServer().once('error', failed)
