@@ -1,7 +1,7 @@
 /**
  * The NATS naming scheme. Only this file defines names of subjects, streams and buckets of the
  * service. Tokens of subjects are project ids, kinds, ids and shard numbers, which have a limited
- * alphabet. `token` encodes text of users.
+ * alphabet. `token` encodes text from users.
  */
 import { slotOf } from './ids.ts'
 

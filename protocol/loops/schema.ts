@@ -145,8 +145,8 @@ export const specOf = ({
   ...(run_name && { run_name }),
 })
 /**
- * Returns the identifier of a trigger within its loop: its key, otherwise `#` and its position in
- * the list.
+ * Returns the identifier of a trigger within its loop: its key, otherwise `#` and its index in the
+ * list.
  */
 export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
   key ?? `#${index}`

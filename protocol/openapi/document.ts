@@ -106,8 +106,8 @@ function contentOf({ shape, verb }: Operation, { reference }: Names): Json | und
 }
 
 /**
- * Returns every refusal code of a row: its own codes, and those that all rows with the same verb,
- * method, path parameter or authentication share.
+ * Returns every refusal code of a row: its own codes, the codes of all rows, and the codes that
+ * follow from its verb, method, path and authentication.
  */
 export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   const credential: Code[] = ['unauthorized', 'forbidden', 'permission_denied']
@@ -148,7 +148,7 @@ function responsesOf(row: Operation, names: Names): Json {
     ...(shape.alsoStatus ?? []),
     ...(shape.bare === undefined ? [] : [shape.bare]),
   ]
-  // A command that replies with a stream has status 200.
+  // A command that answers with an event stream does so with status 200.
   const streams = row.verb === 'command' && shape.stream === 'accept'
   const success = (status: number): Json => {
     const given = {

@@ -12,7 +12,7 @@
  *     final `turn.upsert` of its turn, which removes the row.
  * T3. Sequences are 1, 2, 3… over final rows and context rows together.
  * T4. No frame of a turn follows its final `turn.upsert`. The frames of withdrawn interactions of
- *     the turn come before.
+ *     the turn precede it.
  */
 import type { ExchangeOutcome } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
@@ -107,7 +107,7 @@ export type SessionEvent =
    * stores this event.
    */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })
-  /** The transcript is deleted. The tombstone of the session and its turns remain. */
+  /** The transcript is deleted. The session remains as a tombstone, and its turns remain. */
   | (Event & { readonly type: 'session.expired'; readonly session: Patch<Session> })
   /**
    * A context row: a snapshot of application context, which has a sequence but is in no transcript.

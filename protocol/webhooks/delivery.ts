@@ -71,8 +71,8 @@ export interface DeliveryOpening {
   readonly once?: true
 }
 /**
- * The outcome of an attempt. `pause`: milliseconds until the next attempt; absent when a retry
- * cannot succeed.
+ * The outcome of an attempt. `pause`: milliseconds until the next attempt; absent when no retry
+ * follows.
  */
 export interface AttemptOutcome {
   readonly delivered: boolean
@@ -87,7 +87,7 @@ export interface DeliveryOutcome
   readonly latency_ms?: number
 }
 
-/** Internal commands of a delivery. They are never refused, and idempotent. */
+/** Internal commands of a delivery. They are idempotent and never refused. */
 export type DeliveryCommands = {
   /** From the actor that produced the event, or from the project for a test: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }

@@ -38,10 +38,7 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /**
-   * Drops the cached configuration of a project or of the organization. The reply is sent after
-   * that.
-   */
+  /** Drops the cached configuration of a project or of the organization, and then replies. */
   | { readonly type: 'forget'; readonly project: string }
 
 /** An offer of jobs to gateways or executors. The jobs are in the order of assignment. */
@@ -63,7 +60,7 @@ export interface Taking {
   readonly takes: readonly Take[]
   /**
    * No job was accepted, because no slot is free. The gateway has unsubscribed, so another gateway
-   * can get the offer at once.
+   * can receive the offer at once.
    */
   readonly busy?: true
   /** The service itself does the remaining jobs, so they must be offered to executors. */

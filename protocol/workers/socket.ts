@@ -1,7 +1,7 @@
 /**
  * The worker socket, and the rows and events of workers: frames in both directions, errors, close
  * codes, size limits and the registration. Frames are JSON text, with one object per message.
- * `timing.ts` has the timing, and `messages.ts` the messages inside of the service.
+ * `timing.ts` has the timing, and `messages.ts` the messages between nodes of the service.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
@@ -239,7 +239,7 @@ export const closeCodes = {
 
 /**
  * Subprotocols for clients that cannot set headers. The server selects the first one. The second is
- * the prefix of one that contains the key in base64url.
+ * the prefix of a subprotocol that contains the key in base64url.
  */
 export const socketProtocol = 'service.worker.v1'
 
@@ -333,7 +333,7 @@ export interface Registration {
 export type WorkerEvent =
   /**
    * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
-   * gateway of the connection that it replaces.
+   * gateway of the connection that the new connection replaces.
    */
   | (Event & {
       readonly type: 'worker.registered'

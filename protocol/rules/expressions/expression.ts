@@ -102,8 +102,7 @@ export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
 /**
  * Evaluates an expression, with or without `${{ }}`. Returns a JSON value; unknown fields are null.
  * The value may be part of the roots, so callers must not modify it.
- * @throws ExpressionError if it does not compile, if an operator does not support a type, or if it
- *   exceeds its bounds.
+ * @throws ExpressionError if it does not compile, cannot be evaluated or exceeds its bounds.
  */
 export const evaluate = (source: string, roots: Roots): unknown =>
   weigh(run(unwrap(source).expression, scopeOf(roots)), { left: MAX_SIZE })
