@@ -5,9 +5,9 @@
 import type { FieldError } from './errors.ts'
 
 /**
- * Converts a name to a handle: lower-case Latin letters without accents and digits, with one hyphen
- * in place of each sequence of other characters, and at most 64 characters. A handle neither begins
- * nor ends with a hyphen. It is empty when the name has no Latin letter and no digit.
+ * Converts a name to a handle: lower-case Latin letters (without accents) and digits, with one
+ * hyphen in place of each sequence of other characters, and at most 64 characters. A handle neither
+ * begins nor ends with a hyphen. It is empty when the name has no Latin letter and no digit.
  */
 export const slug = (name: string): string =>
   name

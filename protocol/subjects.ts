@@ -7,7 +7,7 @@ import { slotOf } from './ids.ts'
 
 /**
  * Returns the FNV-1a hash of a text, with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It
- * is computed over UTF-16 units. It serves stable placement, not security.
+ * is computed over UTF-16 units. It is used for stable placement, not for security.
  */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5

@@ -94,8 +94,8 @@ export const ownerOf = ({
       : { kind: 'run', id: run_id })
 
 /**
- * Kinds of jobs that only the service itself does and that are in no list of jobs. `delivery`: an
- * attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
+ * Kinds of jobs that only the service itself does and that appear in no list of jobs. `delivery`:
+ * an attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
  * `errand`: see `protocol/errand.ts`.
  */
 export type Unlisted = 'delivery' | 'opening' | 'errand'

@@ -100,9 +100,7 @@ export type LoopEvent =
     })
   /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
-  /**
-   * The run is requested to end in favor of another run. A waiting run leaves the queue at once.
-   */
+  /** The run is asked to end in favor of another run. A waiting run leaves the queue at once. */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
   /** The run has ended. `failures`: the new number of consecutive failed runs. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
@@ -209,8 +207,8 @@ export interface RunOpening {
   readonly meta: JsonObject
   readonly source: RunSource
   /**
-   * The principal on whose behalf the run works: the user or run that started it; absent for a
-   * trigger.
+   * The principal on whose behalf the run works: the one that started it, or the one on whose
+   * behalf the requesting run works. Absent for a trigger.
    */
   readonly actor?: ActorOf
   /**
@@ -265,10 +263,7 @@ export interface HeldFiring {
   }
 }
 
-/**
- * Internal commands of a loop. A late or repeated command changes nothing, nor does one about an
- * unknown run or trigger.
- */
+/** Internal commands of a loop. A repeated command changes nothing. */
 export type LoopCommands = {
   /** From the `events` actor, and from the errand of a held firing: a trigger fires. */
   'trigger.fire': { input: Firing; reply: undefined }
@@ -336,9 +331,9 @@ export type HandleEvent =
     })
   | (Event & { readonly type: 'handle.released' })
 /**
- * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has
- * the handle; otherwise, it returns the expiry of the reservation in Unix milliseconds. The other
- * commands are never refused.
+ * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has or
+ * reserves the handle; otherwise, it returns the time until which the caller may use the
+ * reservation, in Unix milliseconds. The other commands are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {
@@ -363,7 +358,7 @@ export interface Saving {
   readonly organization: string
   /** Workflows to which steps refer; absent when the request has no steps. */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** The expiry of each reservation in Unix milliseconds, by handle. */
+  /** The time until which each reservation may be used, in Unix milliseconds, by handle. */
   readonly reserved?: Readonly<Record<string, number>>
   /** Sealed signing secrets by trigger key; `true` leaves a secret unchanged. */
   readonly secrets?: Readonly<Record<string, string | true>>

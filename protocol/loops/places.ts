@@ -19,7 +19,7 @@ export interface Wanting {
 export type PlaceEvent =
   | (Event & Wanting & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
-  /** A wake-up found no slot to grant. A soft event; `at` is the time in Unix milliseconds. */
+  /** A wake-up granted no slot. A soft event; `at` is the time in Unix milliseconds. */
   | (Event & { readonly type: 'places.counted'; readonly at: number })
 /**
  * Internal commands of the actor that grants slots. Its id is that of the organization. The

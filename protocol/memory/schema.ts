@@ -1,7 +1,7 @@
 /**
  * The memory of an agent: schemas, limits, events and internal commands. A memory consists of
- * entries by key. A feed lists the changes of entries without their content. Saving over HTTP and
- * saving by the agent itself are the same operation.
+ * entries, each under a key. A feed lists the changes of entries without their content. Saving over
+ * HTTP and saving by the agent itself are the same operation.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Timestamp } from '../common.ts'

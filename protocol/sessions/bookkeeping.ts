@@ -1,6 +1,6 @@
 /**
  * Events and state that only the session itself uses: the state of turns, the tool calls that are
- * not settled, and the keys that were used. They are in no transcript.
+ * not settled, and the keys that were used. They are not part of the transcript.
  */
 
 import type { TurnExchange } from '../channels/exchange.ts'

@@ -51,8 +51,9 @@ export type SessionCommands = {
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /**
-   * From the gateway, before it stores the bytes of a file: announces an upload. The reply to a
-   * repeated upload contains the stored file.
+   * From the gateway, before it stores the bytes of a file: announces an upload. Refused when the
+   * session has ended or stores too many files, or when the idempotency key belongs to another
+   * upload or to an erased file. The reply to a repeated upload contains the stored file.
    */
   'attachment.reserve': { input: Reserving; reply: { artifact_id: string; attached?: Attached } }
   wake: { input: unknown; reply: undefined }

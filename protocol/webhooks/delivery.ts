@@ -1,6 +1,6 @@
 /**
  * Signed deliveries to external receivers: their data, events, internal commands and back-off. One
- * actor per delivery stores its state. A job of the service itself makes one attempt.
+ * actor per delivery stores its state. Each attempt is one job of the service itself.
  *
  *     pending → processing → delivered | failed
  *        ↑ back-off   ↓
@@ -55,8 +55,8 @@ type Destination =
       readonly secret_ref: string
     } & UrlParts)
 /**
- * The content and the destination of a delivery. `once`: a test, which has one attempt and is in no
- * list.
+ * The content and the destination of a delivery. `once`: a test, which has one attempt and appears
+ * in no list.
  */
 export interface DeliveryOpening {
   readonly to: Destination

@@ -30,7 +30,10 @@ export type GatewayMessage =
       readonly reason?: string
       readonly at: number
     }
-  /** Closes the connection of a session that has registered at another gateway. */
+  /**
+   * Closes the connection of a session after a newer connection has registered as the same
+   * instance.
+   */
   | {
       readonly type: 'supersede'
       readonly project: string

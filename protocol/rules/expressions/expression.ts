@@ -96,7 +96,7 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
       : error
   }
 }
-/** Returns a scope with a fresh budget. */
+/** Returns a scope with a full budget. */
 export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
 
 /**

@@ -28,7 +28,7 @@ export interface Scope {
   readonly knows: (id: string) => boolean
 }
 
-/** The id of a step: its explicit id, else its index as text. */
+/** Returns the id of a step: its explicit id, otherwise its index as text. */
 export const idOf = (step: Pick<Step, 'id'>, index: number): string => step.id ?? String(index)
 
 /**

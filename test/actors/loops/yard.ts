@@ -1,6 +1,6 @@
 /**
- * A loop whose runs are stubs. Each message of the loop changes the state of a stub, and tests end
- * the runs.
+ * A loop whose runs are stubs. Each message that the loop sends changes the state of a stub, and
+ * tests end the runs.
  */
 
 import {
