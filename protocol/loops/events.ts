@@ -225,7 +225,10 @@ export interface RunOpening {
   /** The run starts in a separate commit. */
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
-  /** The number of ancestors of the run, or the `depth` of the source event that started it. */
+  /**
+   * The depth of the run: that of its parent plus 1, the `depth` of the source event that started
+   * it, or 0.
+   */
   readonly depth: number
   /** The causal chain of the source event that caused the run. */
   readonly chain?: Chain

@@ -65,8 +65,8 @@ interface Reserving {
   readonly key?: string
 }
 /**
- * The reply to appended messages. `compacting`: the append has started a compaction, for whose end
- * the gateway waits.
+ * The reply to appended messages. `compacting`: the append has started a compaction, and the
+ * gateway waits for its end.
  */
 export type Appended = Session & { readonly compacting?: true }
 /** The data that the gateway adds to an upload whose bytes are stored. */

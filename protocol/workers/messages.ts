@@ -14,7 +14,7 @@ import type { ClaimedJob } from './socket.ts'
 export type GatewayMessage =
   /**
    * Delivers a leased job to a worker session. The reply is `ok: false` when the session is not
-   * connected to this gateway; the lease is then released.
+   * connected to this gateway or does not accept the job; the lease is then released.
    */
   | {
       readonly type: 'assign'

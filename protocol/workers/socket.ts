@@ -106,7 +106,10 @@ export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof
 
 export type Register = Static<(typeof up)['worker.register']>
 
-/** The filters of a claim. An absent filter matches any value. */
+/**
+ * The filters of a claim. An absent list of queues matches any queue;
+ * `gateway/workers/jobs/eligible.ts` defines which jobs the other filters match.
+ */
 export interface Filters {
   readonly queues?: readonly string[]
   readonly action_names?: readonly string[]

@@ -3,7 +3,7 @@
  * Evaluation is pure: no clock, no I/O, and bounded work (`values.ts` defines the values,
  * `operations.ts` the operators).
  *
- * - Literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`,
+ * - Syntax: literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`,
  *   `== != < <= > >=`, `&& || !` or `and or not`, `in`, `contains startsWith endsWith matches` (as
  *   `a contains b`, `a.contains(b)` or `contains(a, b)`), `len lower upper` (as `len(a)` or
  *   `a.len()`).
