@@ -38,8 +38,8 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
 export const hashOf = fnv1a
 
 /**
- * Encodes any text as one token of a subject. Letters, digits, `_` and `-` are unchanged, and each
- * byte (UTF-8) of other characters becomes `=xx`. The empty text becomes `=`.
+ * Encodes any text as one token of a subject. ASCII letters, digits, `_` and `-` are unchanged, and
+ * each byte (UTF-8) of other characters becomes `=xx`. The empty text becomes `=`.
  */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/

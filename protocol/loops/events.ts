@@ -181,7 +181,10 @@ export type LoopEvent =
       readonly trigger_id: string
       readonly organization: string
     })
-  /** The outcome of a requested run is sent to the run whose step requested it. */
+  /**
+   * The outcome of a request to start a run (`loop.ask`) is sent to the run whose step made the
+   * request.
+   */
   | (Event & {
       readonly type: 'child.answered'
       readonly to: string

@@ -58,8 +58,8 @@ export interface FileFacts {
   readonly conversion?: NonNullable<Artifact['conversion']>
 }
 /**
- * A file as the session stores it. The records of erased files remain, so that erasing a file again
- * is not refused.
+ * A file as the session stores it. The records of the newest erased files remain, so that erasing a
+ * file again is not refused.
  */
 export interface KeptAttachment {
   readonly artifact: Artifact

@@ -42,7 +42,8 @@ export type SessionCommands = {
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
    * From the executor that has looked up what an exchange needs: starts the turn, and creates the
-   * session if there is none. Refused by a session that has ended in the meantime.
+   * session if there is none. Refused when the session has ended in the meantime, or has too many
+   * unfinished turns and nudges.
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**

@@ -1,4 +1,7 @@
-/** Limits of sessions. Lengths are in characters unless stated otherwise. */
+/**
+ * Limits of sessions. Lengths are in characters unless stated otherwise; `metadata` is in bytes as
+ * JSON.
+ */
 export const limits = {
   /** Bytes of one inline image or document after decoding. */
   inline: 262_144,

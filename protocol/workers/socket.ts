@@ -223,8 +223,8 @@ export const down = {
 export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
 /**
- * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore 1000 is
- * used only for a drained worker, and 1001 is never used.
+ * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore the service
+ * never closes a socket with 1000 or 1001; a worker closes it with 1000 when it ends.
  */
 export const closeCodes = {
   drained: 1000,
