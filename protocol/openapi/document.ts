@@ -1,5 +1,5 @@
 /**
- * Generation of the OpenAPI 3.1 document from the table of rows and the operations without a
+ * Generation of the OpenAPI 3.1 document from the table of rows and the operations that require no
  * credential. Their schemas are JSON Schema, so nothing is described twice.
  */
 import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
@@ -10,7 +10,7 @@ import { productName } from '../naming.ts'
 import { type Examples, withExample } from './examples.ts'
 import { type Names, nameSchemas } from './schemas.ts'
 
-/** A row, or an operation without a credential. */
+/** A row, or an operation that requires no credential. */
 type Operation = Pick<Row, 'verb' | 'route'> & {
   readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
   readonly headers?: Unauthenticated['headers']
