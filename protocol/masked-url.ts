@@ -125,7 +125,7 @@ export const queryFault = (url: string): string | undefined =>
  * each mask the value that is stored for the parameter of the same name.
  * @param sent undefined when a gateway of an older release sent the URL in plain text.
  * @param before the URL that is stored now.
- * @returns the URL with its values, or the fault when a mask has no stored value.
+ * @returns the URL with its values, or a fault when a mask has no stored value for this address.
  */
 export function keepUrl(
   url: string,
@@ -136,7 +136,7 @@ export function keepUrl(
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
     return { fault: `has a masked query parameter (${MASK}); send its value for a new address` }
-  // An earlier release stored these values unsealed. They can only be retained all together.
+  // An earlier release stored these values unsealed. They can be retained only as a whole.
   if (!before.parts && sent.every((part) => part === null) && maskUrl(before.url) === url)
     return before
   const known = new Map(namesOf(before.url).map((name, index) => [name, before.parts?.[index]]))

@@ -5,9 +5,9 @@
 import type { FieldError } from './errors.ts'
 
 /**
- * Converts a name to a handle: lower case, without accents, with one hyphen in place of each
- * sequence of other characters, and at most 64 characters. A handle neither begins nor ends with a
- * hyphen. It is empty when the name has no Latin letter and no digit.
+ * Converts a name to a handle: lower-case Latin letters (without accents) and digits, with one
+ * hyphen in place of each sequence of other characters, and at most 64 characters. A handle neither
+ * begins nor ends with a hyphen. It is empty when the name has no Latin letter and no digit.
  */
 export const slug = (name: string): string =>
   name
@@ -53,8 +53,8 @@ export const publishedHandle = (action: string): string | undefined =>
   action.startsWith(PUBLISHED) ? action.slice(PUBLISHED.length) : undefined
 
 /**
- * Returns the faults of an action name that is reserved for built-in actions (names that begin with
- * the brand) or for published workflows.
+ * Returns a fault if an action name is reserved for built-in actions (names that begin with the
+ * brand and a dot) or for published workflows.
  * @param brand header brand in any letter case.
  */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>
@@ -73,8 +73,7 @@ export const DEFAULT_BRAND = 'Service'
  */
 export const productName = (brand: string): string => (brand === DEFAULT_BRAND ? 'Baton' : brand)
 /**
- * Returns the reference that identifies the secret that signs calls or deliveries, for the
- * receiver.
+ * Returns the reference by which a receiver identifies the secret that signs calls or deliveries.
  * @param brand header brand in any letter case.
  * @param of name of an action of a project, id of an action of the organization, or id of a
  *   webhook.

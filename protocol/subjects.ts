@@ -1,13 +1,13 @@
 /**
  * The NATS naming scheme. Only this file defines names of subjects, streams and buckets of the
  * service. Tokens of subjects are project ids, kinds, ids and shard numbers, which have a limited
- * alphabet. `token` encodes text of users.
+ * alphabet. `token` encodes text from users.
  */
 import { slotOf } from './ids.ts'
 
 /**
  * Returns the FNV-1a hash of a text, with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It
- * is computed over UTF-16 units. It serves stable placement, not security.
+ * is computed over UTF-16 units. It is used for stable placement, not for security.
  */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5
@@ -38,8 +38,8 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
 export const hashOf = fnv1a
 
 /**
- * Encodes any text as one token of a subject. Letters, digits, `_` and `-` are unchanged, and each
- * byte (UTF-8) of other characters becomes `=xx`. The empty text becomes `=`.
+ * Encodes any text as one token of a subject. ASCII letters, digits, `_` and `-` are unchanged, and
+ * each byte (UTF-8) of other characters becomes `=xx`. The empty text becomes `=`.
  */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/

@@ -1,6 +1,6 @@
 /**
- * Jobs, the units of work under a lease: rows, records, the header that a queue stores, and the
- * events of queues.
+ * The rows, records and events of jobs, and the header of a job that a queue stores. A job is a
+ * unit of work under a lease.
  */
 import { type Static, Type } from 'typebox'
 import type { InvocationFacts } from '../actions/invocation.ts'
@@ -12,7 +12,7 @@ import { WaitingOn } from '../runs/waiting.ts'
 
 const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
-/** The additions of the record of a job, which `Job` describes. */
+/** The additions of a job record; `Job` has their schemas. */
 export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
 /** One job as clients see it. */
 export const Job = Type.Object({
@@ -79,7 +79,7 @@ export type ActionLogEntry = Static<typeof ActionLogEntry>
 
 /**
  * Returns the owner of a job: the actor that requested the job, stores its parameters and is
- * notified of its end. Undefined when the header names no owner.
+ * notified of its end. Undefined when the header names no owner, delivery or run.
  */
 export const ownerOf = ({
   owner,
@@ -94,8 +94,8 @@ export const ownerOf = ({
       : { kind: 'run', id: run_id })
 
 /**
- * Kinds of jobs that only the service itself does and that are in no list of jobs. `delivery`: an
- * attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
+ * Kinds of jobs that only the service itself does and that appear in no list of jobs. `delivery`:
+ * an attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
  * `errand`: see `protocol/errand.ts`.
  */
 export type Unlisted = 'delivery' | 'opening' | 'errand'
@@ -133,7 +133,7 @@ export interface JobHeader {
   readonly enqueued_at: number
   /**
    * The number of reported failures (`max_attempts`) and of lost leases (`max_losses`) after which
-   * the job fails. For a job of a step, both come from the `retry` of the step.
+   * the job fails. For the job of an action step, both are the number of attempts of the step.
    */
   readonly max_attempts: number
   readonly max_losses: number
@@ -193,7 +193,7 @@ export interface LeaseGrant {
   readonly attempt: number
   /**
    * The worker session that holds the lease, the name of its instance, and the gateway to which it
-   * was connected.
+   * was connected at the time of the claim.
    */
   readonly session: string
   readonly instance: string

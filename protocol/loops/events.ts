@@ -44,7 +44,7 @@ export type LoopEvent =
       })
   /**
    * `derived` is present when a new version was created. `secrets` contains the sealed secrets of
-   * all triggers, by trigger key, and is present when any of them changed.
+   * all triggers, by trigger key; absent means unchanged.
    */
   | (Event & {
       readonly type: 'loop.updated'
@@ -62,26 +62,26 @@ export type LoopEvent =
       readonly type: 'loop.auto_paused'
       readonly id: string
       /**
-       * The run whose failure reached the threshold, or the run that caused the source event. Empty
-       * when no run caused the pause.
+       * The run whose failure reached the threshold, or the run that published the source event for
+       * which the triggers exceeded their limits. Empty when no run caused the pause.
        */
       readonly run_id: string
       readonly consecutive_failures?: number
       readonly threshold?: number
-      /** The reason for the pause, if the reason is not failed runs. */
+      /** The reason for the pause; absent when consecutive failed runs are the reason. */
       readonly reason?: string
       /**
-       * The `depth` of the source event of the pause. Absent in events of earlier releases, which
-       * means 1.
+       * The `depth` of the source event that reports the pause. Absent in events of earlier
+       * releases, which means 1.
        */
       readonly depth?: number
       readonly chain?: Chain
-      /** The record of the failed run, for the source event of the pause. */
+      /** The record of the failed run, for the source event that reports the pause. */
       readonly record?: JsonObject
     })
   /**
-   * A run starts (`run.admitted`) or enters the queue of the loop (`run.lined_up`). `fire`: the id
-   * of the firing that caused it.
+   * A run is admitted (`run.admitted`) or enters the queue of the loop (`run.lined_up`). `fire`:
+   * the id of the firing that caused the run.
    */
   | (Event & {
       readonly type: 'run.admitted'
@@ -100,11 +100,9 @@ export type LoopEvent =
     })
   /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
-  /**
-   * The run is requested to end in favor of another run. A waiting run leaves the queue at once.
-   */
+  /** The run is asked to end in favor of another run. A waiting run leaves the queue at once. */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
-  /** The run has ended. `failures`: the number of consecutive failed runs from now on. */
+  /** The run has ended. `failures`: the new number of consecutive failed runs. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
   /**
    * A trigger fired but started no run. `source_event_id`: the source event that fired the trigger;
@@ -127,7 +125,7 @@ export type LoopEvent =
       readonly firing: HeldFiring
     })
   | (Event & { readonly type: 'firing.ended'; readonly job_id: string })
-  /** A firing is dropped, because too many firings already wait for this check. */
+  /** A firing is dropped, because too many firings already wait for such a check. */
   | (Event & {
       readonly type: 'firing.dropped'
       readonly trigger_id: string
@@ -138,8 +136,8 @@ export type LoopEvent =
       readonly clocks: Readonly<Record<string, Clock | null>>
     })
   /**
-   * Runs spent `milli` thousandths of a credit. `at` is the start of the budget window in Unix
-   * milliseconds.
+   * Runs spent `milli` thousandths of a credit. `at` is the start of the five-minute interval in
+   * which they were spent, in Unix milliseconds.
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /**
@@ -172,8 +170,8 @@ export type LoopEvent =
       readonly organization: string
     })
   /**
-   * The state of the loop, which is reported to the project. `organization` is empty as long as the
-   * loop has not received the id of the organization.
+   * The state of the loop, which is reported to the project. `organization` is empty until the loop
+   * has received the id of the organization.
    */
   | (Event & LoopStanding & { readonly type: 'loop.stands'; readonly organization: string })
   | (Event & {
@@ -183,7 +181,10 @@ export type LoopEvent =
       readonly trigger_id: string
       readonly organization: string
     })
-  /** The outcome of a requested run is sent to the run whose step requested it. */
+  /**
+   * The outcome of a request to start a run (`loop.ask`) is sent to the run whose step made the
+   * request.
+   */
   | (Event & {
       readonly type: 'child.answered'
       readonly to: string
@@ -209,25 +210,28 @@ export interface RunOpening {
   readonly meta: JsonObject
   readonly source: RunSource
   /**
-   * The principal on whose behalf the run works: the user or run that started it; absent for a
-   * trigger.
+   * The principal on whose behalf the run works: the one that started it, or the one on whose
+   * behalf the requesting run works. Absent for a trigger.
    */
   readonly actor?: ActorOf
   /**
-   * Id of the principal that started the requesting run; absent: the principal that caused this
-   * command.
+   * Id of the principal that started the requesting run. When absent, the run counts as started by
+   * the principal that caused this command.
    */
   readonly initiated_by?: string
   /** The budget of the run in thousandths of a credit. */
   readonly budget?: number
-  /** The run waits in the queue for this reason. */
+  /** The reason why the run waits in the queue; absent when it does not wait. */
   readonly queue_reason?: QueueReason
   /** The limit of the organization on concurrent runs of loops. */
   readonly plan_concurrency_limit?: number
   /** The run starts in a separate commit. */
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
-  /** The number of ancestors of the run, or the `depth` of the source event that started it. */
+  /**
+   * The depth of the run: that of its parent plus 1, the `depth` of the source event that started
+   * it, or 0.
+   */
   readonly depth: number
   /** The causal chain of the source event that caused the run. */
   readonly chain?: Chain
@@ -252,7 +256,10 @@ export interface ChildRequest {
   readonly source?: RunSource
 }
 
-/** A firing for a source event of a private session, without the payload of the event. */
+/**
+ * A firing for a source event of a private session, without the payload, metadata and record of the
+ * event.
+ */
 export interface HeldFiring {
   readonly trigger_id: string
   /** Id of the principal that last edited the loop before the trigger fired. */
@@ -262,7 +269,7 @@ export interface HeldFiring {
   }
 }
 
-/** Internal commands of a loop. A late, repeated or unrelated command changes nothing. */
+/** Internal commands of a loop. A repeated command changes nothing. */
 export type LoopCommands = {
   /** From the `events` actor, and from the errand of a held firing: a trigger fires. */
   'trigger.fire': { input: Firing; reply: undefined }
@@ -273,9 +280,9 @@ export type LoopCommands = {
   /** From a step of a run, possibly in another shard: requests a run of this loop. */
   'loop.ask': { input: ChildRequest; reply: undefined }
   /**
-   * From a run of this loop, in the commit that ends it. A failing run sends this command first and
-   * ends when it receives `run.end`. `known`: the loop opened a run that already existed and had
-   * ended.
+   * From a run of this loop. A completed or cancelled run sends this command in the commit that
+   * ends it. A failing run sends it first, and ends when it receives `run.end`. `known`: the loop
+   * opened a run that already existed and had ended.
    */
   'run.left': {
     input: {
@@ -289,11 +296,13 @@ export type LoopCommands = {
     }
     reply: undefined
   }
-  /** From a failed run of this loop that is recovered. It starts again when the loop admits it. */
+  /**
+   * From a failed run of this loop that is recovered. The run starts again when the loop admits it.
+   */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
-  /** From a run of this loop, when it has spent this many thousandths of a credit. */
+  /** From a run of this loop: it has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
-  /** From a handle whose reservation has expired: requests whether the loop uses the handle. */
+  /** From a handle whose reservation has expired: asks whether the loop uses the handle. */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
   /** From the actor that grants slots of the organization: the run may start. */
   'place.give': { input: { run_id: string }; reply: undefined }
@@ -328,9 +337,9 @@ export type HandleEvent =
     })
   | (Event & { readonly type: 'handle.released' })
 /**
- * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has
- * the handle, and returns when the reservation expires, in Unix milliseconds. The others are never
- * refused.
+ * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has or
+ * reserves the handle; otherwise, it returns the time until which the caller may use the
+ * reservation, in Unix milliseconds. The other commands are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {
@@ -355,7 +364,7 @@ export interface Saving {
   readonly organization: string
   /** Workflows to which steps refer; absent when the request has no steps. */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** The expiry of each reservation in Unix milliseconds, by handle. */
+  /** The time until which each reservation may be used, in Unix milliseconds, by handle. */
   readonly reserved?: Readonly<Record<string, number>>
   /** Sealed signing secrets by trigger key; `true` leaves a secret unchanged. */
   readonly secrets?: Readonly<Record<string, string | true>>

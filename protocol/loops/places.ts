@@ -19,11 +19,11 @@ export interface Wanting {
 export type PlaceEvent =
   | (Event & Wanting & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
-  /** The actor has found no slot to grant. A soft event; `at` is Unix milliseconds. */
+  /** A wake-up granted no slot. A soft event; `at` is the time in Unix milliseconds. */
   | (Event & { readonly type: 'places.counted'; readonly at: number })
 /**
- * Internal commands of the actor that grants slots. Its id is that of the organization. They are
- * never refused.
+ * Internal commands of the actor that grants slots. Its id is that of the organization. The
+ * commands are never refused.
  */
 export type PlaceCommands = {
   'place.ask': { input: Wanting; reply: undefined }

@@ -111,7 +111,7 @@ export const TriggerStanding = Type.Object({
 const P = '/projects/:project/loops'
 const tag = 'loops'
 /**
- * The slot `id` may contain the name of a loop instead of its id, if only one loop of the project
+ * The path slot `id` accepts the name of a loop instead of its id, if only one loop of the project
  * has this name.
  */
 const self = { kind: 'loop', slot: 'id', prefix: 'loop', named: true } as const
@@ -209,10 +209,10 @@ export const loops = {
   }),
 } as const
 
-/** The state of a trigger that is not part of the definition of the loop. */
+/** A trigger with its current state, such as the time of its next firing. */
 export type TriggerStanding = Static<typeof TriggerStanding>
 
-/** What the gateway needs about a trigger to admit a request that fires it. */
+/** What the gateway needs to know about a trigger to admit a request that fires it. */
 export interface TriggerFacts {
   readonly status: string
   readonly enabled: boolean

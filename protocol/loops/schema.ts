@@ -82,7 +82,10 @@ export const Repository = Closed({
 })
 
 const { steps, input: event, config, output, cleanup, limits, defaults, run_name } = Spec.properties
-/** The fields of a loop version. A change of any of them creates the next version. */
+/**
+ * The fields of a loop version. A request that contains any of them creates the next version, even
+ * if the value is unchanged.
+ */
 export const authoring = {
   schema_version: Type.Optional(Type.Literal('1')),
   event,
@@ -145,8 +148,8 @@ export const specOf = ({
   ...(run_name && { run_name }),
 })
 /**
- * Returns the identifier of a trigger within its loop: its key, otherwise `#` and its position in
- * the list.
+ * Returns the identifier of a trigger within its loop: its key, otherwise `#` and its index in the
+ * list.
  */
 export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
   key ?? `#${index}`

@@ -14,7 +14,7 @@ import type { Event } from '../entry.ts'
 
 /**
  * The state of a loop as its project stores it. `actions`: names of the actions that runs of the
- * loop may call; empty while the loop cannot be started.
+ * loop may call; empty while the loop is not active.
  */
 export interface LoopStanding {
   readonly loop_id: string

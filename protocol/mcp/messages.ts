@@ -8,7 +8,7 @@ import { Closed, JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 
 /**
- * Supported protocol versions, newest first. The version 2025-03-26 has batches, which are not
+ * Supported protocol versions, newest first. Version 2025-03-26 has batches, which are not
  * supported; apart from that, it needs no special handling.
  */
 export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
@@ -95,7 +95,7 @@ export const CancelParams = Type.Object({ requestId: RpcId, reason: Type.Optiona
 
 /**
  * A tool as clients see it. `annotations` contains only what the action declares; clients must
- * assume the worst for everything else.
+ * assume the worst case for every absent hint.
  */
 export interface McpTool {
   readonly name: string

@@ -1,7 +1,7 @@
 /**
  * The rows for the Model Context Protocol (MCP), which offers published workflows, actions, and
- * tools to inspect and cancel runs. These rows decide nothing: they relay calls to the rows that
- * they list.
+ * tools to inspect and cancel runs. These rows decide nothing: they relay calls to the rows listed
+ * in `relays`.
  */
 import { command, stream } from '../contract.ts'
 import { checkMessage, McpAnswer, McpMessage, McpNotice } from './messages.ts'

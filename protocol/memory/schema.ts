@@ -1,15 +1,15 @@
 /**
  * The memory of an agent: schemas, limits, events and internal commands. A memory consists of
- * entries by key. A feed lists the changes of entries without their content. Saving over HTTP and
- * saving by the agent itself are the same operation.
+ * entries, each under a key. A feed lists the changes of entries without their content. Saving over
+ * HTTP and saving by the agent itself are the same operation.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 
 /**
- * Limits of a memory. `entries` and `pinned` are the numbers of unpinned and of pinned entries.
- * `metadata` is the length as JSON. Lengths are in characters.
+ * Limits of a memory. `entries` and `pinned` are the maximum numbers of unpinned and of pinned
+ * entries. `metadata` is the maximum length as JSON. Lengths are in characters.
  */
 export const memoryLimits = {
   key: 256,
@@ -19,7 +19,7 @@ export const memoryLimits = {
   entries: 1000,
   pinned: 1000,
 } as const
-/** Milliseconds for which the feed has a change: 30 days. */
+/** Time for which the feed retains a change, in milliseconds: 30 days. */
 export const MEMORY_RETENTION = 30 * 86_400_000
 
 export const MemoryKind = Type.Enum(['fact', 'preference', 'episode', 'summary'])
@@ -83,7 +83,7 @@ export const checkSaveMemory = ({ metadata }: SaveMemory) =>
       ]
     : []
 
-/** Events of a memory. `change` is the item of the feed. */
+/** Events of a memory. `change` is the item that the feed lists. */
 export type MemoryEvent =
   | (Event & {
       readonly type: 'memory.saved'

@@ -28,8 +28,8 @@ const channels: readonly Channel[] = [
 ]
 
 /**
- * Returns the id of a message. It contains the channel and the direction, because channels may have
- * events of the same name.
+ * Returns the id of a message. It contains the channel and the direction, because the same event
+ * name may occur in several channels and in both directions.
  */
 const messageId = ({ name }: Channel, direction: 'send' | 'receive', type: string): string =>
   `${name}.${direction === 'receive' ? 'from_worker.' : ''}${type}`

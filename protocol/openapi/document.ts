@@ -1,5 +1,5 @@
 /**
- * Generation of the OpenAPI 3.1 document from the table of rows and the operations without a
+ * Generation of the OpenAPI 3.1 document from the table of rows and the operations that require no
  * credential. Their schemas are JSON Schema, so nothing is described twice.
  */
 import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
@@ -10,7 +10,7 @@ import { productName } from '../naming.ts'
 import { type Examples, withExample } from './examples.ts'
 import { type Names, nameSchemas } from './schemas.ts'
 
-/** A row, or an operation without a credential. */
+/** A row, or an operation that requires no credential. */
 type Operation = Pick<Row, 'verb' | 'route'> & {
   readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
   readonly headers?: Unauthenticated['headers']
@@ -106,8 +106,8 @@ function contentOf({ shape, verb }: Operation, { reference }: Names): Json | und
 }
 
 /**
- * Returns every refusal code of a row: its own codes, and those that all rows with the same verb,
- * method, path parameter or authentication share.
+ * Returns every refusal code of a row: its own codes, the codes of all rows, and the codes that
+ * follow from its verb, method, path and authentication.
  */
 export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   const credential: Code[] = ['unauthorized', 'forbidden', 'permission_denied']
@@ -148,7 +148,7 @@ function responsesOf(row: Operation, names: Names): Json {
     ...(shape.alsoStatus ?? []),
     ...(shape.bare === undefined ? [] : [shape.bare]),
   ]
-  // A command that replies with a stream has status 200.
+  // A command that answers with an event stream does so with status 200.
   const streams = row.verb === 'command' && shape.stream === 'accept'
   const empty: ReadonlySet<number | undefined> = new Set([204, 304, shape.bare])
   const success = (status: number): Json => {

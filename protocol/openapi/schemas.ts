@@ -240,13 +240,11 @@ interface Described {
 /** The names of all schemas that a set of operations uses. */
 export interface Names {
   /**
-   * Converts a schema to plain JSON in which every named schema is a reference, the schema itself
-   * included.
+   * Converts a schema to plain JSON in which every named schema is a reference, including the
+   * schema itself.
    */
   readonly reference: (schema: unknown) => unknown
-  /**
-   * Converts a schema to plain JSON in which only the named schemas inside of it are references.
-   */
+  /** Converts a schema to plain JSON in which only the named schemas inside it are references. */
   readonly written: (schema: unknown) => unknown
   /**
    * Returns the schemas that a part of a document refers to, directly or through other schemas, by

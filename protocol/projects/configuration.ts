@@ -36,7 +36,7 @@ export interface Reserved {
 }
 
 /**
- * Internal commands of the organization. Except where a refusal is named, repeated and late
+ * Internal commands of the organization. They are refused only where stated. Repeated and late
  * commands change nothing.
  */
 export type OrganizationCommands = SkillHoldCommands &

@@ -52,7 +52,7 @@ export interface OwnerQueries {
     skill_grants: { input: { readonly id: string }; reply: number }
     action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
-    /** Those of the given principal ids that belong to no organization key. */
+    /** The given principal ids that belong to no organization key. */
     unknown_principals: {
       input: { readonly ids: readonly string[] }
       reply: readonly string[]
@@ -93,7 +93,7 @@ export interface OwnerQueries {
     waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
     /** The number of waiting jobs and of leased jobs. */
     depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
-    /** The jobs whose leases a worker session has, with the lease tokens. */
+    /** The jobs whose leases a worker session holds, with the lease tokens. */
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
     /** The current leases of the given jobs. */
     renewals: { input: { readonly job_ids: readonly string[] }; reply: readonly Renewal[] }
@@ -141,7 +141,7 @@ export interface OwnerQueries {
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   session: {
-    /** Whether the session is live, for a gateway that looks up the session of a session key. */
+    /** Whether the session is live, for a gateway that looks up a session by its key. */
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec

@@ -56,7 +56,9 @@ interface InternalQueries {
    * The id of the project to which an agent belongs; absent when this partition has no such agent.
    */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
-  /** The id of a run of the project that begins with `stem` (see `stemOf`). */
+  /**
+   * The id of the run of the project whose id begins with `stem` (see `stemOf`), if there is one.
+   */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
    * Events of a channel after a cursor, oldest first. `last` is the cursor of the newest event of
@@ -155,8 +157,8 @@ interface InternalQueries {
    */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
   /**
-   * The jobs whose leases a worker session has. `session_id`: id of the agent session for which a
-   * generation is done.
+   * The jobs whose leases a worker session holds. `session_id`: only for a generation, the id of
+   * its agent session.
    */
   leases: {
     input: { session: string }

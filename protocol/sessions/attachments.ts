@@ -58,8 +58,8 @@ export interface FileFacts {
   readonly conversion?: NonNullable<Artifact['conversion']>
 }
 /**
- * A file as the session stores it. The records of erased files remain, so that erasing a file again
- * is not refused.
+ * A file as the session stores it. The records of the newest erased files remain, so that erasing a
+ * file again is not refused.
  */
 export interface KeptAttachment {
   readonly artifact: Artifact
@@ -73,8 +73,8 @@ export interface KeptAttachment {
   /** Time in Unix milliseconds at which an unfinished upload is abandoned. */
   readonly until?: number
   /**
-   * `key`: id of the caller and idempotency key. `hash`: digest of bytes, name and type hint. A
-   * repeat under the same key with another hash is a different upload.
+   * `key`: id of the caller and idempotency key. `hash`: digest of bytes, name and type hint. An
+   * upload with the same key and another hash is refused.
    */
   readonly key?: string
   readonly hash: string
@@ -115,7 +115,7 @@ export function fileOf(block: JsonObject): string | undefined {
   return kind === 'artifact' && typeof artifact_id === 'string' ? artifact_id : undefined
 }
 /**
- * Returns the text block that replaces a file which is not shown to the model.
+ * Returns the text block that replaces a file that is not shown to the model.
  * @param why end of the sentence in the block.
  */
 export const unread = (

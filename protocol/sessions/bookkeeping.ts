@@ -1,6 +1,6 @@
 /**
  * Events and state that only the session itself uses: the state of turns, the tool calls that are
- * not settled, and the keys that were used. They are in no transcript.
+ * not settled, and the keys that were used. They are not part of the transcript.
  */
 
 import type { TurnExchange } from '../channels/exchange.ts'
@@ -79,7 +79,7 @@ export interface TurnWork {
    */
   readonly boundary: number
   readonly after_sequence: number
-  /** The sequence before the first row of the turn, including context rows. */
+  /** The sequence before the first row of the turn; context rows belong to the turn. */
   readonly before: number
   /**
    * `generations`: number of generations so far. `next_index`: the `turn_index` of the next row.

@@ -15,8 +15,8 @@ import type { Block, ToolResultBlock } from './turns/blocks.ts'
 import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
 
 /**
- * Internal commands of a session. Unless stated otherwise, they are never refused: a late, repeated
- * or unrelated command changes nothing.
+ * Internal commands of a session. Unless stated otherwise, they are never refused: a late or
+ * repeated command changes nothing, nor does one about an unknown turn or job.
  */
 export type SessionCommands = {
   'job.settled': RunCommands['job.settled']
@@ -30,18 +30,20 @@ export type SessionCommands = {
     reply: undefined
   }
   /**
-   * From a run or a channel: opens a turn, under other admission rules than the requests of
-   * clients. A run receives the end of the turn as `turn.settled`, also when the turn cannot start.
+   * From a run or a channel: opens a turn, under admission rules that differ from those for
+   * requests of clients. A run receives the end of the turn as `turn.settled`, even when the turn
+   * cannot start.
    */
   'turn.open': { input: TurnOpening; reply: undefined }
   /**
    * From the run that owns the turn: cancels the turn. Commands of a run arrive in order, so
-   * `turn.open` has arrived before.
+   * `turn.open` has already arrived.
    */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
    * From the executor that has looked up what an exchange needs: starts the turn, and creates the
-   * session if there is none. Refused by a session that has ended in the meantime.
+   * session if there is none. Refused when the session has ended in the meantime, or has too many
+   * unfinished turns and nudges.
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**
@@ -50,8 +52,9 @@ export type SessionCommands = {
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /**
-   * From the gateway, before it stores the bytes of a file: announces an upload. The reply to a
-   * repeated upload contains the stored file.
+   * From the gateway, before it stores the bytes of a file: announces an upload. Refused when the
+   * session has ended or stores too many files, or when the idempotency key belongs to another
+   * upload or to an erased file. The reply to a repeated upload contains the stored file.
    */
   'attachment.reserve': { input: Reserving; reply: { artifact_id: string; attached?: Attached } }
   wake: { input: unknown; reply: undefined }
@@ -63,8 +66,8 @@ interface Reserving {
   readonly key?: string
 }
 /**
- * The reply to appended messages. `compacting`: the append has started a compaction, for whose end
- * the gateway waits.
+ * The reply to appended messages. `compacting`: the append has started a compaction, and the
+ * gateway waits for its end.
  */
 export type Appended = Session & { readonly compacting?: true }
 /** The data that the gateway adds to an upload whose bytes are stored. */
@@ -112,11 +115,11 @@ export interface TurnReport {
   /** The session ended before the turn could start, so the run must look up the session again. */
   readonly again?: true
 }
-/** The tokens and credits that one generation of a turn spent. */
+/** The tokens and credits that one generation of a turn consumed. */
 export interface TurnSpending {
   /** Id of the run that owns the turn and receives the report. */
   readonly run_id?: string
-  /** Id of the job of the generation, so that a repeated report is detected. */
+  /** Id of the job of the generation, by which a repeated report is detected. */
   readonly usage_id: string
   readonly step_key: string
   readonly tokens: number
@@ -143,8 +146,8 @@ export interface Place {
   /** Default compaction policy of new sessions. */
   readonly compaction_policy?: CompactionPolicy
   /**
-   * Id of the loop or workflow whose namespace contains the key. Absent: the namespace of the
-   * agent.
+   * Id of the loop or workflow whose namespace contains the key. Absent: the key is in the
+   * namespace of the agent.
    */
   readonly scope_ref_id?: string
   /** The session is created by a run. */
@@ -168,7 +171,7 @@ export interface Hashed {
 
 /**
  * The reply to the owner query `standing`: whether the session is live, and what the gateway needs
- * before it sends a turn.
+ * to know before it requests a turn.
  */
 export interface Standing {
   readonly exists: boolean

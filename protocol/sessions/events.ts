@@ -2,7 +2,7 @@
  * Stored events of a session. The frames ARE the transcript: `message.upsert`, `message.block`,
  * `message.block.patch`, `turn.upsert` and `interaction.upsert` contain exactly what a client
  * folds, so a snapshot is the fold of all frames (shapes: `schema.ts`, `turns/blocks.ts`). All
- * other events are in no transcript.
+ * other events are not part of the transcript.
  *
  * Invariants:
  * T1. The n-th frame of a session has the REVISION n, counted from 1. The actor, the view and the
@@ -12,7 +12,7 @@
  *     final `turn.upsert` of its turn, which removes the row.
  * T3. Sequences are 1, 2, 3… over final rows and context rows together.
  * T4. No frame of a turn follows its final `turn.upsert`. The frames of withdrawn interactions of
- *     the turn come before.
+ *     the turn precede it.
  */
 import type { ExchangeOutcome } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
@@ -45,7 +45,7 @@ export type SessionFrame =
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /**
  * What the source event for a final message of a user or an agent contains in addition to the
- * message. It is in no transcript. `depth`: the `depth` of the source event.
+ * message. It is not part of the transcript. `depth`: the `depth` of the source event.
  */
 export interface Said {
   readonly session_key: string
@@ -107,10 +107,11 @@ export type SessionEvent =
    * stores this event.
    */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })
-  /** The transcript is deleted. The tombstone of the session and its turns remain. */
+  /** The transcript is deleted. The session remains as a tombstone, and its turns remain. */
   | (Event & { readonly type: 'session.expired'; readonly session: Patch<Session> })
   /**
-   * A context row: a snapshot of application context, which has a sequence but is in no transcript.
+   * A context row: a snapshot of application context, which has a sequence but is not part of the
+   * transcript.
    */
   | (Event & { readonly type: 'context.stored'; readonly message: TranscriptMessage })
   /** Fields of the record of a turn that its frames do not contain. */

@@ -1,4 +1,7 @@
-/** Limits of sessions. Lengths are in characters unless stated otherwise. */
+/**
+ * Limits of sessions. Lengths are in characters unless stated otherwise; `metadata` is in bytes as
+ * JSON.
+ */
 export const limits = {
   /** Bytes of one inline image or document after decoding. */
   inline: 262_144,
@@ -33,12 +36,12 @@ export const limits = {
   turns: 50,
   /**
    * The maximum window, in rows and in characters of their content, if compaction does not keep it
-   * smaller. It is about the capacity of the largest models.
+   * smaller. It is roughly the capacity of the largest models.
    */
   window: { rows: 2000, size: 4_194_304 },
   /**
-   * Milliseconds that a compaction may take, and characters of its summary. The beginning of a
-   * longer summary is cut off.
+   * Milliseconds that a compaction may take, and characters of its summary. Only the end of a
+   * longer summary is kept.
    */
   compaction: 30_000,
   summary: 262_144,
@@ -51,7 +54,7 @@ export const limits = {
   fault: 65_536,
   /**
    * Characters of uncommitted output that previews show. Each chunk counts for slightly more than
-   * its length, because it may need a block of its own.
+   * its length, because it may need a separate block.
    */
   preview: 1_200_000,
   /**

@@ -6,7 +6,7 @@ import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, many, pageOf, paging, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'
 
-/** One expense. A text is empty where it does not apply. */
+/** One expense. A text field is empty where it does not apply. */
 export const UsageEvent = Type.Object({
   id: Type.String(),
   project_id: Type.String(),

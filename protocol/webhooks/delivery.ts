@@ -1,6 +1,6 @@
 /**
  * Signed deliveries to external receivers: their data, events, internal commands and back-off. One
- * actor per delivery stores its state. A job of the service itself makes one attempt.
+ * actor per delivery stores its state. Each attempt is one job of the service itself.
  *
  *     pending → processing → delivered | failed
  *        ↑ back-off   ↓
@@ -55,8 +55,8 @@ type Destination =
       readonly secret_ref: string
     } & UrlParts)
 /**
- * The content and the destination of a delivery. `once`: a test, which has one attempt and is in no
- * list.
+ * The content and the destination of a delivery. `once`: a test, which has one attempt and appears
+ * in no list.
  */
 export interface DeliveryOpening {
   readonly to: Destination
@@ -71,8 +71,8 @@ export interface DeliveryOpening {
   readonly once?: true
 }
 /**
- * The outcome of an attempt. `pause`: milliseconds until the next attempt; absent when a retry
- * cannot succeed.
+ * The outcome of an attempt. `pause`: milliseconds until the next attempt; absent when no retry
+ * follows.
  */
 export interface AttemptOutcome {
   readonly delivered: boolean
@@ -87,7 +87,7 @@ export interface DeliveryOutcome
   readonly latency_ms?: number
 }
 
-/** Internal commands of a delivery. They are never refused, and idempotent. */
+/** Internal commands of a delivery. They are idempotent and never refused. */
 export type DeliveryCommands = {
   /** From the actor that produced the event, or from the project for a test: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }

@@ -14,7 +14,7 @@ import type { ClaimedJob } from './socket.ts'
 export type GatewayMessage =
   /**
    * Delivers a leased job to a worker session. The reply is `ok: false` when the session is not
-   * connected to this gateway; the lease is then released.
+   * connected to this gateway or does not accept the job; the lease is then released.
    */
   | {
       readonly type: 'assign'
@@ -30,7 +30,10 @@ export type GatewayMessage =
       readonly reason?: string
       readonly at: number
     }
-  /** Closes the connection of a session that has registered at another gateway. */
+  /**
+   * Closes the connection of a session after a newer connection has registered as the same
+   * instance.
+   */
   | {
       readonly type: 'supersede'
       readonly project: string
@@ -38,10 +41,7 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /**
-   * Drops the cached configuration of a project or of the organization. The reply is sent after
-   * that.
-   */
+  /** Drops the cached configuration of a project or of the organization, and then replies. */
   | { readonly type: 'forget'; readonly project: string }
 
 /** An offer of jobs to gateways or executors. The jobs are in the order of assignment. */
@@ -63,7 +63,7 @@ export interface Taking {
   readonly takes: readonly Take[]
   /**
    * No job was accepted, because no slot is free. The gateway has unsubscribed, so another gateway
-   * can get the offer at once.
+   * can receive the offer at once.
    */
   readonly busy?: true
   /** The service itself does the remaining jobs, so they must be offered to executors. */

@@ -1,7 +1,7 @@
 /**
  * The worker socket, and the rows and events of workers: frames in both directions, errors, close
  * codes, size limits and the registration. Frames are JSON text, with one object per message.
- * `timing.ts` has the timing, and `messages.ts` the messages inside of the service.
+ * `timing.ts` has the timing, and `messages.ts` the messages between nodes of the service.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
@@ -106,7 +106,10 @@ export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof
 
 export type Register = Static<(typeof up)['worker.register']>
 
-/** The filters of a claim. An absent filter matches any value. */
+/**
+ * The filters of a claim. An absent list of queues matches any queue;
+ * `gateway/workers/jobs/eligible.ts` defines which jobs the other filters match.
+ */
 export interface Filters {
   readonly queues?: readonly string[]
   readonly action_names?: readonly string[]
@@ -220,8 +223,8 @@ export const down = {
 export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
 /**
- * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore 1000 is
- * used only for a drained worker, and 1001 is never used.
+ * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore the service
+ * never closes a socket with 1000 or 1001; a worker closes it with 1000 when it ends.
  */
 export const closeCodes = {
   drained: 1000,
@@ -239,7 +242,7 @@ export const closeCodes = {
 
 /**
  * Subprotocols for clients that cannot set headers. The server selects the first one. The second is
- * the prefix of one that contains the key in base64url.
+ * the prefix of a subprotocol that contains the key in base64url.
  */
 export const socketProtocol = 'service.worker.v1'
 
@@ -333,7 +336,7 @@ export interface Registration {
 export type WorkerEvent =
   /**
    * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
-   * gateway of the connection that it replaces.
+   * gateway of the connection that the new connection replaces.
    */
   | (Event & {
       readonly type: 'worker.registered'

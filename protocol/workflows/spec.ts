@@ -18,9 +18,9 @@ const Declared = Type.Record(Type.String(), DeclaredInput)
 const count = Type.Optional(Type.Integer({ minimum: 0 }))
 const money = Type.Optional(Type.Number({ minimum: 0 }))
 /**
- * The limits of a run. Absent or 0 means no limit, except for `max_steps`. Expenses count when
- * their usage is recorded. The limits on daily budgets and on consecutive failures apply only to
- * loops.
+ * The limits of a run. Absent or 0 means no limit, except that an absent `max_steps` or
+ * `max_duplicate_tool_calls` means its default. Expenses count when their usage is recorded. Daily
+ * budgets and the limit on consecutive failures apply only to loops.
  */
 export const Limits = Closed({
   wall_clock_timeout: Type.Optional(Duration),

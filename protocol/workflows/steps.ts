@@ -2,7 +2,7 @@
  * Schemas of the steps in the authoring form, one for each kind. `rules/workflow-check/kinds.ts`
  * checks the rules for a kind that a schema cannot express.
  *
- * The steps inside of a step contain no further steps. Deeper nesting requires a separate workflow,
+ * The steps inside a step contain no further steps. Deeper nesting requires a separate workflow,
  * which a `loop` step runs.
  */
 import { type Static, type TSchema, Type } from 'typebox'
@@ -154,8 +154,8 @@ export const LoopStep = kindOf(
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 /**
  * The session of the turns of an agent step. The session is found by `name`, among the sessions of
- * the loop (`loop`, also for `auto`) or of the agent (`agent`). The other settings apply only to a
- * session that is created.
+ * the loop or workflow (`loop`, also for `auto`) or of the agent (`agent`). `thinking_effort`
+ * applies to each turn. The other settings apply only to a session that is created.
  */
 export const SessionPolicy = Closed({
   scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),

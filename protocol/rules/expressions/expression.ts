@@ -3,7 +3,7 @@
  * Evaluation is pure: no clock, no I/O, and bounded work (`values.ts` defines the values,
  * `operations.ts` the operators).
  *
- * - Literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`,
+ * - Syntax: literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`,
  *   `== != < <= > >=`, `&& || !` or `and or not`, `in`, `contains startsWith endsWith matches` (as
  *   `a contains b`, `a.contains(b)` or `contains(a, b)`), `len lower upper` (as `len(a)` or
  *   `a.len()`).
@@ -96,14 +96,13 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
       : error
   }
 }
-/** Returns a scope with a fresh budget. */
+/** Returns a scope with a full budget. */
 export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
 
 /**
  * Evaluates an expression, with or without `${{ }}`. Returns a JSON value; unknown fields are null.
  * The value may be part of the roots, so callers must not modify it.
- * @throws ExpressionError if it does not compile, if an operator does not support a type, or if it
- *   exceeds its bounds.
+ * @throws ExpressionError if it does not compile, cannot be evaluated or exceeds its bounds.
  */
 export const evaluate = (source: string, roots: Roots): unknown =>
   weigh(run(unwrap(source).expression, scopeOf(roots)), { left: MAX_SIZE })

@@ -12,8 +12,8 @@ export interface Guard {
 }
 
 /**
- * Returns the guard of a syntax tree, or undefined if the condition does not begin with a
- * comparison of a path with a literal.
+ * Returns the guard of a syntax tree, or undefined if the condition does not begin with a test of a
+ * path for equality with a string, number or boolean literal.
  */
 export function guardOf(node: ASTNode): Guard | undefined {
   if (node.op === '&&') return guardOf(node.args[0])

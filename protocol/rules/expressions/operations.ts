@@ -61,7 +61,7 @@ export function isIn(item: unknown, container: unknown, budget: Budget): boolean
     : fail(`cannot look inside ${typeName(container)}`)
 }
 
-/** `a contains b`: whether b is part of a string, or an element of a list. */
+/** `a contains b`: whether b is part of the string a, or an element of the list a. */
 function contains(whole: unknown, part: unknown, budget: Budget): boolean {
   if (Array.isArray(whole)) return isIn(part, whole, budget)
   return texts('contains', whole, part, budget, (a, b) => a.includes(b))

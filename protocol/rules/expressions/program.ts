@@ -30,7 +30,7 @@ export interface Program {
   readonly run: Code
   /** Root names, each at its first use. */
   readonly roots: readonly Reference[]
-  /** Steps with a literal name or index: `steps.x`, `steps["x"]`, `steps[0]`. */
+  /** Steps that are read by a literal name or index: `steps.x`, `steps["x"]`, `steps[0]`. */
   readonly steps: readonly Reference[]
   readonly guard?: Guard | undefined
 }
@@ -40,7 +40,7 @@ export interface ProgramFault {
   readonly position?: number
 }
 
-/** Maximum length of an expression, in characters. */
+/** Maximum length of an expression, in UTF-16 units. */
 const MAX_SOURCE = 4096
 const REMEMBERED = 1024
 /** Roots that are valid in every scope; a root without a value is null. */
@@ -277,7 +277,7 @@ function parse(text: string): Program | ProgramFault {
 }
 
 const remembered = new Map<string, Program | ProgramFault>()
-/** Returns the program of a bare expression, or its error. */
+/** Returns the program of an expression without `${{ }}`, or its error. */
 export function programOf(text: string): Program | ProgramFault {
   if (text.length > MAX_SOURCE)
     return { message: `the expression is longer than ${MAX_SOURCE} characters` }

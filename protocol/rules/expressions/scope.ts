@@ -4,7 +4,10 @@
 import type { Step } from '../../workflows/steps.ts'
 import type { StepRule } from './template.ts'
 
-/** Root names available to every expression of a workflow; `event` is an alias of `input`. */
+/**
+ * Root names available to the expressions of a workflow, unless another list below applies. `event`
+ * is an alias of `input`.
+ */
 export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
 /** Root names available to the condition of a wait for an event. */
 export const EVENT_ROOTS = ['event', 'meta'] as const
@@ -25,7 +28,7 @@ export interface Scope {
   readonly knows: (id: string) => boolean
 }
 
-/** The id of a step: its explicit id, else its index as text. */
+/** Returns the id of a step: its explicit id, otherwise its index as text. */
 export const idOf = (step: Pick<Step, 'id'>, index: number): string => step.id ?? String(index)
 
 /**

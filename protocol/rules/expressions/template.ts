@@ -166,8 +166,8 @@ export function valueAt(document: unknown, path: string): unknown {
   return lookUp(member(document, 'event'), path) ?? lookUp(member(document, 'meta'), path)
 }
 /**
- * Whether an event satisfies the `match` of a wait. Each key is a dotted path that begins with
- * `event.` or `meta.`. Another path is looked up in the payload and, if there is no value, in
+ * Whether an event satisfies the `match` of a wait. Each key is a dotted path. A path that does not
+ * begin with `event.` or `meta.` is looked up in the payload and, if it has no value there, in
  * `meta`. The value must deeply equal the expected value. If the expected value is a list, the
  * value may also equal one of its elements. A missing value is null. Values that are too large to
  * compare do not match.

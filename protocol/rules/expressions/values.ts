@@ -150,8 +150,8 @@ export function textOf(value: unknown, budget: Budget): string {
 }
 
 /**
- * Charges the size of a result: one unit for each value and for each character of its strings. A
- * part that occurs several times is charged each time, as in the serialized result.
+ * Charges the size of a result: one unit for each value and for each character of a string. A part
+ * that occurs several times is charged each time, as in the serialized result.
  * @returns the value, with null for undefined.
  * @throws ExpressionError when the result is too large or nested too deeply.
  */
@@ -167,8 +167,8 @@ export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
 }
 
 /**
- * Returns a string unchanged.
- * @throws ExpressionError if the string is longer than MAX_TEXT.
+ * Returns a string unchanged, and charges its length to the budget.
+ * @throws ExpressionError if the string is longer than MAX_TEXT, or the budget is exhausted.
  */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))

@@ -9,7 +9,7 @@
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 
-/** Returns a test by a pattern, which only strings up to a maximum length pass. */
+/** Returns a test that a string passes if it matches a pattern and is not longer than a maximum. */
 function shape(source: string, longest: number): (text: string) => boolean {
   const pattern = compilePattern(source, ECMASCRIPT)
   return (text) => text.length <= longest && test(pattern, text, { left: Number.POSITIVE_INFINITY })

@@ -1,6 +1,6 @@
 /**
- * References inside a schema: `#`, `#/a/b` (RFC 6901) and `#name` of an `$anchor`. A schema cannot
- * refer to other documents.
+ * References inside a schema: `#`, `#/a/b` (RFC 6901) and `#name` of an `$anchor` or
+ * `$dynamicAnchor`. A schema cannot refer to other documents.
  */
 import { type Budget, isObject, spend } from '../expressions/values.ts'
 

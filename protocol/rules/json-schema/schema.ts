@@ -1,7 +1,7 @@
 /**
  * Checks of JSON Schemas when a definition is saved, so that every stored schema can be applied. A
- * valid schema is well-formed and within bounds, refers only to itself and never in a cycle, and
- * its patterns run in linear time.
+ * valid schema is well-formed and within bounds, and its patterns run in linear time. Its
+ * references lead only to parts of itself, and never in a cycle of schemas for the same value.
  */
 import type { FieldError } from '../../errors.ts'
 import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
@@ -11,11 +11,11 @@ import { resolveReference } from './reference.ts'
 
 /** Maximum length of a schema as JSON, in UTF-16 units. */
 const MAX_LENGTH = 32_768
-/** Maximum nesting of a schema. */
+/** Maximum nesting of a schema, in levels. */
 const MAX_NESTING = 32
 /**
- * Maximum total length of all patterns of a schema, which bounds the total number of their
- * instructions.
+ * Maximum total length of all patterns of a schema in UTF-16 units, which bounds the total number
+ * of their instructions.
  */
 const MAX_PATTERNS = 8192
 const MAX_FAULTS = 20

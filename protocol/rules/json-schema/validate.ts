@@ -28,7 +28,7 @@ import { type Check, type Evaluated, REQUIRED } from './check.ts'
 import { keywords, lastKeywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 
-/** Maximum steps of one check. A step takes about ten nanoseconds. */
+/** Maximum number of steps of one check. A step takes about ten nanoseconds. */
 const MAX_STEPS = 2_000_000
 /** Maximum depth of one check, over nested schemas, references and values together. */
 const MAX_DEPTH = 400

@@ -15,8 +15,8 @@ import { fail } from '../expressions/values.ts'
 /** Ranges of code points: first and last code point of each range in turn. */
 type Ranges = readonly number[]
 /**
- * A Unicode property. `test` is a built-in pattern with a validated name, for a string of one code
- * point.
+ * A Unicode property. `test` matches a string of one code point. It is a JavaScript pattern, which
+ * is safe because the name of the property was validated.
  */
 interface Property {
   readonly test: RegExp
@@ -92,7 +92,10 @@ const singleOf = ({ ranges, properties }: CodePoints): number | undefined =>
 type Emit = (out: Output) => void
 interface Output {
   readonly program: Instruction[]
-  /** Bounds the work of nested repetitions, including empty ones. */
+  /**
+   * Number of instructions and repetitions so far, which limits the work of nested repetitions,
+   * including empty ones.
+   */
   work: number
 }
 const push = <I extends Instruction>(out: Output, instruction: I): I => {

@@ -84,7 +84,10 @@ export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] 
         )
       : []
   })
-/** Returns a fault for each step without an agent, for workflows that have no default agent. */
+/**
+ * Returns a fault for each agent step that names no agent, for workflows that have no default
+ * agent.
+ */
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>
   agentsNamed(steps, path)
     .filter(({ name }) => name === undefined)

@@ -9,8 +9,8 @@ const MAX_DURATION_MS = 10 * 366 * 86_400_000
 const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
 /**
- * Maximum number of interpolations. All of them are compiled before the request is answered, which
- * blocks all other requests of the process.
+ * Maximum number of interpolations in a document. All of them are compiled before the request is
+ * answered, which blocks all other requests of the process.
  */
 const MAX_INTERPOLATIONS = 4000
 

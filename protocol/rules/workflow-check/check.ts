@@ -129,7 +129,7 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * @param path path of the spec in the request, such as `spec`.
  * @param input name of the field that declares the inputs.
  * @param agent default agent of steps that name none.
- * @returns the faults, at most 50; none means that the spec can run.
+ * @returns the faults, at most 50; none means that the spec is valid.
  */
 export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
   const size = checkSize(spec, path)

@@ -50,7 +50,7 @@ export interface TranscriptPage {
    */
   readonly revision: number
   readonly last: number
-  /** In order of revision, which for final rows is also the order of their sequences. */
+  /** Ordered by revision; for final rows, this is also the order of their sequences. */
   readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
   readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]

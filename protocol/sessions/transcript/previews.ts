@@ -16,8 +16,8 @@ import type { JsonObject } from '../../common.ts'
 import type { Block } from '../turns/blocks.ts'
 
 /**
- * The row of a preview, and its publisher. `born`: time at which the publisher began with the row,
- * in Unix milliseconds.
+ * The row of a preview, and its publisher. `born`: time at which the publisher started to publish
+ * the row, in Unix milliseconds.
  */
 export interface PreviewOf {
   readonly session_id: string
@@ -40,7 +40,7 @@ export interface Preview extends PreviewOf {
   readonly at: number
   readonly worker_id?: string
   readonly model?: string
-  /** The number of the chunk that the worker assigned. */
+  /** The number that the worker assigned to the chunk. */
   readonly sequence?: number
 }
 /** The whole output so far, after `n` chunks. */

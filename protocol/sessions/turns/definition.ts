@@ -58,12 +58,12 @@ export interface TurnDefinition
   readonly skills: readonly EffectiveSkill[]
   /** Text from the memory of the agent, which the model receives after the instructions. */
   readonly memory?: string
-  /** Why this text could not be produced. The turn fails with this message. */
+  /** Why the text from the memory could not be produced. The turn fails with this message. */
   readonly memory_fault?: string
   readonly max_tokens?: number
   /**
-   * Limits other than the defaults: generations of the turn, and equal tool calls (0 means
-   * unlimited).
+   * Limits in place of the defaults. `max_generations`: generations of the turn; a larger value
+   * than the default has no effect. `max_repeats`: equal tool calls; 0 means unlimited.
    */
   readonly max_generations?: number
   readonly max_repeats?: number
@@ -84,7 +84,7 @@ export interface Defined {
 }
 /**
  * The data that the gateway adds when no definition could be resolved, but the request has an
- * idempotency key or may join a turn. The session then still returns a turn or nudge that it has
+ * idempotency key or may join a turn. The session then still returns a turn or nudge that it stores
  * under the key, and a running turn still receives the input. No new turn starts.
  */
 export interface Unfit {

@@ -1,9 +1,9 @@
 /**
  * The presentation of granted tools to a model, and the interpretation of its tool calls. With
- * `flat`, the model has one tool per action. With `meta`, it has one tool per group, the first part
- * of the names of actions, with the input `{command, args}`; an action without a group is a tool of
- * its own. Names of tools have at most 64 letters, digits, `_` and `-`, as models require. A number
- * is appended to a duplicate name.
+ * `flat`, the model receives one tool per action. With `meta`, it receives one tool per group of
+ * actions, with the input `{command, args}`; the group is the part of an action name before the
+ * first dot, and an action without a group is a separate tool. Names of tools have at most 64
+ * letters, digits, `_` and `-`, as models require. A number is appended to a duplicate name.
  */
 import type { EffectiveSkill } from '../../agents/definition.ts'
 import { textSelects } from '../../agents/selectors.ts'

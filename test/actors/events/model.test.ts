@@ -216,7 +216,8 @@ t.test('every event reaches exactly the listeners that match it', async (t) => {
         } else listen(model, { name, input: raw })
         scene = after
       }
-      // The history is replayed at one time, so the keys may differ. Nothing else depends on time.
+      // The history is replayed with a single timestamp, so the keys may differ. Nothing else
+      // depends on time.
       const folded = fold(actor, wire(scene.history), START) as SourcesState
       if (
         JSON.stringify([folded.loops, folded.waits, folded.faults]) !==

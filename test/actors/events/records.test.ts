@@ -1,6 +1,6 @@
 /**
- * `data` of a delivery to a webhook: the record that the event is about, at the time of the event,
- * and its payload.
+ * `data` of a delivery to a webhook: the record that the event is about, as of the time of the
+ * event, and the payload of the event.
  */
 import t from 'tap'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'

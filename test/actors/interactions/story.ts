@@ -1,4 +1,4 @@
-/** Helpers for tests of interactions: opened ones, answers and reviews. */
+/** Helpers for tests of interactions: opened interactions, answers and reviews. */
 
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'

@@ -1,5 +1,5 @@
 /**
- * Reports of executors to a queue: retries after a pause, final failures, and the limit on lost
+ * Reports of executors to a queue: retries after a back-off, final failures, and the limit on lost
  * leases.
  */
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * A loop whose runs are stubs. Each message of the loop changes the state of a stub, and tests end
- * the runs.
+ * A loop whose runs are stubs. Each message that the loop sends changes the state of a stub, and
+ * tests end the runs.
  */
 
 import {
@@ -155,7 +155,7 @@ export class Yard {
   in(...states: string[]): string[] {
     return [...this.runs].filter(([, { state }]) => states.includes(state)).map(([id]) => id)
   }
-  /** Wakes the loop as long as a wake-up is due. Each one advances the time by 1 ms. */
+  /** Wakes the loop while a wake-up is due. Each wake-up advances the time by 1 ms. */
   settle(): void {
     for (let i = 0; (this.state.more_at ?? Infinity) <= this.now + 1; i++) {
       this.now++

@@ -95,7 +95,7 @@ function world() {
       this.pass(61)
       while ([...lines.values()].some((line) => line.length > 0)) deliver(0)
     },
-    /** Whether the organization would grant the handle to each project at this moment. */
+    /** Whether the organization would grant the handle to every project at this moment. */
     free: (handle: string): boolean =>
       ids.every((project) => {
         const id = `try_${++n}`
