@@ -42,8 +42,8 @@ export interface Runner {
 /**
  * Starts the host of the command line in a folder.
  * @param env the environment of the commands.
- * @param replace pairs of a text of the documents and the value of the test that replaces it, such
- * as the address of the service.
+ * @param replace pairs of a text in the documents and the text that a test uses instead, such as
+ * the address of the service.
  */
 export async function documentRunner(
   root: string,

@@ -261,12 +261,12 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
-/** Rows that also grant roles. */
+/** Rows whose requests may also create role assignments. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**
- * Rows that only add records on which no other row depends. Their project is used again for up to
- * `REUSES` further rows. More records would no longer fit on one page of a list.
+ * Rows that only add records on which no other row depends. Up to `REUSES` of them leave their
+ * project to the next row. More records would no longer fit on one page of a list.
  */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6

@@ -45,7 +45,8 @@ export function normalizer(): <T>(value: T) => T {
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
     const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
-    // The rest of an id is built in the same way for every prefix, so that of a run is used.
+    // The rest of an id is built in the same way for every prefix, so the rest of a run's id is
+    // used.
     const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made

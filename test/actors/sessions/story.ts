@@ -21,7 +21,7 @@ export const tool = (
   annotations: GrantedTool['annotations'] = {},
   more: Partial<GrantedTool> = {},
 ): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
-/** A definition with these tools, each of which the model is shown as a tool of its own. */
+/** A definition with these tools, which are all presented to the model individually. */
 export const definition = (
   tools: readonly GrantedTool[] = [],
   more: Partial<TurnDefinition> = {},

@@ -122,7 +122,8 @@ t.test(
 )
 
 t.test('an actor whose snapshot fails costs its shard only time', async (t) => {
-  // JSON cannot represent a BigInt. It stands for a text longer than the JavaScript engine allows.
+  // JSON cannot represent a BigInt. It stands in for a text that is longer than the JavaScript
+  // engine allows.
   const swollen: AnyActor = {
     ...counter,
     evolve: {
