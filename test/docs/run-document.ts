@@ -30,7 +30,10 @@ interface Outcome {
   readonly done: readonly number[]
   /** The standard output of the commands. */
   readonly output: string
-  /** The exit code of the shell. `errors` is its standard error. */
+  /**
+   * The exit code of the shell, or null if a signal ended it. `errors` is the standard error of the
+   * shell and of the host.
+   */
   readonly code: number | null
   readonly errors: string
 }

@@ -1,6 +1,4 @@
-/**
- * Every role against every row: the row's permission decides, and for some rows also a membership.
- */
+/** Every role against every row: the row's permission decides, in some rows also a membership. */
 import t from 'tap'
 import {
   brandedPermission,
@@ -103,10 +101,7 @@ const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
 /** Rows that end records come after the others, and the row that ends the project comes last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/**
- * The permissions that a request of this test requires. Removing another member requires a second
- * one.
- */
+/** The permissions that a row requires. The removal of another member requires a second one. */
 const demands = (
   name: string,
   { shape: { permission } }: Row,
@@ -117,10 +112,7 @@ const named = (name: (typeof rows)[number][0], permission: string, place: Place)
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/**
- * Whether a refusal means that the caller is neither target nor reviewer, or that its key is
- * capped.
- */
+/** Whether a refusal says that the caller is no target or reviewer, or that its key is capped. */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
@@ -133,9 +125,7 @@ const spent = new Set([
   'run_not_failed',
   'session_turn_active',
 ])
-/**
- * Codes with which a permitted request may be refused because of the caller's role in the channel.
- */
+/** Codes with which a channel may refuse a permitted request because of the caller's membership. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
 t.test('the owner is accepted on every row, so every example is valid', async (t) => {
@@ -189,8 +179,7 @@ t.test('each role may do exactly what its permissions allow', async (t) => {
     }
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
     for (const [name, row] of allowed) {
-      // Rows that end records are left out, because the other callers of this project need the
-      // records.
+      // Rows that end records are left out: the other callers of this project need the records.
       if (row.shape.stream === 'socket' || (at === place && rank(name) > 0)) continue
       const answer = await ask(name, at, key)
       const fault = bad(name, row, answer)

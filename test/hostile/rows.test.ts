@@ -33,7 +33,7 @@ t.teardown(async () => {
 })
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
-/** Refusals of a path or a method. They precede every row. */
+/** Codes with which a path or a method is refused before a row is found. */
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
