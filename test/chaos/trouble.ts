@@ -15,7 +15,7 @@ interface Options {
   readonly now: () => number
   /** The time at which all faults are undone, in milliseconds since the load began. */
   readonly until: number
-  /** Whether no backlog of requests is pending. */
+  /** Whether there is no backlog of requests. */
   readonly calm: () => boolean
   readonly signal: AbortSignal
   readonly say: (line: string) => void
