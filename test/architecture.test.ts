@@ -37,7 +37,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
       /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
   },
 }
-/** Code that would break the rules of a folder, each with the reason. */
+/** Patterns of code that the files of a folder may not contain, each with the reason. */
 const never: Partial<Record<string, readonly [RegExp, string]>> = {
   actors: [
     /\b(Date\.now|new Date|Math\.random|setTimeout|setInterval|process\.|async |await |Promise)\b/,
@@ -178,8 +178,8 @@ t.test('every file has at most 400 formatted lines', async (t) => {
 })
 
 /**
- * The maximum width of a line. The formatter does not break string literals, templates, regular
- * expressions and comments.
+ * The maximum width of a line, in columns. The formatter does not break string literals, templates,
+ * regular expressions or comments.
  */
 const MAX_COLUMNS = 120
 t.test(`no line of source is wider than ${MAX_COLUMNS} columns`, async (t) => {

@@ -8,7 +8,7 @@ import type { World } from '../gateway/ports.ts'
 import { readSources } from './support/structure/sources.ts'
 
 const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywhere'])
-/** Methods of a promise that keep its answer. */
+/** Methods of a promise that pass its answer on. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
 /** The lines of a file that cast an answer of such a call. */
@@ -72,7 +72,7 @@ const binds = (bound: ts.BindingName, name: string): boolean =>
 
 t.test('no cast at view, ask or command', async (t) => {
   const sources = [...readSources(['gateway', 'views', 'nodes'])]
-    // The shard host receives these calls and makes none.
+    // The shard host answers these calls and makes none.
     .filter(([path]) => !path.startsWith('nodes/host/'))
   t.ok(sources.length > 100)
   const casts = sources.flatMap(([path, text]) => castsIn(path, text))
@@ -104,7 +104,10 @@ t.test('a cast of an answer is found', async (t) => {
     t.strictSame(castsIn('planted.ts', `async function f() {\n${body}\n}`), [], body)
 })
 
-/** The names of commands are checked by the type checker: it rejects an unused expectation here. */
+/**
+ * The type checker checks the names of commands. It also reports an expected error that is missing
+ * here.
+ */
 export const commandsByName = (world: World) => {
   const to = {
     project: 'prj_1',

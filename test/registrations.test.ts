@@ -11,8 +11,8 @@
  * - the two lines of `protocol/api.ts` that every resource with endpoints has, with or without an
  *   actor.
  * - the types of the resource's queries in `protocol/queries/`.
- * - other actors in the same folder (`plan`, `trigger_handle`), each of which needs three lines of
- *   its own.
+ * - other actors in the same folder (`plan`, `trigger_handle`), each of which needs three more
+ *   lines.
  * - code of other resources that works with loops.
  */
 import { readdirSync, readFileSync } from 'node:fs'

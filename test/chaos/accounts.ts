@@ -6,7 +6,7 @@ import { permissionsOf } from '../../nodes/nats/server/permissions.ts'
 import { createOperatorAccount } from '../nodes/support/operator.ts'
 import type { Role } from './stack.ts'
 
-/** The name of the inbox of the connection that waits for replicas. */
+/** The name of the user that waits for replicas, and the prefix of its inbox. */
 export const OBSERVER = 'chaos'
 
 export interface Accounts {

@@ -1,6 +1,6 @@
 /**
- * Requests of a careful client: each is repeated under the same key, through the gateways in turn,
- * until the answer is final.
+ * Requests of a careful client: each is repeated under the same key, through the gateways in
+ * round-robin order, until the answer is final.
  */
 import { Agent, request } from 'node:http'
 import type { Asked } from './history.ts'
@@ -11,13 +11,13 @@ export interface Reply {
   readonly body: Json
 }
 /**
- * Milliseconds for one attempt, which exceed those for which a gateway waits before it answers 503.
+ * Timeout of one attempt, in milliseconds. It exceeds the time after which a gateway answers 503.
  */
 const TRY = 17_000
 const PAUSE = 100
 /**
- * Milliseconds for which an idle connection is kept. A gateway keeps it longer, so no request uses
- * a closing connection.
+ * Milliseconds after which an idle connection is closed. A gateway keeps idle connections longer,
+ * so no request uses a connection that the gateway is closing.
  */
 const IDLE = 5000
 
@@ -40,7 +40,7 @@ export class Asker {
   readonly requests: Asked[] = []
   /** The numbers of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
-  /** Is set at the end. Pending requests then end without an answer. */
+  /** While true, no attempt is made: pending requests end without an answer. */
   over = false
   open = 0
 
@@ -51,7 +51,7 @@ export class Asker {
   }
 
   /**
-   * Sends a request and returns the final answer, or undefined if the chaos run ended before it.
+   * Sends a request and returns the final answer, or undefined if `over` was set before it.
    * @param measured whether the waiting time counts.
    */
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {

@@ -1,10 +1,10 @@
 /**
- * Checks a history for guarantees that the service did not keep. The functions are pure, and each
- * rule uses only what clients saw.
+ * Checks a history for guarantees that the service did not keep. The functions are pure. They use
+ * only what clients saw and which strikes occurred.
  */
 import type { History, Manner, Stream } from './history.ts'
 
-/** A violation and its kind. */
+/** A violation: its kind and a description. */
 export interface Violation {
   readonly kind: Kind
   readonly what: string
@@ -27,15 +27,15 @@ export const kinds = {
 export type Kind = keyof typeof kinds
 
 /**
- * The limit in milliseconds on the waiting time of requests after a strike, by manner. 99 of 100
- * requests must keep it, of those that are pending at the strike or sent within `WINDOW` after it.
+ * The maximum p99 of waiting times after strikes of a manner, in milliseconds. Only requests that
+ * were pending at a strike, or sent within `WINDOW` after it, count.
  */
 export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
   kill: 5000,
   restart: 5000,
   'kill nats': 12_000,
 }
-/** Milliseconds after a strike within which requests count as affected. */
+/** Milliseconds after a strike within which a new request counts as affected by it. */
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -120,7 +120,7 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
   }
 }
 
-/** The differences between the followed frames and those of a later read. */
+/** Yields the differences between the followed frames and those of a later read. */
 function* checkStream({
   name,
   followed,
@@ -194,8 +194,8 @@ const quantile = (sorted: readonly number[], share: number): number =>
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**
- * Waiting times by manner. A strike that overlaps with one of a longer limit is not counted,
- * because the causes of a delay cannot be separated.
+ * Returns waiting times by manner. A strike that overlaps with one of a longer limit is not
+ * counted, because the causes of a delay cannot be separated.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)

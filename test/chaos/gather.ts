@@ -4,7 +4,7 @@ import type { Recorded } from './history.ts'
 import { follow } from './streams.ts'
 
 const RUNS = '/projects/default/runs'
-/** Milliseconds for a read of the whole feed. */
+/** Timeout for reading the whole feed, in milliseconds. */
 const READING = 240_000
 
 async function get(asker: Asker, path: string): Promise<Json> {
@@ -14,7 +14,7 @@ async function get(asker: Asker, path: string): Promise<Json> {
   return reply.body
 }
 
-/** Reads all stored runs from the list. */
+/** Reads from the list all stored runs with this status, or all runs if it is empty. */
 export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   const runs: Recorded[] = []
   for (let cursor: unknown; ; ) {
@@ -64,6 +64,7 @@ export async function readTimeline(
 /**
  * Reads the feed from its start to the end of a run. Returns its frames, and the statuses of each
  * run in order.
+ * @throws {Error} when the run has not ended in the feed within `READING`.
  */
 export async function readFeed(
   urls: readonly string[],

@@ -3,7 +3,7 @@
  */
 
 /**
- * A possible final status of a run without a retry. A start allows several of them if a request
+ * A final status that a start allows for its run. A start allows several of them if a later request
  * races with the run.
  */
 export type Ending = 'completed' | 'cancelled'
@@ -62,7 +62,8 @@ export interface Asked {
 export const manners = ['kill', 'kill nats', 'restart', 'pause', 'cut'] as const
 /**
  * The kinds of strikes. `kill`: a node process dies. `kill nats`: a NATS server dies. `restart`: a
- * process ends in order. `pause`: a process is stopped for a while. `cut`: links are cut.
+ * process is shut down gracefully and started again. `pause`: a process is stopped for a while.
+ * `cut`: links are cut.
  */
 export type Manner = (typeof manners)[number]
 export interface Strike {
@@ -74,8 +75,8 @@ export interface Strike {
 }
 export interface History {
   /**
-   * Whether everything was at rest before the final read. Otherwise, the feed and the list may show
-   * different times.
+   * Whether everything was at rest before the final read. Otherwise, the feed and the list may
+   * reflect different moments.
    */
   readonly settled: boolean
   readonly starts: readonly Start[]
@@ -90,6 +91,6 @@ export interface History {
   readonly streams: readonly Stream[]
   readonly requests: readonly Asked[]
   readonly strikes: readonly Strike[]
-  /** Answers that no request of the load may get, such as 404 for an acknowledged run. */
+  /** Answers that no request of the load may receive, such as 404 for an acknowledged run. */
   readonly oddities: readonly string[]
 }

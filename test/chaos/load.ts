@@ -1,6 +1,6 @@
 /**
- * The load. Runs are started at a fixed rate, whether earlier requests were answered or not, each
- * under its own key and followed by later requests of its client. This file only records what
+ * The load. Runs are started at a fixed rate, whether or not earlier requests have been answered,
+ * each under its own key and followed by later requests of its client. This file only records what
  * happens; `check.ts` evaluates it.
  */
 import { type Dice, fork } from '../simulation/faults/dice.ts'
@@ -14,8 +14,8 @@ const RUNS = '/projects/default/runs'
  */
 const MOST_OPEN = 4000
 /**
- * The maximum numbers of milliseconds until a client sends its next request, and until it repeats a
- * start.
+ * Maximum delays in milliseconds: before the next request of a client, and before the repetition of
+ * a start.
  */
 const LATER = { next: 8000, repeat: 20_000 }
 const REPEATED = 0.1
@@ -66,7 +66,7 @@ export class Load {
     }
     this.#ending = true
   }
-  /** Starts one run after all others, which ends without further requests. Returns its id. */
+  /** Starts a last run, which ends without further requests. Returns its id. */
   async last(): Promise<string> {
     const plan: Plan = {
       name: 'last',
@@ -81,7 +81,10 @@ export class Load {
   get quiet(): boolean {
     return this.#open.size === 0
   }
-  /** The number of runs that have ended, according to the feed. */
+  /**
+   * The number of runs that have ended, according to the feed. A failed run that is to be retried
+   * has not ended.
+   */
   get finished(): number {
     let count = 0
     for (const [run, { status }] of this.#status)
@@ -110,8 +113,7 @@ export class Load {
       .finally(() => this.#open.delete(work))
   }
   /**
-   * Waits for a random time, as a client with other work does. Once the load ends, it does not
-   * wait.
+   * Waits for a random time, as a client with other work does. Returns at once when the load ends.
    */
   async #later(most: number): Promise<void> {
     for (

@@ -70,7 +70,10 @@ export const loopback = (): Net => ({
   close: () => {},
 })
 
-/** Addresses for benchmarks of networks (RFC 2544); they exist only inside the namespace. */
+/**
+ * The prefix of the addresses, which exist only inside the namespace. RFC 2544 reserves it for
+ * benchmarks.
+ */
 const NET = '198.18.0'
 const NOBODY = '02:00:00:00:00:01'
 

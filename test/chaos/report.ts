@@ -10,14 +10,17 @@ interface Told {
   readonly heldBack: number
   /** The numbers of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
-  /** The 99th percentile of the delay of the load process itself, in milliseconds. */
+  /** The 99th percentile of the event-loop delay of the load process, in milliseconds. */
   readonly lag: number
-  /** Milliseconds from the end of the faults and the load until every run had ended. */
+  /**
+   * Milliseconds from the end of the faults and the load until every run had ended and no request
+   * was pending. Infinite if that did not happen.
+   */
   readonly drained: number
 }
 /** The maximum number of shown violations per kind. */
 const SHOWN = 5
-/** Milliseconds of delay of the load process above which the measured times mean little. */
+/** Event-loop delay in milliseconds above which the measured times mean little. */
 const LATE = 250
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string =>

@@ -34,14 +34,14 @@ export interface Outcome {
   readonly violations: readonly Violation[]
 }
 /**
- * The number of timelines that are followed concurrently, and the number of those that are read at
- * the end.
+ * The maximum number of timelines that are followed concurrently, and the maximum number of other
+ * timelines that are read at the end.
  */
 const FOLLOWED = 60
 const READ = 300
 /**
- * `PATIENCE`: milliseconds after the load without the end of any run, after which waiting stops.
- * `CATCH_UP`: milliseconds within which a follower must have seen the end.
+ * `PATIENCE`: if no run ends for this number of milliseconds after the load, the remaining runs are
+ * not waited for. `CATCH_UP`: milliseconds within which a follower must have seen the end.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000

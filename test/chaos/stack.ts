@@ -24,7 +24,7 @@ export interface Member {
   start(): Promise<void>
   kill(): Promise<void>
   /**
-   * Ends the process in order, as an operator does.
+   * Shuts the process down gracefully, as an operator does.
    * @throws {Error} when it does not end cleanly.
    */
   end(): Promise<void>

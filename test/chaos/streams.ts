@@ -45,7 +45,10 @@ interface Options {
  */
 const SILENCE = 8000
 
-/** Starts following. `done` resolves once `on` has returned true or the signal has fired. */
+/**
+ * Starts following. `done` resolves once `on` has returned true, the signal has fired, or a request
+ * was refused for good.
+ */
 export function follow({
   name,
   urls,

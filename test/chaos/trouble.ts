@@ -1,5 +1,5 @@
 /**
- * Random strikes against processes and links, within the limits that the service guarantees to
+ * Random strikes against processes and links, within the limits that the service is guaranteed to
  * survive. Only one NATS server is struck at a time, and the next strike begins only when all
  * replicas are current again. At least one gateway, shard node and view node stays untouched.
  */
@@ -13,9 +13,9 @@ interface Options {
   readonly net: Net
   readonly seed: number
   readonly now: () => number
-  /** The time by which the last strike must be undone. */
+  /** The time at which all faults are undone, in milliseconds since the load began. */
   readonly until: number
-  /** Whether requests are answered without delay. */
+  /** Whether there is no backlog of requests. */
   readonly calm: () => boolean
   readonly signal: AbortSignal
   readonly say: (line: string) => void
@@ -29,20 +29,20 @@ const likely: readonly (readonly [Role, number])[] = [
   ['executor', 2],
 ]
 /**
- * Milliseconds for which a paused process is stopped, for which a killed one stays away, for which
- * a cut lasts, and between two strikes.
+ * Milliseconds. `PAUSED`: how long a paused process is stopped. `AWAY`: how long a killed process
+ * stays away. `CUT`: how long a link is cut. `QUIET`: the time between two strikes.
  */
 const PAUSED = 10_000
 const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /**
- * The maximum number of milliseconds by which the next strike is delayed while requests still wait
- * because of the last one. Without the delay, a long waiting time could have two causes.
+ * The maximum number of milliseconds by which the next strike is delayed while requests are still
+ * pending because of the last one. Without the delay, a long waiting time could have two causes.
  */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
-/** The roles whose processes can also be ended in order. */
+/** The roles whose processes can also be shut down gracefully. */
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
 /** The probability of two simultaneous strikes. */
 const DOUBLE = 0.2
@@ -157,8 +157,8 @@ export async function bringTrouble(
       ])
     } else await hit(first, how, true)
     if (signal.aborted) return
-    // A lagging replica counts as missing. A strike before it is current would exceed the
-    // guarantees.
+    // A lagging replica counts as missing. A strike before it is current would exceed the faults
+    // that the service is guaranteed to survive.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
     for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )

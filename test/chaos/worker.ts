@@ -13,7 +13,7 @@ const work: Action = async ({ n }) => {
   await pause(5)
   return { n }
 }
-/** Fails about half of all attempts, so the job completes only if it is retried. */
+/** Fails about half of all attempts, so about half of all jobs need a retry. */
 const unsteady: Action = async ({ n }, { job }) => {
   await pause(5)
   if (hashOf(`${job.id}/${job.claim_attempt}`) % 2 === 0) throw new Error('not this time')

@@ -13,7 +13,7 @@ type Answer =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
   | 'broken'
 
-/** A client whose requests get these answers, in order. */
+/** A client whose requests receive these answers, in order. */
 function answered(
   answers: readonly Answer[],
   options: Partial<ClientOptions> = {},

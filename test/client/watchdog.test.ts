@@ -1,5 +1,5 @@
 /**
- * The limits of a request: silence and the caller's signal, which also end awaited promises.
+ * What ends a request: silence, or the caller's signal. Both also end promises that are awaited.
  */
 import t from 'tap'
 import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/watchdog.ts'

@@ -3,7 +3,7 @@
  * rule, so a link with an anchor leads to the same heading on both sites.
  */
 
-/** Returns the anchor of a heading, without the number that a repeated heading gets. */
+/** Returns the anchor of a heading, without the number that is appended for a repeated heading. */
 export const anchorOf = (heading: string): string =>
   heading
     .trim()
@@ -18,7 +18,7 @@ const shown = (heading: string): string =>
     .replace(/`([^`]*)`/g, '$1')
     .replace(/\*+([^*]+)\*+/g, '$1')
 
-/** Replaces each line of a fenced block by an empty line, so that line numbers stay the same. */
+/** Replaces each line of a fenced block with an empty line, so that line numbers stay the same. */
 export function withoutFences(text: string): string {
   let fence = ''
   return text

@@ -1,11 +1,11 @@
 /**
  * Commands of the client in the text of documents, outside of blocks. `faultOf` checks that such a
- * command exists and has the flags of the text.
+ * command exists and has the flags that the text names.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'
 
-/** Returns code in the text of a document, such as `run list`, with its line, counted from 1. */
+/** Returns the inline code of a document, such as `run list`, with its line, counted from 1. */
 export function inlineCode(markdown: string): { readonly line: number; readonly code: string }[] {
   let fenced = false
   return markdown.split('\n').flatMap((text, index) => {
@@ -25,8 +25,8 @@ const childOf = (command: Command, name: string): Command | undefined =>
   command.commands.find((child) => child.name() === name)
 
 /**
- * The arguments after `baton`. Undefined if the code is no command line of the client. `run list`
- * is one, too, without the name of the program.
+ * Returns the arguments of a command line of the client, or undefined if the code is something
+ * else. The name of the program may be missing, as in `run list`.
  */
 function wordsOf(code: string): string[] | undefined {
   const named = /^(?:npm run (?:--silent )?baton --|baton) (.+)$/.exec(code)?.[1]
@@ -39,8 +39,8 @@ function wordsOf(code: string): string[] | undefined {
 }
 
 /**
- * Returns the fault of a command line in a document. Undefined if it has none, or if the code is no
- * command line of the client.
+ * Returns the fault of a command line in a document. Undefined if it has none, or if the code is
+ * not a command line of the client.
  */
 export function faultOf(code: string): string | undefined {
   const words = wordsOf(code)

@@ -66,7 +66,7 @@ const built = new Set(readFileSync(join(root, '.gitignore'), 'utf8').split('\n')
 const PATTERN = /[*{}<>…$]/
 
 t.test('paths in the text exist', async (t) => {
-  // The history of measurements may mention files that do not exist any more.
+  // The history of measurements may mention files that no longer exist.
   for (const document of documents.filter((path) => path !== 'bench/HISTORY.md'))
     for (const { line, code } of inlineCode(read(document)))
       for (const word of code.split(/\s+/)) {

@@ -30,7 +30,10 @@ interface Outcome {
   readonly done: readonly number[]
   /** The standard output of the commands. */
   readonly output: string
-  /** The exit code of the shell. `errors` is its standard error. */
+  /**
+   * The exit code of the shell, or null if a signal ended it. `errors` is the standard error of the
+   * shell and of the host.
+   */
   readonly code: number | null
   readonly errors: string
 }
@@ -42,8 +45,8 @@ export interface Runner {
 /**
  * Starts the host of the command line in a folder.
  * @param env the environment of the commands.
- * @param replace pairs of a text of the documents and the value of the test that replaces it, such
- * as the address of the service.
+ * @param replace pairs of a text in the documents and the text that a test uses instead, such as
+ * the address of the service.
  */
 export async function documentRunner(
   root: string,

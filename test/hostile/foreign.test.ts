@@ -47,7 +47,7 @@ const key = String(
   )['key'],
 )
 /**
- * Ids of every kind of record of the other project, its handle, and the tokens of its workers.
+ * Values that identify the other project, its records and its worker: ids, handles and a name.
  * Records of the organization are not included, because every project can see some of them, such as
  * its skills.
  */
@@ -104,9 +104,9 @@ const before = await statesOf(theirs)
 const ending = (name: string): boolean => name === 'project.delete' || name === 'project.update'
 
 /**
- * Sends one request of a row.
+ * Sends one request of a row. Fails the test if the answer is undocumented or reveals the other
+ * project.
  * @param hidden whether the status must be 403 or 404.
- * @throws {Error} when the answer is undocumented or reveals the other project.
  */
 async function tried(
   name: RowName,
@@ -143,7 +143,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
     if (ending(name)) continue
     for (const slot of slots) {
       // The caller chooses the keys of memory entries and the names of secrets, so no value of them
-      // is foreign.
+      // belongs to another project.
       if (slot === 'project' || slot === 'memory_key' || slot === 'secret_name') continue
       // The caller also chooses the name of a worker instance. The same name is another worker in
       // another project.
@@ -160,7 +160,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
   t.pass(`${rows.length} rows, ${foreign.length} ids`)
 })
 
-/** Paths of the fields of a schema that hold ids, as the last name of the path suggests. */
+/** Returns the paths of the fields of a schema that may name a record, judging by their names. */
 function idFields(schema: unknown, at: readonly string[] = []): string[][] {
   const { properties, items, anyOf } = (schema ?? {}) as {
     properties?: Record<string, unknown>
@@ -315,7 +315,7 @@ t.test('frames of a worker with the jobs and leases of another project', async (
 })
 
 t.test('the other project is unchanged', async (t) => {
-  // One run has ended, through its own worker.
+  // One run is not compared, because the worker of its own project has completed it.
   const without = ({
     working: _,
     'run.list': { [theirs.working]: __, ...runs } = {},

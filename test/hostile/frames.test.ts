@@ -75,8 +75,9 @@ function fault(worker: TestWorker, closed: number | undefined): string | undefin
   return closed === undefined || codes.has(closed) ? undefined : `closed with ${closed}`
 }
 /**
- * Sends texts or bytes on a new connection. Fails if a frame is undocumented, or if afterwards the
- * connection is neither closed nor answers another frame.
+ * Sends texts or bytes on a new connection.
+ * @throws {Error} when a frame is undocumented, or when afterwards the connection is open but does
+ * not answer another frame.
  */
 async function play(messages: readonly (string | Uint8Array)[]): Promise<void> {
   const worker = await s.worker({ type: null })

@@ -128,8 +128,8 @@ t.test('memory does not grow with refused requests', async (t) => {
   const grown = (await memory()) - before
   t.match(after, { sse: base.sse, sockets: base.sockets, followers: base.followers, failed: 0 })
   t.ok(after.files <= base.files + 8, `open files: ${base.files}, then ${after.files}`)
-  // Each round sends about 200 KB of distinct data. Growth of 1 MB per round would mean that all of
-  // it is stored.
+  // Each round sends about 200 KB of distinct data. If all of it were stored, memory would grow by
+  // about 1 MB per round.
   t.ok(
     grown < 4_000_000 + rounds * 200_000,
     `${Math.round(grown / 1024)} KiB more after ${rounds} rounds`,

@@ -1,4 +1,4 @@
-/** Every role against every row: the row's permission decides, and sometimes also a membership. */
+/** Every role against every row: the row's permission decides, in some rows also a membership. */
 import t from 'tap'
 import {
   brandedPermission,
@@ -37,7 +37,10 @@ interface Held {
   readonly key: string
   readonly may: ReadonlySet<string>
 }
-/** Creates keys of each role, of the organization and of a project. Some are capped by a role. */
+/**
+ * Creates an organization key and a project key for each role. Also two keys that are capped by a
+ * role, and one key whose principal has two roles.
+ */
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
   for (const role of systemRoleNames) {
@@ -98,22 +101,22 @@ const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
 /** Rows that end records come after the others, and the row that ends the project comes last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/** The permissions that a row requires here: removing another member requires a second one. */
+/** The permissions that a row requires. The removal of another member requires a second one. */
 const demands = (
   name: string,
   { shape: { permission } }: Row,
 ): readonly Row['shape']['permission'][] =>
   name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
-/** The permission that a refusal names. A call of an action needs that of the action. */
+/** The permission that a refusal must name. For a call of an action, it is that of the action. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/** Whether a refusal means that the caller is no target or reviewer, or that its key is capped. */
+/** Whether a refusal says that the caller is no target or reviewer, or that its key is capped. */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
-/** Refusals of allowed callers, if earlier callers used up the records or have a higher role. */
+/** Codes with which a permitted request may be refused because of the state of the records. */
 const spent = new Set([
   'not_found',
   'conflict',
@@ -122,11 +125,11 @@ const spent = new Set([
   'run_not_failed',
   'session_turn_active',
 ])
-/** Refusals in channels, of callers that are no members or do not administer the channel. */
+/** Codes with which a channel may refuse a permitted request because of the caller's membership. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
 t.test('the owner is accepted on every row, so every example is valid', async (t) => {
-  // Rows of one resource interfere, so only the n-th rows of all resources share a project.
+  // Rows of one resource interfere with each other, so each project is used by at most one of them.
   const places: Promise<Place>[] = []
   const seen = new Map<string, number>()
   for (const [name, row] of order) {
@@ -176,7 +179,7 @@ t.test('each role may do exactly what its permissions allow', async (t) => {
     }
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
     for (const [name, row] of allowed) {
-      // These rows end records that the other callers of this project need.
+      // Rows that end records are left out: the other callers of this project need the records.
       if (row.shape.stream === 'socket' || (at === place && rank(name) > 0)) continue
       const answer = await ask(name, at, key)
       const fault = bad(name, row, answer)

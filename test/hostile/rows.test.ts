@@ -33,7 +33,7 @@ t.teardown(async () => {
 })
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
-/** Refusals of a path or a method. They precede every row. */
+/** Codes with which a path or a method is refused before a row is found. */
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
@@ -261,12 +261,12 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
-/** Rows that also grant roles. */
+/** Rows whose requests may also create role assignments. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**
- * Rows that only add records on which no other row depends. Their project is used again for up to
- * `REUSES` further rows. More records would no longer fit on one page of a list.
+ * Rows that only add records on which no other row depends. Up to `REUSES` of them leave their
+ * project to the next row. More records would no longer fit on one page of a list.
  */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6

@@ -194,8 +194,8 @@ for (const part of ['run.get', 'run.jobs', 'run.steps', 'run.events', 'run.actio
   said.push(JSON.stringify((await s.call(part, { id: run['id'] })).body))
 for (const path of ['/metrics', '/readyz', '/v1/openapi.json'])
   said.push((await s.raw('GET', path)).text)
-// Snapshots are written periodically. A stop writes the rest, and after it the files of views and
-// journal do not change.
+// Snapshots are stored periodically. The restart also stores the remaining ones. After it, no
+// command changes the journal or the views.
 await s.restart()
 said.push(JSON.stringify((await s.call('audit.list', { limit: 200 })).body))
 const frames = [...worker.frames, ...other.frames]

@@ -30,7 +30,7 @@ const good = async (): Promise<number> => {
 }
 const base = await settled(s)
 const run = (await s.ok('run.start', { spec: sleeping() }))['id']
-/** Connections that get no answer. The end of this file checks them again. */
+/** Connections that must not receive an answer. They are checked at the end of this file. */
 const silent = new Map<
   string,
   { readonly socket: Socket; readonly said: ReturnType<typeof listen> }
@@ -78,7 +78,7 @@ const half = await dial(s.url)
 half.end(spoken('GET', RUNS, [auth]).slice(0, 40))
 silent.set('a half-open connection', { socket: half, said: listen(half, () => false, 40_000) })
 
-/** Stands for a status if the connection is closed without an answer. */
+/** The expected status if the connection is closed without an answer. */
 const CLOSED = 0
 t.test('a malformed request is refused and has no effect', async (t) => {
   const before = await names()
@@ -200,7 +200,8 @@ t.test('unusual but valid requests get refusals in the standard format', async (
       text,
     } = await say(s.url, bytes)
     t.equal(answer?.status, status, `${what}: ${text.slice(0, 200)}`)
-    // The path of the worker socket answers before any row, so its answer has no request id.
+    // Requests to the path of the worker socket are answered before any row is looked up, so the
+    // answer has no request id.
     if (answer)
       t.equal(
         badRefusal(

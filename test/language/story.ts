@@ -60,7 +60,7 @@ export function lineOf({
   )
   return `  ${type}${step === undefined ? '' : ` ${step}`}${shown === '{}' ? '' : ` ${shown}`}`
 }
-/** The state of a run. */
+/** The state of a run, as a line of a story. */
 const standing = ({
   status,
   result,

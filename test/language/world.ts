@@ -47,7 +47,7 @@ export class World {
     if (!state) throw new Error('the run was not started')
     return state.record
   }
-  /** Decides a command of the run, and everything that follows from it immediately. */
+  /** Decides a command to a run, and everything that follows from it immediately. */
   send(name: string, input: Values, id = this.#id): Refusal | undefined {
     const refused = this.#decide(id, name, input)
     this.#settle()
@@ -62,10 +62,7 @@ export class World {
     }
     this.now = until
   }
-  /**
-   * Reports the outcome of a step's job. A failure leads to another attempt while attempts are
-   * left.
-   */
+  /** Reports the outcome of a step's job. A failure leads to another attempt if any remain. */
   job(step: string, outcome: string, more: Values): void {
     const held = [...this.#jobs.values()].findLast(
       ({ header, ended }) => header.step_key === step && !ended,

@@ -1,5 +1,6 @@
 /**
- * URLs with sealed query values: what readers see, what is stored, and what a request is sent to.
+ * URLs with sealed query values: what readers see, what is stored, and the URL to which a request
+ * is sent.
  */
 import fc from 'fast-check'
 import t from 'tap'

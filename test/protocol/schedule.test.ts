@@ -1,6 +1,6 @@
 /**
- * Schedules compared with another calculation: two years minute by minute, in zones whose clocks
- * change by an hour and by half an hour.
+ * Schedules compared with an independent calculation: two years minute by minute, in zones whose
+ * clocks change by an hour and by half an hour.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -11,7 +11,7 @@ const TO = Date.UTC(2028, 0, 1)
 const MINUTE = 60_000
 const SLOT = 30 * MINUTE
 
-/** Offsets of a zone in minutes for each half hour; clocks change only at these times. */
+/** UTC offsets of a zone in minutes, one for each half hour. Clocks change only at such times. */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone,
@@ -76,7 +76,7 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
     const date = Math.floor(wall / 86_400_000)
     const minute = Math.floor(wall / MINUTE) % 1440
     if (once) {
-      // The first day is incomplete: a time that passed before its beginning does not fire late.
+      // The first day is incomplete: a time before its beginning does not fire late.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
         continue
       done = date

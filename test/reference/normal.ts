@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { makeId } from '../../protocol/ids.ts'
 
 const TIME = '2026-01-05T09:00:00.000Z'
-/** 32 bytes in base64, as every signing secret has. The value also replaces other secrets. */
+/** Like every signing secret, 32 bytes in base64. The value also replaces other secrets. */
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
 const DIGEST = '0123456789abcdef'.repeat(4)
 /**
@@ -45,7 +45,8 @@ export function normalizer(): <T>(value: T) => T {
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
     const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
-    // The rest of an id is built in the same way for every prefix, so that of a run is used.
+    // The rest of an id is built in the same way for every prefix, so the rest of a run's id is
+    // used.
     const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made

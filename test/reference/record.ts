@@ -84,8 +84,9 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 }
 
 /**
- * Records one example of every operation, in the order of the table. Rows that end records use a
- * project of their own, because other rows need these records.
+ * Records one example of every operation, in the order of the table; operations without
+ * authentication come last. Rows that end records have separate projects, because other rows need
+ * these records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []

@@ -1,6 +1,6 @@
 /**
  * Random commands on roles, assignments and principals, compared with a model of sets. Invariant:
- * the permissions of a principal are the union of its roles.
+ * the permissions of a principal are the union of the permissions of its roles.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -22,7 +22,7 @@ const catalog = [
   'actions.execute.mail',
   'actions.execute.*',
 ]
-/** Concrete permissions that are checked. */
+/** The permissions for which access is checked. None of them has a wildcard. */
 const wanted = [
   'project.view',
   'project.edit',

@@ -1,6 +1,6 @@
 /**
  * URLs of actions and webhooks with sealed query values: what events and replies contain, and what
- * senders receive.
+ * executors read before they send a request.
  */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
@@ -18,9 +18,9 @@ interface Subject {
   readonly update: string
   readonly created: object
   readonly named: object
-  /** The query by which a sender obtains the record. */
+  /** The query with which an executor reads the record. */
   readonly ask: readonly [string, object]
-  /** The field of the sender's reply, and of events, that contains the record. */
+  /** The name of the field that contains the record, in the reply to that query and in events. */
   readonly record: 'action' | 'webhook'
 }
 const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor

@@ -20,7 +20,7 @@ const agent = (config: Open = {}, more: Partial<Step> = {}): Step =>
   }) as Step
 const begun = (steps: readonly Step[] = [agent()], spec: Partial<Spec> = {}) =>
   started(steps, spec, { input: { what: 'hi' } })
-/** Sends the result of the lookup of the turn's definition to the run. */
+/** Sends the turn's definition to the run, as an executor does after the lookup. */
 const define = (scene: Scene<RunState>, turn_id = 'turn_1', session_id = 'ses_1') =>
   scene.when('turn.defined', {
     turn_id,

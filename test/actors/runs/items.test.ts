@@ -1,6 +1,6 @@
 /**
- * A step over many items. Invariants: every decision has a bounded size, and the cost of an item
- * does not grow with the number of items.
+ * A `for_each` step over many items. Invariants: every decision has a bounded size, and the cost of
+ * an item does not grow with the number of items.
  */
 import t from 'tap'
 import { type AnyActor, type Cause, type Decided, evolve } from '../../../actors/actor.ts'
@@ -12,7 +12,9 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 const ITEMS = 10_000
 const actor = run as unknown as AnyActor
 
-/** Starts a run of an action over items. Returns functions that end its jobs and read its state. */
+/**
+ * Starts a run with one action per item. Returns functions that end its jobs and read its state.
+ */
 function begin(items: number, width: number) {
   let state: RunState | null = null
   let minted = 0

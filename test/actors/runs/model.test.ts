@@ -411,7 +411,7 @@ function checkHistory(history: readonly RunEvent[]): void {
       const at = `${(note as Note).at}.`
       for (const key of begun) if (key.startsWith(at)) left.add(key)
     }
-    // A recovery from a step starts all later steps again.
+    // After a recovery from a step, the steps of branches may start again.
     if (type === 'run.resumed' && payload?.from_step !== undefined)
       for (const key of begun) if (key.includes('.')) left.add(key)
     if (type === 'wait.opened') {

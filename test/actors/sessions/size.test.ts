@@ -20,10 +20,7 @@ t.setTimeout(120_000)
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-/**
- * A session actor without the rest of a shard, and without the checks of other tests, which cost
- * time.
- */
+/** A session actor without a shard and without the time-consuming checks of other tests. */
 class Long {
   state = actor.initial() as SessionState
   /** Ids of queued jobs. */
@@ -70,7 +67,7 @@ class Long {
     })
   }
   /**
-   * Runs a turn with one tool call, which has four messages. Returns the size of the turn's events.
+   * Runs a turn with one tool call, and therefore four messages. Returns the size of its events.
    */
   turn(
     n: number,

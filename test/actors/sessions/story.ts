@@ -21,7 +21,7 @@ export const tool = (
   annotations: GrantedTool['annotations'] = {},
   more: Partial<GrantedTool> = {},
 ): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
-/** A definition with these tools, each of which the model is shown as a tool of its own. */
+/** A definition with these tools, which are all presented to the model individually. */
 export const definition = (
   tools: readonly GrantedTool[] = [],
   more: Partial<TurnDefinition> = {},
@@ -71,7 +71,7 @@ export class Story {
   /** All events, in commit order. */
   readonly log: SessionEvent[] = []
 
-  /** Sends a command to the session. Returns the code of a refusal. */
+  /** Sends a command to the session. Returns the code of the refusal, if there is one. */
   do(name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const after = this.#session(name, input, cause)
     this.last = after
@@ -104,7 +104,7 @@ export class Story {
       this.jobs.set(job.id, job)
     } else for (const id of input['job_ids'] as string[]) this.jobs.delete(id)
   }
-  /** Sends a command to a question. Returns the code of a refusal. */
+  /** Sends a command to a question. Returns the code of the refusal, if there is one. */
   question(id: string, name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const scene =
       this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)

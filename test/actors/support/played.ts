@@ -1,6 +1,6 @@
 /**
- * Runs one actor by hand: tests send commands and read replies. Every command also checks that the
- * decision does not change the state. Events and state pass through JSON, as in a shard.
+ * Runs one actor by hand: tests send commands and read replies. Each `send` also asserts that the
+ * decision does not mutate the state. Events and state pass through JSON, as in a shard.
  */
 import assert from 'node:assert'
 import {
@@ -40,7 +40,7 @@ export interface Played {
   effects: readonly Effect[]
 }
 
-/** Creates an actor in its initial state. Its new ids have the slot of its own id. */
+/** Creates an actor in its initial state. The ids that it mints have the slot of its own id. */
 export function played(actor: AnyActor, self: Address): Played {
   let state: unknown = actor.initial()
   const play: Played = {

@@ -15,7 +15,7 @@ class Entry extends Stage<WorkerState, WorkerCommands & Drain> {
   constructor() {
     super(workerActor(defaultTiming), { project: 'prj_1', kind: 'worker', id: 'wrk_1' })
   }
-  /** Registers a process. If it gets a new session, that is `s<n>` with the token hash `h<n>`. */
+  /** Registers a process. A new session has the id `s<n>` and the token hash `h<n>`. */
   register(n: number, given?: string, gateway = 'g1') {
     return this.run('worker.register', {
       instance: 'box',

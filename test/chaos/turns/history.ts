@@ -58,6 +58,6 @@ export interface TurnHistory {
   /** The ids of the stored turns, by session. */
   readonly onRecord: ReadonlyMap<number, readonly string[]>
   readonly strikes: readonly Strike[]
-  /** Answers that no request may get, and followers that failed. */
+  /** Answers that no request may receive, and followers that failed. */
   readonly oddities: readonly string[]
 }

@@ -41,7 +41,7 @@ export class TurnLoad {
 
   constructor(options: Options) {
     this.#with = options
-    // One follower per session and one request per turn wait for the same signal.
+    // The signal has a listener for each follower and for each pending turn.
     setMaxListeners(0, options.signal)
   }
   /** Sends `turns` messages, distributed over `sessions` sessions. */

@@ -9,7 +9,7 @@ const kinds = ['one', 'pair', 'chain', 'broken'] as const
  * sequence. `broken`: with a call that fails.
  */
 export type Kind = (typeof kinds)[number]
-/** The kind of a turn. Four consecutive turns include one of each kind. */
+/** The kind of turn `n`. Turns 0 to 3, 4 to 7, and so on include one of each kind. */
 export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.length] ?? 'one'
 /** The names of the tool that returns its input, and of the tool that fails. */
 export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const

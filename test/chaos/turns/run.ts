@@ -35,8 +35,8 @@ interface TurnOutcome {
   readonly violations: readonly Violation[]
 }
 /**
- * `PATIENCE`: milliseconds without the end of any turn, after which the run is checked as it is.
- * `TELL`: milliseconds between two progress reports.
+ * `PATIENCE`: if no turn ends for this number of milliseconds, the remaining turns are not waited
+ * for. `TELL`: milliseconds between two progress reports.
  */
 const PATIENCE = 60_000
 const TELL = 5000
@@ -168,8 +168,8 @@ async function live(
   return { history, violations }
 }
 /**
- * Waits until all messages are sent and all turns have ended. Returns false if progress stops
- * before that.
+ * Waits until all messages are sent and all turns have ended. Returns false if no turn ends for
+ * `PATIENCE`.
  */
 async function ends(
   load: TurnLoad,

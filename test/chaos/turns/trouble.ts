@@ -1,8 +1,8 @@
 /**
  * Kills by progress instead of time. Each kill occurs after a share of the tool calls, so it
- * happens in the middle of the turns on any machine. Roles take turns, and the process is chosen at
- * random. The next kill waits until the last process has returned, unless there are at most as many
- * kills as roles.
+ * interrupts turns on any machine. The roles are chosen in round-robin order, and the process at
+ * random. The next strike waits until the killed processes have returned, unless there are at most
+ * as many strikes as roles.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'

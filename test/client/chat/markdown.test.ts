@@ -128,8 +128,8 @@ t.test('links lead only to web pages and mailboxes', async (t) => {
       children: ['a'],
     },
   ])
-  // Override characters affect only the text inside the link, whose box is isolated; in the address
-  // they are encoded.
+  // Override characters affect only the text of the link, because its box is isolated. In the
+  // address they are encoded.
   t.equal(
     read('[\u202emoc.elpmaxe\u202c](https://x.example/\u202e)'),
     '<p <a@https://x.example/%E2%80%AE \u202emoc.elpmaxe\u202c>>',

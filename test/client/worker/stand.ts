@@ -18,7 +18,7 @@ class ManualClock implements Clock {
     this.#timers.set(id, { at: this.#now + ms, run })
     return () => this.#timers.delete(id)
   }
-  /** The middle value, so that pauses are neither stretched nor shortened. */
+  /** Returns the middle value, so that back-off pauses have no jitter. */
   random(): number {
     return 0.5
   }

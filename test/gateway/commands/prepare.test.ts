@@ -1,5 +1,5 @@
 /**
- * What a gateway adds to a command before it is sent: hashes of keys, secrets, handles and checks
+ * What a gateway adds to a command before it is sent: secrets, handles, hashes of keys, and checks
  * of actions.
  */
 import { randomBytes } from 'node:crypto'

@@ -1,7 +1,7 @@
 /**
- * A session under simulated faults. The view lags. Entries and deltas are lost, repeated and late.
- * Publishers answer late. Clients of two gateways read slowly, lose their connections and reconnect
- * to either gateway.
+ * A session under simulated faults. The view lags. Entries and deltas are lost, repeated and
+ * delayed. Publishers answer late. Clients of two gateways read slowly, lose their connections and
+ * reconnect to either gateway.
  */
 import { Transcript, type TranscriptFrame } from '../../../client/transcript/fold.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
@@ -33,14 +33,14 @@ const SESSION = 'ses_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const PROJECT = 'prj_1'
 type Open = Record<string, unknown>
 /**
- * Milliseconds. Timers that are longer fire only when the history triggers them. Shorter ones are
- * pauses between retries.
+ * Timers longer than this number of milliseconds fire only when the history triggers them. Shorter
+ * ones are pauses between retries.
  */
 const LONG = 2000
 
 /**
- * A frame as it arrives. It is `calm` if its gateway wrote it after the faults had stopped, when no
- * query from the time of faults was pending.
+ * A frame as it arrives. It is `calm` if, when its gateway wrote it, the faults had stopped and no
+ * query that began during the faults was pending.
  */
 interface Arrived {
   readonly id?: string
@@ -70,7 +70,10 @@ export interface Client {
   /** The ids of the frames of the current connection. */
   ids: string[]
   connected: boolean
-  /** Whether the stream ended as idle with a calm frame. The client then does not reconnect. */
+  /**
+   * Whether the stream ended with the reason `idle` in a calm frame. The client then does not
+   * reconnect.
+   */
   idle: boolean
   opening: boolean
   close: () => void
@@ -161,7 +164,8 @@ export class Meeting {
   }
 
   /**
-   * Commits the new events of the story. Each gateway receives the entry zero, one or two times.
+   * Commits the new events of the story. While `lossy`, each gateway receives the entry zero to two
+   * times; otherwise once.
    */
   commit(): void {
     const events = this.story.log.slice(this.#read)
@@ -204,6 +208,7 @@ export class Meeting {
     )
   }
   /**
+   * Queries the view, with retries.
    * @param early collects the gateway's queries that begin while faults occur, until their answers
    * are processed.
    * @param fresh the cursor up to which the answer must contain everything.
@@ -222,8 +227,8 @@ export class Meeting {
   #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
     const limit = 1 + this.#choose(6)
-    // Without a cursor, a replaced leader may report an earlier end of the journal. With one, the
-    // view waits for the data up to it.
+    // A query without a cursor may miss the newest entries, because a replaced leader may report an
+    // earlier end of the journal. With a cursor, the view waits for the data up to it.
     const needed =
       fresh === undefined
         ? this.lossy && this.#choose(3) === 0

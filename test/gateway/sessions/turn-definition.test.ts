@@ -7,7 +7,7 @@ import type { Edge } from '../../../gateway/call.ts'
 import { agentOf } from '../../../gateway/sessions/definition.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 
-/** An edge with one project and one agent. `asked` counts the queries to the agent's owner. */
+/** A gateway with one project and one agent. `asked` counts the queries to the agent's owner. */
 function edgeOf() {
   const it = {
     asked: 0,

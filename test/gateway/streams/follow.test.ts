@@ -39,7 +39,7 @@ class Model {
   applied = 0
   oldest = 0
   questions = 0
-  /** Whether queries without a cursor may get an outdated answer. */
+  /** Whether queries without a cursor may receive an outdated answer. */
   stale = false
   /** Whether the view answers as soon as it has anything new. */
   eager = false
@@ -81,7 +81,8 @@ class Model {
 
   #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
     this.questions++
-    // A view may lack committed entries if a replaced leader reports an earlier end of the journal.
+    // If `stale`, an answer may lack committed entries, as when a replaced leader reports an
+    // earlier end of the journal.
     const partial = this.eager && fresh !== undefined
     const wanted = partial ? Math.min(fresh, after + 1) : fresh
     const needed =
@@ -337,8 +338,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
 t.test(
   'while the view lags behind the journal, followers get its content, and finally all of it',
   async (t) => {
-    // Until it has applied 40 entries, the view lags behind the announced ones, so a query for the
-    // latest state times out.
+    // The view lags behind the announced entries until it has applied 40 of them. Until then, a
+    // query for the latest state times out.
     let applied = 10
     const page = (after: number, late = false): Page => ({
       items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({

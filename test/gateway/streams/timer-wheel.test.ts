@@ -1,6 +1,6 @@
 /**
- * A timer wheel, with which many tasks share few timers. Invariant: each task runs once, and on
- * time.
+ * A timer wheel, with which many tasks share few timers. Invariant: each task runs once, at its
+ * time or at most 250 ms later.
  */
 import fc from 'fast-check'
 import t from 'tap'

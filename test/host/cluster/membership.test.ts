@@ -68,9 +68,7 @@ t.test(
     const registry = new MemoryRegistry()
     const a = new Membership(registry, clock, { id: 'a', roles: ['gateway'] })
     await a.start(async () => {})
-    /**
-     * Writes records of other nodes with these heartbeat counts, and lets the members read them.
-     */
+    /** Writes records of other nodes with these heartbeat counts, and lets the member read them. */
     const live = async (beats: Readonly<Record<string, number>>, roles = ['gateway']) => {
       for (const [id, beat] of Object.entries(beats))
         registry.values.set(`node.${id}`, {

@@ -1,5 +1,5 @@
 /**
- * Takeover of a shard: which reads of the next owner are concurrent, and what an orderly end leaves
+ * Takeover of a shard: which reads of the next owner are concurrent, and what a graceful end leaves
  * to replay.
  */
 import t from 'tap'
@@ -114,8 +114,8 @@ t.test(
     const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
     const first = await world.owner(0, deps)
     for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
-    // This is shorter than the timeout of a gateway, and longer than the time until a changed actor
-    // is stored.
+    // These 1.9 s are shorter than the timeout of a push to a gateway, and longer than the time
+    // until a changed actor is stored.
     for (let i = 0; i < 19; i++) await world.clock.advance(100)
     await first.submit(command(runId(0), 'add', { by: 100 }))
     first.drop()
@@ -164,7 +164,7 @@ t.test('an owner with pending effects detects the loss of stored state', async (
     await first.submit(command(runId(i), 'add', { by: 1 }))
     await pass(800)
   }
-  // Both changes occur within the timeout of the gateway.
+  // Both changes occur before the push to the gateway times out.
   await pass(500)
   await changed(1)
   const [older, then] = [new Map(values), checkpoint()]

@@ -1,7 +1,7 @@
 /**
- * A node dies at each of its steps (appends, reads, snapshots and messages), and a second node
- * takes over. Invariants: acknowledged commands are stored, each command acts once, and each effect
- * arrives once.
+ * A node dies before and after each of its appends, reads, snapshots and requests, and a second
+ * node takes over. Invariants: acknowledged commands are stored, each command acts once, and each
+ * effect arrives once.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'

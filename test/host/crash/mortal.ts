@@ -1,15 +1,15 @@
 /**
  * The ports of a node that dies at its n-th step. Each call of a port, such as an append, a read or
  * a request, is two steps: one before and one after it takes effect. Subscriptions and messages
- * without an answer are none.
+ * without an answer are not steps.
  */
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 
 class Crash extends Error {}
 
 /**
- * Wraps ports, which work until step `at` (0: forever). After that, no call of the node has an
- * effect.
+ * Wraps the ports of a node. They work until step `at`, or forever if `at` is 0. After that step,
+ * no call of the node has an effect.
  */
 export function mortal(
   deps: HostDeps,

@@ -244,7 +244,7 @@ async function play(crashAt: number): Promise<Played> {
 }
 
 /**
- * The steps at which the node dies: every fourth one, with another offset each day. `CRASH=all`
+ * The steps at which the node dies: every fourth one, with a different offset each day. `CRASH=all`
  * selects all steps, and `CRASH=n` only step n.
  */
 const chosen = process.env['CRASH']

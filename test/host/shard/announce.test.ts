@@ -1,4 +1,4 @@
-/** Large entries, in the chunks that are published to followers. */
+/** Large entries are published to followers in chunks. */
 import fc from 'fast-check'
 import t from 'tap'
 import { chunksOf } from '../../../nodes/host/effects/announce.ts'

@@ -70,8 +70,8 @@ t.test(
     hold = true
     const first = shard.submit(command(runId(1), 'add', { by: 1 }))
     await settleAll()
-    // The next batch changes the second actor by a tell of another actor, and then by a command
-    // that waited for it.
+    // The next batch changes the second actor twice: by a tell of another actor, and then by a
+    // command that waited for the second actor.
     const told = shard.submit(command(runId(3), 'add', { by: 1, sibling: runId(2) }))
     const own = shard.submit(command(runId(2), 'add', { by: 10 }))
     await settleAll()
@@ -242,7 +242,7 @@ t.test('a checkpoint that is replaced while it is read does not count as lost', 
   const gates: { reading?: () => void; storing?: () => void } = {}
   let puts = 0
   snapshots.put = async (partition, key, data, revision) => {
-    // The record is written twice: with its old content, and then with the new one.
+    // The checkpoint is written twice: with its old content, and then with the new one.
     if (key.endsWith('/checkpoint') && ++puts === 2)
       await new Promise<void>((go) => {
         gates.storing = go

@@ -20,7 +20,7 @@ t.test('a loss is detected although the returned record has the same content', a
   const put = world.snapshots.put.bind(world.snapshots)
   let writes = 0
   // The next checkpoint first rewrites the unchanged record. Then the newest messages of the stream
-  // are lost, including the rewritten record.
+  // are lost: the rewritten record and the snapshots of runs.
   world.snapshots.put = async (partition, key, data, revision) => {
     const stored = await put(partition, key, data, revision)
     if (`${partition}/${key}` === CHECKPOINT && ++writes === 1) {
@@ -52,7 +52,7 @@ t.test('the next owner detects a snapshot that was lost while it replaced anothe
   world.snapshots.put = async (partition, key, data, revision) => {
     const stored = await put(partition, key, data, revision)
     if (`${partition}/${key}` === CHECKPOINT && marked(data) > 0 && !unanswered) {
-      // The checkpoint is stored, but its owner gets no answer and stores the same snapshots
+      // The checkpoint is stored, but its owner receives no answer and stores the same snapshots
       // again.
       unanswered = true
       throw new Error('the servers do not answer')

@@ -1,5 +1,6 @@
 /**
- * Pushes of leased jobs to their gateway, also while the owner's lease is stale and it cannot read.
+ * Pushes of leased jobs to their gateway, also while the owner's lease is stale, so that the owner
+ * cannot read the state of a job's run.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
@@ -24,8 +25,8 @@ t.test("a push with content to read waits until the owner's lease is fresh again
   const base = world.deps(bus)
   const run = base.kinds.run
   /**
-   * Each count is pushed together with the state of another run. After the takeover, that state is
-   * not in memory.
+   * Each count causes a push with the state of another run. After the takeover, that state is not
+   * in memory.
    */
   const pushing = {
     ...run,

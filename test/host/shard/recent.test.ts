@@ -1,6 +1,6 @@
 /**
- * The newest commits of a node, kept for its views. Each is taken at most once, and their total
- * size is bounded.
+ * The newest commits of a node, kept for its views. Each can be taken once, and their total size is
+ * bounded.
  */
 import t from 'tap'
 import { Recent } from '../../../nodes/host/memory/recent.ts'

@@ -1,7 +1,4 @@
-/**
- * The loop of a shard, with the actors of toy.ts: batches, acknowledgements, repeats, effects,
- * timers, snapshots and takeovers.
- */
+/** A shard's loop: batches, acknowledgements, repeats, effects, timers, snapshots and takeovers. */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
@@ -122,7 +119,7 @@ t.test(
 )
 
 t.test('an actor whose snapshot fails costs its shard only time', async (t) => {
-  // JSON cannot represent a BigInt. It stands for a text longer than the JavaScript engine allows.
+  // JSON cannot represent a BigInt. It stands in for a text that is longer than a string may be.
   const swollen: AnyActor = {
     ...counter,
     evolve: {

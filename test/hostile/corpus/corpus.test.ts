@@ -18,13 +18,13 @@ import { classified, kindOf, type TextPlace, textPlaces } from './places.ts'
 import { corpus } from './texts.ts'
 
 /**
- * Bytes by which the process may grow until the end. The bound is generous, because accepted texts
- * are stored.
+ * The maximum growth of the process during all tests, in bytes. The bound is generous, because
+ * accepted texts are stored.
  */
 const MAX_GROWTH = 1024 ** 3
 /**
- * The number of texts that are tried at each location in a normal run. At the locations of a rare
- * kind, more texts are tried, so that every text is used.
+ * The minimum number of texts that are tried at each location in a normal run. At the locations of
+ * a rare kind, more texts are tried, so that every text is used.
  */
 const PER_PLACE = 2
 /** The number of concurrent requests. */
@@ -58,8 +58,8 @@ t.test('the kind of every text location is classified', async (t) => {
 })
 
 /**
- * The requests of this run: every text of a kind is tried at some location, and some texts are
- * tried at every location.
+ * The requests of this run: every text is tried at some locations of its kind, and every location
+ * with some texts of its kind.
  */
 function* pairs(): Generator<[TextPlace, string]> {
   for (const [kind, texts] of Object.entries(corpus)) {

@@ -31,8 +31,8 @@ interface Schema {
 }
 
 /**
- * Names of fields, by the kind of their values. A field with an arbitrary name has the kind of its
- * parent.
+ * Names of fields, by the kind of their values. A field whose name the client chooses has the kind
+ * of its parent.
  */
 const names: Readonly<Record<TextKind, string>> = {
   expression: 'condition expr if items match output payload_mapping',
@@ -85,7 +85,9 @@ interface Leaf {
   readonly holding: Holding
 }
 
-/** Fields that a row's check requires next to the location, although the schema does not. */
+/**
+ * Fields that must accompany the location because a check of the row requires them, not its schema.
+ */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',
   prompt: 'judge',
@@ -99,11 +101,11 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
   workflow_id: workflow,
   checks: [{ name: 'a', kind: 'expr', expr: 'true' }],
 })
-/** Fields that exclude another field. */
+/** Fields that exclude another field, with the excluded field. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
 /**
- * The other fields of the object at a location: required ones, and those of the base if the base is
- * of the same kind.
+ * The other fields of the object at a location: those of the base, and those that the schema or a
+ * check of the row requires.
  */
 function besides(schema: Schema, key: string, base: JsonObject, place: Place): JsonObject {
   const members = Object.entries(schema.properties ?? {})
@@ -120,8 +122,8 @@ function besides(schema: Schema, key: string, base: JsonObject, place: Place): J
   return { ...(exampleOf(schema) as JsonObject), ...Object.fromEntries(wanted), ...base }
 }
 /**
- * The base, or nothing if its constants differ from those of the schema. Steps, for example, have a
- * constant kind.
+ * The base, or an empty object if its constants differ from those of the schema. Each kind of step,
+ * for example, has a constant `kind`.
  */
 const ofKind = (schema: Schema, base: unknown): JsonObject =>
   isObject(base) &&

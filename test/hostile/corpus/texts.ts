@@ -61,7 +61,7 @@ export const patterns: readonly string[] = [
  * expression, and beyond its work limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
-/** Expressions with deep nesting, with much work, or with forbidden names. */
+/** Expressions that nest deeply, cost much work, or use forbidden names. */
 export const expressions: readonly string[] = [
   '('.repeat(2000),
   `${'('.repeat(2000)}1${')'.repeat(2000)}`,
@@ -106,7 +106,7 @@ export const expressions: readonly string[] = [
   '"'.repeat(4001),
 ]
 
-/** Templates: unclosed, nested, numerous, and growing. */
+/** Templates: with unclosed, nested or many expressions, and with results that grow. */
 const templates: readonly string[] = [
   '${{',
   '${{ }}',
@@ -362,7 +362,7 @@ const words: readonly string[] = [
 ]
 
 const quoted = (texts: readonly string[]): string[] => texts.map((text) => JSON.stringify(text))
-/** JSON texts by kind. The texts that suit all locations come last. */
+/** JSON texts by kind. */
 export const corpus: Readonly<Record<TextKind, readonly string[]>> = {
   expression: [...quoted(expressions), ...jsons.slice(0, 6)],
   template: [...quoted(templates), ...jsons.slice(0, 6)],

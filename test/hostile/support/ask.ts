@@ -18,14 +18,14 @@ export interface Answered {
 }
 
 /**
- * The number of repeats of a request that is answered 503, with 500 ms between them. A node that
- * had no processor time for seconds answers 503 until its lease is fresh. A node that still answers
- * 503 after this is broken.
+ * The maximum number of repeats of a request that is answered 503, with 500 ms between them. A node
+ * that had no processor time for seconds answers 503 until its lease is fresh. A node that still
+ * answers 503 after this is broken.
  */
 const PATIENCE = 10
 
 /**
- * Opens a client with up to 32 connections of its own.
+ * Opens a client with up to 32 separate connections.
  * @param url the address of the service.
  */
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {

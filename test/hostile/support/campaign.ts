@@ -1,6 +1,6 @@
 /**
  * Seed and number of runs of the hostile tests. `HOSTILE_SEED=n` repeats a failure, and
- * `HOSTILE_RUNS=20` runs twenty times as many tests. By default, every day has its own seed.
+ * `HOSTILE_RUNS=20` makes twenty times as many tries. By default, every day has its own seed.
  */
 import fc from 'fast-check'
 
@@ -13,7 +13,7 @@ export const tries = (some: number): number => Math.ceil(some * factor)
  * Runs a property many times.
  * @param salt distinguishes properties that share a seed.
  * @param some the number of runs in a normal test.
- * @throws {Error} that names the seed and the smallest failing input.
+ * @throws {Error} with the seed and the smallest failing input, when the property fails.
  */
 export async function often<T>(
   what: string,

@@ -1,6 +1,4 @@
-/**
- * Checks whether an answer is documented by its row. Other answers are not allowed for any request.
- */
+/** Checks whether an answer is documented for its row. No request may receive any other answer. */
 
 import type { Row } from '../../../protocol/contract.ts'
 import { type Code, errors } from '../../../protocol/errors.ts'

@@ -121,7 +121,7 @@ function textWithout(value: unknown, path: Path): string {
   return text.replace(/(?:"(?:[^"\\]|\\.)*":)?\u0002,?/, '').replace(/,([}\]])/, '$1')
 }
 
-/** Corrupted forms of a value. Invalid UTF-8 is returned as bytes. */
+/** Corrupted forms of a value, and sometimes its valid JSON. Invalid UTF-8 is returned as bytes. */
 export function mutated(values: fc.Arbitrary<unknown>): fc.Arbitrary<string | Uint8Array> {
   return values.chain((value) => {
     const text = JSON.stringify(value) ?? 'null'

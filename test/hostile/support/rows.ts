@@ -49,7 +49,7 @@ export interface Place {
   readonly toolkit: string
   readonly binding: string
   readonly skill: string
-  /** A skill of the organization, which no agent has. */
+  /** A skill of the organization. No agent has it. */
   readonly shared: string
   /** A session of the agent with a running turn and a pending nudge. */
   readonly session: string
@@ -64,8 +64,8 @@ export interface Place {
 let made = 0
 
 /**
- * Creates a place.
- * @param mark a text that every record of the place contains.
+ * Creates a project with a record of each kind.
+ * @param mark a text that every record of the project contains.
  */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
@@ -241,7 +241,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     artifact: id(file['artifact']),
   }
 }
-/** Every id of a place. */
+/** All ids, handles and names of a place. */
 export const idsOf = (place: Place): string[] => [
   ...new Set(Object.values(place as unknown as Record<string, string>)),
 ]

@@ -37,8 +37,9 @@ export async function usage(s: Service): Promise<Usage> {
 }
 
 /**
- * Returns the values once streams, sockets, followers and files have returned to those of `base`,
- * or after 15 s. Without `base`, returns the values once they no longer change.
+ * Polls for at most 15 s and returns the last values. Stops early once the streams, sockets and
+ * followers of `base` remain, with at most 8 more files. Without `base`, stops once the values no
+ * longer change.
  */
 export async function settled(s: Service, base?: Usage): Promise<Usage> {
   let last = await usage(s)
@@ -60,8 +61,8 @@ export async function settled(s: Service, base?: Usage): Promise<Usage> {
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 /**
- * Returns the bytes used on and outside the heap after garbage collection. The service and the test
- * share this process.
+ * Returns the bytes used by the heap and by array buffers after garbage collection. The service and
+ * the test share this process.
  */
 export async function memory(): Promise<number> {
   for (let round = 0; round < 3; round++) {

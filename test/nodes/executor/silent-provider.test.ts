@@ -1,6 +1,6 @@
 /**
- * The timeout for a silent provider, which must also end a generation when garbage is collected
- * before.
+ * The timeout for a silent provider. It must end a generation even if garbage is collected before
+ * it fires.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * The ports of the host over a real nats-server. Their guarantees also hold after the server was
- * killed.
+ * The ports of the host over a real nats-server. Their guarantees also hold after the server has
+ * been killed.
  */
 import t from 'tap'
 import type { Stored } from '../../../nodes/host/ports.ts'

@@ -171,7 +171,7 @@ t.test('no unit test imports what starts nats-server or a service', async (t) =>
     t.ok(chainOf(file).length > 1, `${file} is found`)
 })
 
-/** A watcher of changes whose quiet time and runs end when the test says so. */
+/** A watcher of changes whose debounce interval and runs end when the test says so. */
 function manualChanges() {
   const runs: (readonly string[])[] = []
   let interrupted = 0
@@ -198,7 +198,7 @@ function manualChanges() {
     ...changes,
     runs,
     interrupted: () => interrupted,
-    /** Lets the quiet time pass. Returns whether changes were waiting for its end. */
+    /** Ends the debounce interval. Returns whether changes were waiting for that. */
     pass() {
       const due = quiet
       quiet = undefined

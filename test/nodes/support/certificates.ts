@@ -23,7 +23,7 @@ export function whyNoCertificates(): string | undefined {
     : 'openssl is not installed: TLS to NATS is NOT TESTED on this machine'
 }
 
-/** Creates an authority with its own folder for files. */
+/** Creates an authority, which stores its files in this folder. */
 export function createAuthority(folder: string, name: string): Authority {
   mkdirSync(folder, { recursive: true })
   const at = (file: string) => join(folder, file)

@@ -1,6 +1,6 @@
 /**
- * Organization keys, project keys, principals and roles over HTTP: what each may do, and when it
- * ends.
+ * Organization keys, project keys, principals and roles over HTTP: what each of them permits, and
+ * when its validity ends.
  */
 import t from 'tap'
 import {

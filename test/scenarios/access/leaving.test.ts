@@ -1,5 +1,5 @@
 /**
- * A gateway that is about to stop serves requests but opens no streams and no worker sockets, so
+ * A gateway that is about to stop serves requests but accepts no streams and no worker sockets, so
  * that clients connect to another gateway at once.
  */
 import http from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * Secret tokens in URL queries. Receivers get them, but no response, event, audit entry, log line
- * or stored message contains them in plain text.
+ * Secret tokens in URL queries. They are sent to receivers, but no response, event, audit entry,
+ * log line or stored message contains them in plain text.
  */
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'

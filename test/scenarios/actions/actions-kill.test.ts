@@ -1,8 +1,8 @@
 /**
- * Kills an executor in the middle of a call: another executor repeats the call under the same
- * delivery id, and the run completes once. The service runs as real processes that trust the
- * certificate of a TLS receiver. Therefore this file also calls an organization action over TLS and
- * rotates its secret while calls continue.
+ * Kills an executor during a call: another executor repeats the call under the same delivery id,
+ * and the run completes once. The service runs as real processes that trust the certificate of a
+ * TLS receiver. Therefore this file also calls an organization action over TLS and rotates its
+ * secret while calls continue.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -302,7 +302,7 @@ t.test(
 )
 
 t.test('a view node that is added later returns the same records', async (t) => {
-  // The list of workers is not compared, because disconnected workers leave it over time.
+  // The list of workers is not compared, because disconnected workers disappear from it over time.
   const look = async (): Promise<string> =>
     JSON.stringify([
       (await s.ok('run.list', { limit: 200 }, { url: B }))['items'],

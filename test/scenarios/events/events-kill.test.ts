@@ -1,6 +1,6 @@
 /**
- * Runs wait for events while the shard node is killed repeatedly. It is also killed while waits
- * open and while events are in flight. Every open wait gets its event, and every event is published
+ * Runs wait for events while the shard node is killed repeatedly, also while waits are being opened
+ * and while events are in flight. Every open wait receives its event, and every event is published
  * once.
  */
 import t from 'tap'

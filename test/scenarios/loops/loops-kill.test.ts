@@ -1,7 +1,7 @@
 /**
  * Runs of a loop queue up, and schedules fire, while shard nodes are killed repeatedly. Every start
- * becomes one run, the runs execute one at a time, and no time of a schedule fires twice. Times
- * within an outage may be skipped, all others fire.
+ * becomes one run, the runs execute one at a time, and no time of a schedule fires twice. Of the
+ * times within an outage, all but the latest may be skipped; all other times fire.
  */
 import t from 'tap'
 import { slotOf } from '../../../protocol/ids.ts'
@@ -13,7 +13,7 @@ type Json = Record<string, never>
 const RUNS = 15
 const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
 /**
- * Milliseconds for which a request is retried until it is answered. A node that is starting on a
+ * The maximum number of milliseconds for which a request is retried. A node that is starting on a
  * busy machine may need this long.
  */
 const PATIENCE = 60_000
@@ -100,8 +100,9 @@ const BEAT = 10_000
 /** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /**
- * Milliseconds between two kills, and from the last kill to the check of the schedules. `BETWEEN`
- * is shorter than the interval of the schedules, so each kill meets other schedules.
+ * `BETWEEN`: milliseconds from one kill to the next. They are fewer than the interval of the
+ * schedules, so each kill affects different schedules. `AFTER`: milliseconds from the end of the
+ * last such period to the check of the schedules.
  */
 const BETWEEN = 7000
 const AFTER = 11_000
