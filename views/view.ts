@@ -66,9 +66,9 @@ interface Position {
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /**
- * Maximum entries, rows, and characters of rows that wait in memory: writing them blocks everything
- * else. A row takes 2 to 3 µs; 50,000 of them, from batches of events, blocked runs for 100 to 180
- * ms.
+ * Maximum number of entries, of rows, and of characters of rows that wait in memory. They are
+ * limited because writing them blocks everything else. A row takes 2 to 3 µs; 50,000 of them, from
+ * batches of events, blocked runs for 100 to 180 ms.
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**
@@ -81,7 +81,7 @@ export class View {
   readonly #options: ViewOptions
   #store: Store
   #position: Position = start
-  /** The position of the file. */
+  /** The position that the file contains. */
   #saved: Position = start
   /** Number of entries whose changes wait in memory. */
   #waiting = 0

@@ -31,7 +31,7 @@ const COLUMNS = [
 
 /**
  * The indexed columns of a run. Clients see no queue, type, initiator, external id or definition of
- * a run of a loop, so filters for these do not find it.
+ * a run of a loop, so filters for these do not match it.
  */
 function indexed(record: RunRecord): Value[] {
   const {
