@@ -1,8 +1,8 @@
 /**
  * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
- * process, and real HTTP, SSE and WebSockets on loopback. Every reply of a called row is checked
- * against the row: its status and its schema, without undocumented fields. Every frame of a
- * followed stream is checked against its description. Only `raw` skips the checks.
+ * process, and real HTTP, SSE and WebSockets on loopback. Every successful reply to a call of a row
+ * is checked against the row: its status, its schema, and that it has no undocumented fields. Every
+ * frame of a followed stream is checked against its description. Only `raw` skips the checks.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -216,8 +216,8 @@ export async function service(
   ]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
-  // View threads are off, because each would load TypeScript again for every node. Tests that start
-  // programs use view threads.
+  // View threads are off, because each of them would load the TypeScript sources again. Tests that
+  // start programs use view threads.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {
@@ -391,7 +391,7 @@ export async function service(
 
 /**
  * Connects a worker over a real socket.
- * @param frame fields of the registration; with the type null, the worker does not register.
+ * @param frame fields of the registration; with `type: null`, the worker does not register.
  */
 export async function testWorker(
   url: string,

@@ -35,7 +35,8 @@ async function tryOut(browser: Browser): Promise<void> {
       ...question,
     })
     const url = s.url + String(listOf(await s.ok('interaction.link', { id }))[0]?.['url'])
-    // The page's content security policy forbids foreign scripts such as axe.
+    // The page's content security policy is bypassed, because it forbids foreign scripts such as
+    // axe.
     const page = await browser.newPage({
       bypassCSP: true,
       colorScheme: look.colorScheme ?? 'light',

@@ -25,7 +25,7 @@ export class Talk {
     this.#dice = fork(sim.seed, 'talk')
   }
   /**
-   * Schedules the messages.
+   * Schedules the actions of these clients, if the seed has any.
    * @param end milliseconds until the faults end.
    */
   plan(end: number): void {

@@ -177,7 +177,7 @@ export class Machine {
       this.paused = false
       const backlog = this.#backlog
       this.#backlog = []
-      // Input from different sockets and timers has no common order.
+      // Input from different sockets and timers has no common order, so it arrives in random order.
       for (const run of backlog)
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
