@@ -53,7 +53,7 @@ export interface ViewDefinition<
   readonly gathers?: readonly NoInfer<K>[]
   /**
    * The statements that create the tables. A table `WITHOUT ROWID` must hold small rows: a row
-   * larger than about a quarter of a page spills to overflow pages of its own
+   * larger than about a quarter of a page spills to separate overflow pages
    * (https://www.sqlite.org/fileformat2.html, payload overflow).
    */
   readonly tables: string

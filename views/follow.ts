@@ -49,7 +49,7 @@ export interface FollowerOptions {
 }
 /** Metrics and alarms of a follower. */
 export interface Hooks {
-  /** A batch was applied; `seconds` is the time that this took. */
+  /** Messages were applied; `seconds` is the time that this took. */
   applied?(batch: {
     readonly sequence: number
     readonly messages: number

@@ -38,7 +38,7 @@ export interface ViewOptions {
   readonly now?: () => number
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale?: number
-  /** Called after each commit. */
+  /** Called after each commit to the file. */
   readonly saved?: () => void
   /** Id of the organization, for partitions that do not hold the organization itself. */
   readonly organization?: () => string

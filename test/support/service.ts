@@ -59,13 +59,13 @@ export interface Service {
    * @throws if a 2xx response does not match the row, or another response has no error code.
    */
   call(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
-  /** The reply of a call that must succeed. */
+  /** Makes a call that must succeed, and returns the reply. */
   ok(
     name: RowName,
     input?: Record<string, unknown>,
     options?: CallOptions,
   ): Promise<Record<string, never>>
-  /** The error of a call that must be refused with this status and code. */
+  /** Makes a call that must be refused with this status and code, and returns the error. */
   refused(
     name: RowName,
     input: Record<string, unknown>,
@@ -80,7 +80,7 @@ export interface Service {
     options?: CallOptions & { readonly body?: string | Uint8Array },
   ): Promise<Raw>
   /**
-   * Frames of a stream until `until` returns true or the stream ends.
+   * Follows a stream until `until` returns true or the stream ends, and returns the frames.
    * @throws if neither happens within 20 s, the request is refused, or a frame is not described.
    */
   follow(
@@ -93,7 +93,7 @@ export interface Service {
     frame?: Record<string, unknown>,
     options?: CallOptions & { project?: string },
   ): Promise<TestWorker>
-  /** Starts a further node with the same NATS servers. */
+  /** Starts another node with the same NATS servers. */
   add(settings?: Record<string, string>): Promise<RunningNode>
   /**
    * Stops every node, runs `between`, which may change their data and the server's, and starts one
@@ -108,7 +108,7 @@ export interface TestWorker {
   readonly frames: Record<string, unknown>[]
   readonly socket: WebSocket
   send(frame: Record<string, unknown>): void
-  /** The first matching frame that arrives from now on. */
+  /** Waits for the first matching frame that arrives from now on. */
   wait(
     match: (frame: Record<string, unknown>) => boolean,
     what?: string,

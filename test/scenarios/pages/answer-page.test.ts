@@ -24,7 +24,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const [ada] = await people(s, 'ada')
   if (!ada) throw new Error('nobody came')
 
-  /** Creates a question to Ada and opens her answer link. */
+  /** Creates a question for Ada and opens her answer link. */
   const open = async (
     question: Record<string, unknown>,
     look: { colorScheme?: 'dark' | 'light'; width?: number } = {},

@@ -1,5 +1,5 @@
 /**
- * Generations that the service itself performs, when their executor stops in order: another
+ * Generations that the service itself performs: when their executor stops gracefully, another
  * executor, or the restarted node, claims the interrupted job within seconds.
  */
 import t from 'tap'
@@ -15,7 +15,7 @@ interface Job extends Json {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** A script whose generation takes longer than any orderly stop does. */
+/** A script whose generation takes longer than any graceful stop. */
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
 /**

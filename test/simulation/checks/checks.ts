@@ -31,8 +31,8 @@ export async function checkAll(sim: Simulation): Promise<void> {
 }
 
 /**
- * Acknowledged commands are in the journal once, with the returned reply. Repeats get the same
- * reply.
+ * Every acknowledged command is in the journal with the returned reply, unless it had nothing to
+ * change. Repeats get the same reply.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)

@@ -1,8 +1,8 @@
 /**
  * Clients that start runs (also of loops, see loop-clients.ts), control them, answer their
  * questions and read them. Each command goes through some gateway. A client that receives no answer
- * repeats its command or gives up. A client that received one sometimes repeats the command, to
- * check that the answer is the same.
+ * repeats its command or gives up. A client that receives an answer sometimes repeats the command,
+ * to check that the answer is the same.
  */
 
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -19,7 +19,7 @@ import { people, signals, specOf } from './specs.ts'
 
 /** Milliseconds for which a client waits for an answer before it tries another gateway. */
 const PATIENCE = 9000
-/** Milliseconds after which a command that must be decided is repeated. */
+/** Milliseconds after which a refused or unanswered command that must succeed is repeated. */
 const PAUSE = 500
 const ATTEMPTS = 6
 

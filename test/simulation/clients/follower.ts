@@ -1,6 +1,6 @@
 /**
  * A follower of a run or a session. It accepts live entries that continue from its position, and
- * otherwise reads the journal, as a gateway would query a view. Invariant: it sees every entry
+ * otherwise reads the journal, as a gateway would query a view. Invariant: it accepts every entry
  * exactly once and in order.
  */
 import { lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
@@ -11,7 +11,7 @@ export class Follower {
   /** The id of a run or a session. */
   readonly run: string
   readonly kind: 'run' | 'session'
-  /** Cursors of the entries seen, in order. */
+  /** Cursors of the accepted entries, in order. */
   readonly seen: number[] = []
   readonly #sim: Simulation
   readonly project: string

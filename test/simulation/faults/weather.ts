@@ -27,7 +27,7 @@ const faultKinds = [
   'socket',
 ] as const
 /**
- * - kill: processes die at any outside call or stop in order, and are started again.
+ * - kill: processes die at any outside call or stop gracefully, and are started again.
  * - pause: processes stand still for up to 6 s, which is longer than a lease.
  * - cut: machines lose their connection to the servers and to each other.
  * - delay, loss, duplicate, reorder: messages between nodes are late, lost, repeated or reordered.
