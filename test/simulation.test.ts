@@ -1,6 +1,6 @@
 /**
- * The service in the simulation with faults: 300 seeds, with different ones every day. `SIM_SEED=n`
- * starts at seed n. `npm run simulate -- --from n --seeds 1` shows the trace of a failing seed.
+ * Simulates the service with faults, for 300 seeds that differ from day to day. `SIM_SEED=n` starts
+ * at seed n. `npm run simulate -- --from n --seeds 1` shows the trace of a failing seed.
  */
 import t from 'tap'
 import { simulate } from './simulation/run.ts'

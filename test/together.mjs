@@ -1,14 +1,14 @@
 /**
  * Loads test files into one process, one after the other: `node together.mjs <file>…`. Many test
- * files spend most of their time on loading modules, which they share in this way. A file ends,
+ * files spend most of their time loading modules, which one process loads only once. A file ends,
  * including its teardown, before the next one begins. The test `the end of <file>` marks this.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const files = process.argv.slice(2)
-// tap derives the name of its fixture folder from the arguments, and the length of the name is
-// limited.
+// tap derives the name of its fixture folder from the arguments. Only the first file is kept,
+// because the length of the name is limited.
 process.argv.splice(3)
 const { default: t } = await import('tap')
 /** @type {(() => unknown)[]} */

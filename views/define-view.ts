@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 /** The context of a query. */
 export interface QueryContext {
   readonly store: Store
-  /** Number of the project, see `Store.findProject`. */
+  /** The number of the project in the view's file, which `Store.findProject` returns. */
   readonly project: number
   /** The time of the query, in Unix milliseconds. */
   readonly now: number
@@ -32,7 +32,7 @@ export type Queries<N extends ViewQueryName = ViewQueryName> = {
     input: ViewQueries[K]['input'],
   ) => DeepReadonly<ViewQueries[K]['reply']> | Refusal
 }
-/** A function that applies an entry to the tables. */
+/** A function that applies an entry to the tables and caches of the store. */
 export type Arm = (store: Store, place: Placed) => void
 
 export interface ViewDefinition<
@@ -41,8 +41,9 @@ export interface ViewDefinition<
   Arms = Readonly<Partial<Record<Kind, Arm | readonly Arm[]>>>,
 > {
   /**
-   * The arms that apply the entries of a kind, in their order. A kind whose changes are audited has
-   * `applyAudit` as its first arm; `organization` and `project` have it in the view `access`.
+   * For each kind of actor, the arms that apply its entries, in the order in which they run. A kind
+   * with audited events has `applyAudit` as its first arm; for `organization` and `project`, the
+   * view `access` has it.
    */
   readonly kinds: Arms
   /**
@@ -52,14 +53,16 @@ export interface ViewDefinition<
   readonly gathers?: readonly NoInfer<K>[]
   /**
    * The statements that create the tables. A table `WITHOUT ROWID` must hold small rows: a row
-   * larger than about a quarter of a page spills to overflow pages of its own
+   * larger than about a quarter of a page spills to separate overflow pages
    * (https://www.sqlite.org/fileformat2.html, payload overflow).
    */
   readonly tables: string
   readonly queries: Queries<N>
 }
 
-/** Returns the definition unchanged. A query that `ViewQueries` lacks is a compile error. */
+/**
+ * Returns the definition unchanged. Defining a query that `ViewQueries` lacks is a compile error.
+ */
 export const defineView = <N extends ViewQueryName, K extends Kind>(
   definition: ViewDefinition<N, K, { readonly [P in K]: Arm | readonly Arm[] }>,
 ): ViewDefinition<N> => definition as ViewDefinition<N>

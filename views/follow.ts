@@ -3,12 +3,13 @@
  * caller requires. This file does not depend on NATS: the journal is the port `ViewJournal`, and
  * timers can be replaced.
  *
- * F1. A query without a cursor sees everything that was in the journal when the query arrived,
- *     unless it is refused or its answer is marked `late`. The journal's end is read after the
- *     arrival, once for all queries that wait together. If this process is the journal's only
- *     writer, the end is known without a request.
- * F2. A message that cannot be applied raises an alarm: following stops and is retried, and queries
- *     that need fresh data are refused meanwhile. The message is never skipped.
+ * F1. The answer to a query without a cursor reflects everything that was in the journal when the
+ *     query arrived, unless the query is refused or the answer is marked `late`. The journal's end
+ *     is read after the arrival, once for all queries that wait together. If this process is the
+ *     journal's only writer, the end is known without a request.
+ * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
+ *     pause. Meanwhile, queries that need newer data wait, and are refused after their timeout. The
+ *     message is never skipped.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
@@ -26,8 +27,8 @@ export interface ViewJournal {
     on: (batch: readonly Message[]) => Promise<void> | void,
   ): () => Promise<void> | void
   /**
-   * First retained and last sequence, as the leader reports them; an empty journal has `last` 0 or
-   * `first` > `last`.
+   * The first retained and the last sequence, as the stream's leader reports them; an empty journal
+   * has `last` 0 or `first` > `last`.
    */
   position(): Promise<{ readonly first: number; readonly last: number }>
   /**
@@ -40,7 +41,7 @@ export interface ViewJournal {
 export interface FollowerOptions {
   /** Runs a function after some milliseconds; the returned function cancels it. */
   readonly later?: (ms: number, run: () => void) => () => void
-  /** Maximum milliseconds that a query waits for freshness. */
+  /** Maximum number of milliseconds for which a query waits until the view is fresh enough. */
   readonly timeout?: number
   /** Milliseconds until following is retried after an alarm. */
   readonly pause?: number
@@ -48,7 +49,7 @@ export interface FollowerOptions {
 }
 /** Metrics and alarms of a follower. */
 export interface Hooks {
-  /** A batch was applied; `seconds` is the time that this took. */
+  /** Messages were applied; `seconds` is the time that this took. */
   applied?(batch: {
     readonly sequence: number
     readonly messages: number
@@ -56,8 +57,8 @@ export interface Hooks {
     readonly seconds: number
   }): void
   /**
-   * The number of messages that the view lags behind the journal's end; called whenever the end is
-   * read.
+   * Called when the journal's end has been read for queries, with the number of messages by which
+   * the view lags behind it.
    */
   lag?(messages: number): void
   /** A query was answered or refused. */
@@ -75,17 +76,20 @@ interface Waiter {
 }
 
 /**
- * Maximum messages that are decoded together, and the number of bytes from which on no further
+ * Maximum number of messages that are decoded together, and the number of bytes at which no further
  * message is added. Decoding and applying half a megabyte takes about 20 ms.
  */
 const BATCH = 500
 const BYTES = 524_288
-/** Approximate number of entries that are applied at once; queries are answered in between. */
+/**
+ * Approximate maximum number of entries that are applied at once. Queries are answered between two
+ * such parts of a batch.
+ */
 const ENTRIES = 2000
 
 /** Milliseconds after which applied changes are saved to the view's file, however few they are. */
 const SAVE = 3000
-/** Milliseconds between two rounds of deletion. */
+/** Milliseconds between two deletions of leftover rows. */
 const TIDY = 20
 
 /** Milliseconds after which a failed request for the journal's end is repeated. */
@@ -116,8 +120,8 @@ export class ViewFollower {
   }
 
   /**
-   * Starts to follow. Resolves when following has begun, not when the view has caught up. Rejects
-   * when the journal cannot be reached.
+   * Starts following the journal. Resolves when following has begun, not when the view has caught
+   * up. Rejects when the journal cannot be reached.
    */
   async start(): Promise<void> {
     this.#running = true
@@ -145,7 +149,7 @@ export class ViewFollower {
    * committed before the query. A cursor: it has applied everything up to this cursor. 0: no
    * requirement.
    * @param within milliseconds after which the caller prefers an outdated answer, which is marked
-   * `late`. Without it, the query is refused after the timeout.
+   * `late`. Absent: the query is refused after the timeout.
    * @returns the answer or the refusal of the query. The refusal is `service_unavailable` when the
    * view did not catch up in time, is stopped, or has a damaged file.
    */
@@ -219,8 +223,8 @@ export class ViewFollower {
     })
   }
   /**
-   * Reads the journal's end after this call. A read that is already under way may miss recent
-   * messages, so all calls that arrive during that read share the next one.
+   * Returns the journal's end, from a read that begins after this call: a read already under way
+   * may miss recent messages. All calls during one read share the next one.
    */
   #readEnd(): Promise<number> {
     this.#asking ??= this.#reading.then(() => {
@@ -284,7 +288,9 @@ export class ViewFollower {
     this.#saveLater(this.#view.unsaved())
     this.#tidyLater()
   }
-  /** Deletes leftover rows, a few at a time, so that queries are answered in between. */
+  /**
+   * Schedules deletions of leftover rows, some at a time, so that queries are answered in between.
+   */
   #tidyLater(): void {
     if (!this.#running || !this.#view.untidy()) return
     this.#cancelTidy ??= this.#options.later(TIDY, () => {
@@ -360,7 +366,9 @@ function slicesOf(messages: readonly Message[]): Message[][] {
   }
   return slices
 }
-/** Splits messages into parts of not much more than `ENTRIES` entries. */
+/**
+ * Splits messages into parts, each of which ends with the message that reaches `ENTRIES` entries.
+ */
 function partsOf(messages: readonly Message[]): Message[][] {
   const parts: Message[][] = []
   let room = 0

@@ -1,8 +1,8 @@
 /**
- * A thread that moves the content of SQLite's write-ahead logs into their databases. It is plain
- * JavaScript, because a thread does not inherit the loader of its process. For each path that it
- * receives, it moves the log of that database and sends the path back. For `undefined`, it closes
- * its connections and sends `undefined` back. `logs.ts` decides whether and when to move a log.
+ * A thread that checkpoints SQLite's write-ahead logs. It is plain JavaScript, because a thread
+ * does not inherit the TypeScript loader of its process. For each path that it receives, it
+ * checkpoints the log of that database and sends the path back. For `undefined`, it closes its
+ * connections and sends `undefined` back. `logs.ts` decides whether and when to checkpoint a log.
  *
  * Invariant: a connection to a file that has been replaced is never closed. SQLite would delete the
  * log of that name, which belongs to the new file (sqlite3WalClose).
@@ -32,8 +32,7 @@ function connected(file) {
 
 parentPort?.on('message', (/** @type {string | undefined} */ file) => {
   try {
-    // The checkpoint neither blocks nor waits: pages that are being written meanwhile are moved the
-    // next time.
+    // A passive checkpoint waits for no reader or writer. What it cannot copy, a later one copies.
     if (file !== undefined) connected(file).pragma('wal_checkpoint(PASSIVE)')
     else
       for (const [path, { inode, db }] of open)

@@ -21,7 +21,9 @@ export interface Including {
 export const wants = ({ include }: Including, name: string): boolean =>
   include?.includes(name) === true
 
-/** The paging parameters of a list query; `after` is the opened cursor. */
+/**
+ * The paging parameters of a list query. `after`: the sort keys that the unsealed cursor contains.
+ */
 export interface Paging {
   readonly limit?: number
   readonly after?: readonly Value[]
@@ -29,12 +31,13 @@ export interface Paging {
 
 const DEFAULT_LIMIT = 20
 
-/** Maximum number of rows to return. */
+/** The maximum number of items on a page. */
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
 /**
- * Maximum characters of a page, because a page is sent as one NATS message. A first item that is
- * larger is returned alone. A page of the feed ends with the frame that reaches this number.
+ * Maximum number of characters of a page, because a page is sent as one NATS message. A first item
+ * that is larger is returned alone. A page of the feed ends with the event whose frames reach this
+ * number.
  */
 export const CHARACTERS = 1_000_000
 /**
@@ -59,13 +62,13 @@ interface Sized {
   readonly events?: unknown
 }
 const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.length : 0)
-/** Characters of the JSON of a row. */
+/** The number of characters in the JSON columns of a row. */
 export const sizeOf = ({ record, spec, events }: Sized): number =>
   lengthOf(record) + lengthOf(spec) + lengthOf(events)
 
 /**
- * Builds a page from rows that were read with one more than the requested limit. The page has fewer
- * items than requested when the JSON of the rows exceeds `CHARACTERS`.
+ * Builds a page from rows, of which one more than the requested limit was read if there were
+ * enough. The page has fewer items than requested when the JSON of the rows exceeds `CHARACTERS`.
  */
 export function page<R extends object, T>(
   rows: readonly R[],
@@ -83,7 +86,8 @@ export function page<R extends object, T>(
 
 /**
  * Returns the SQL condition and the values with which a statement continues after a position. All
- * `columns` are sorted in one direction. The condition is empty without a position.
+ * `columns` are sorted in one direction. The condition is empty without a position, and for one
+ * that does not fit `columns`.
  */
 export function beyond(
   columns: readonly string[],

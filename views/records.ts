@@ -1,6 +1,6 @@
 /**
- * A write-back cache of JSON records by id, over the cache of `store.ts`. A record is changed in
- * memory any number of times and written by the next flush. A deleted record is cached without
+ * A write-back cache of JSON records by id, based on the cache of `store.ts`. A record is changed
+ * in memory any number of times and written by the next flush. A deleted record is cached without
  * `record`, and removed from the table by the next flush.
  */
 import { Kept, type Store } from './store.ts'

@@ -18,9 +18,9 @@ import { FeedTail } from './tables/runs/tail.ts'
 export type Value = string | number | null
 
 /**
- * A write-back cache of one table: between two flushes, a record is loaded and written at most
- * once, regardless of how many events change it. Events replace a value and never mutate it, so
- * that `undo` can restore the previous one.
+ * A write-back cache of one table: between two flushes, an existing record is loaded at most once
+ * and written at most once, regardless of how many events change it. Events replace a value and
+ * never mutate it, so that `undo` can restore the previous one.
  */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
@@ -87,7 +87,7 @@ export class Kept<V> {
 }
 /** Default maximum number of cached records of a table. */
 const KEPT_ROWS = 8192
-/** Rows that one statement inserts. */
+/** Number of rows that one multi-row INSERT writes. */
 const ROWS_AT_ONCE = 32
 
 /**
@@ -121,7 +121,7 @@ export class Store {
     this.db = db
     this.#loadProjects()
   }
-  /** Characters of the appended rows that wait to be written. */
+  /** The number of characters in the appended rows that wait to be written. */
   get size(): number {
     return this.#size
   }

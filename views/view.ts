@@ -38,7 +38,7 @@ export interface ViewOptions {
   readonly now?: () => number
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale?: number
-  /** Called after each commit. */
+  /** Called after each commit to the file. */
   readonly saved?: () => void
   /** Id of the organization, for partitions that do not hold the organization itself. */
   readonly organization?: () => string
@@ -66,9 +66,9 @@ interface Position {
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /**
- * Maximum entries, rows, and characters of rows that wait in memory: writing them blocks everything
- * else. A row takes 2 to 3 µs; 50,000 of them, from batches of events, blocked runs for 100 to 180
- * ms.
+ * Maximum number of entries, of rows, and of characters of rows that wait in memory. They are
+ * limited because writing them blocks everything else. A row takes 2 to 3 µs; 50,000 of them, from
+ * batches of events, blocked runs for 100 to 180 ms.
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**
@@ -81,7 +81,7 @@ export class View {
   readonly #options: ViewOptions
   #store: Store
   #position: Position = start
-  /** The position of the file. */
+  /** The position that the file contains. */
   #saved: Position = start
   /** Number of entries whose changes wait in memory. */
   #waiting = 0

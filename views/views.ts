@@ -79,8 +79,8 @@ function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Querie
 const queries: Queries = queriesOf(views)
 
 /**
- * Returns the query of a name. A row with `shape.as` is another form of the row that it names, and
- * uses that row's query. Undefined when this release has no such query.
+ * Returns the query with this name; undefined when this release has none. An API row whose
+ * `shape.as` names another row uses that row's query.
  */
 export function queryOf(
   name: string,

@@ -1,4 +1,4 @@
-/** Decides whether the simulation is at rest, so that nothing changes any more. */
+/** Decides whether the simulation is at rest, that is, whether all work has ended. */
 
 import type { QueueState } from '../../actors/jobs/state.ts'
 import type { LoopState } from '../../actors/loops/state.ts'
@@ -11,8 +11,8 @@ import { EPOCH } from './machines/machine.ts'
 import type { Simulation } from './simulation.ts'
 
 /**
- * Milliseconds by which clocks may differ. A timer that is due may therefore be in the future for
- * its owner.
+ * Milliseconds by which clocks may differ. A timer that is due may therefore be in the future by
+ * its owner's clock.
  */
 const CLOCKS = 30_000
 

@@ -6,7 +6,7 @@
 import type { FaultKind } from './faults/weather.ts'
 import { type Options, type Outcome, runSeed } from './simulation.ts'
 
-/** The number of lines of a trace that are shown. */
+/** The default number of lines of a trace that are shown. */
 const LINES = 40
 
 /**
@@ -51,7 +51,7 @@ export interface Report {
   readonly time: number
 }
 
-/** Runs seeds from the number `from` on. Stops after `most` failures. */
+/** Runs `seeds` consecutive seeds, starting with `from`. Stops after `most` failures. */
 export async function simulate({
   from,
   seeds,

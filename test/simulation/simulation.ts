@@ -1,7 +1,7 @@
 /**
- * One seed: a small cluster of machines, workers and clients; some seconds of faults; calm until
- * everything is at rest; and then the checks. The same seed yields the same simulation, to the last
- * event.
+ * Simulates one seed: a small cluster of machines, workers and clients runs for some seconds with
+ * faults, then without faults until everything is at rest, and is then checked. The same seed
+ * always yields exactly the same events.
  */
 
 import type { AnyActor } from '../../actors/actor.ts'
@@ -29,7 +29,7 @@ import { JournalStore, RegistryStore, StateStore } from './machines/store.ts'
 import { Timeline } from './machines/timeline.ts'
 import { unsettled } from './rest.ts'
 
-/** A deliberate fault, with which the tests show that the checks detect it. */
+/** A deliberate fault. The tests ensure that the checks detect it. */
 export interface Plant {
   readonly name: string
   deps?(deps: HostDeps): HostDeps

@@ -10,7 +10,7 @@ const validators = new Map<TSchema, ReturnType<typeof Compile>>()
 
 /**
  * Returns how a frame deviates from the description of its stream, or undefined.
- * @param event event name of the frame.
+ * @param event the event name of the frame; undefined: `message`.
  */
 export function undescribed(
   name: RowName,

@@ -1,8 +1,8 @@
 /**
  * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
- * process, and real HTTP, SSE and WebSockets on loopback. Every reply of a called row is checked
- * against the row: its status and its schema, without undocumented fields. Every frame of a
- * followed stream is checked against its description. Only `raw` skips the checks.
+ * process, and real HTTP, SSE and WebSockets on loopback. Every successful reply to a call of a row
+ * is checked against the row: its status, its schema, and that it has no undocumented fields. Every
+ * frame of a followed stream is checked against its description. Only `raw` skips the checks.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -59,13 +59,13 @@ export interface Service {
    * @throws if a 2xx response does not match the row, or another response has no error code.
    */
   call(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
-  /** The reply of a call that must succeed. */
+  /** Makes a call that must succeed, and returns the reply. */
   ok(
     name: RowName,
     input?: Record<string, unknown>,
     options?: CallOptions,
   ): Promise<Record<string, never>>
-  /** The error of a call that must be refused with this status and code. */
+  /** Makes a call that must be refused with this status and code, and returns the error. */
   refused(
     name: RowName,
     input: Record<string, unknown>,
@@ -80,7 +80,7 @@ export interface Service {
     options?: CallOptions & { readonly body?: string | Uint8Array },
   ): Promise<Raw>
   /**
-   * Frames of a stream until `until` returns true or the stream ends.
+   * Follows a stream until `until` returns true or the stream ends, and returns the frames.
    * @throws if neither happens within 20 s, the request is refused, or a frame is not described.
    */
   follow(
@@ -93,7 +93,7 @@ export interface Service {
     frame?: Record<string, unknown>,
     options?: CallOptions & { project?: string },
   ): Promise<TestWorker>
-  /** Starts a further node with the same NATS servers. */
+  /** Starts another node with the same NATS servers. */
   add(settings?: Record<string, string>): Promise<RunningNode>
   /**
    * Stops every node, runs `between`, which may change their data and the server's, and starts one
@@ -108,7 +108,7 @@ export interface TestWorker {
   readonly frames: Record<string, unknown>[]
   readonly socket: WebSocket
   send(frame: Record<string, unknown>): void
-  /** The first matching frame that arrives from now on. */
+  /** Waits for the first matching frame that arrives from now on. */
   wait(
     match: (frame: Record<string, unknown>) => boolean,
     what?: string,
@@ -216,8 +216,8 @@ export async function service(
   ]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
-  // View threads are off, because each would load TypeScript again for every node. Tests that start
-  // programs use view threads.
+  // View threads are off, because each of them would load the TypeScript sources again. Tests that
+  // start programs use view threads.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {
@@ -391,7 +391,7 @@ export async function service(
 
 /**
  * Connects a worker over a real socket.
- * @param frame fields of the registration; with the type null, the worker does not register.
+ * @param frame fields of the registration; with `type: null`, the worker does not register.
  */
 export async function testWorker(
   url: string,

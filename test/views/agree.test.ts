@@ -1,6 +1,6 @@
 /**
- * Actors and view apply the same events. Invariant: after any history of a run and its queue, the
- * records of the view equal those of the actors.
+ * Actors and the view apply the same events. Invariant: after any history of a run and its queue,
+ * the records of the view equal those of the actors.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -33,7 +33,10 @@ const done = <T>(found: T | Refusal): T => {
   return found as T
 }
 
-/** A session with messages of 300,000 characters, and the number of rows that were read. */
+/**
+ * A store with a session whose messages have 300,000 characters each, and a counter of the rows
+ * that were read from it.
+ */
 function session(count: number) {
   const db = new Database(':memory:')
   migrate(db)

@@ -1,5 +1,6 @@
 /**
- * Properties of a view for every journal, even if it is split, repeated, or grows during queries.
+ * Properties of a view that hold for every journal, even if it is split, repeated, or grows during
+ * queries.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Changes that are buffered in memory. Invariants: every query sees them; they survive a failed
- * batch; saving writes them to the file.
+ * Changes that are buffered in memory. Invariants: every answer reflects them; they survive a
+ * failed later batch; saving writes them to the file.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -12,8 +12,8 @@ export const damaged = (error: unknown): boolean =>
   error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
 
 /**
- * Opens the store of a file, which is created if it does not exist; a file with another schema, or
- * a damaged one, is created anew.
+ * Opens the store of a file. Creates the file if it does not exist, and recreates it if it is
+ * damaged or has another schema.
  * @throws any other error of SQLite; an error if the new file is unusable too.
  */
 export function openStore(file: string): Store {
@@ -34,8 +34,8 @@ export function openStore(file: string): Store {
   throw new Error(`view: ${file} cannot be recreated`)
 }
 /**
- * Creates a file that only its owner may read, before SQLite does; SQLite gives its logs the mode
- * of the file.
+ * Creates the file, unless it exists, before SQLite would, so that only its owner may access it.
+ * SQLite gives its logs the same mode.
  */
 function makePrivate(file: string): void {
   if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))

@@ -1,13 +1,13 @@
 /**
- * Keeps the write-ahead logs of views short without blocking the process. SQLite would move a long
- * log into its database within the commit that makes it too long, which took 110 to 165 ms every 32
- * MiB under load (2 cores, Node 20). A thread does it after commits instead; SQLite's own limit
- * remains as a fallback (`migrate.ts`).
+ * Keeps the write-ahead logs of views short without blocking the process. SQLite would checkpoint a
+ * long log within the commit that makes it too long, which took 110 to 165 ms for every 32 MiB
+ * under load (2 cores, Node 20). A thread checkpoints the logs after commits instead; SQLite's
+ * automatic checkpoint remains as a fallback (`migrate.ts`).
  */
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-/** Minimum size in bytes of a log that is moved. */
+/** Minimum size of a log that is checkpointed, in bytes. */
 const WORTH = 4 * 2 ** 20
 
 export interface Logs {
@@ -18,8 +18,9 @@ export interface Logs {
 }
 
 /**
- * Starts the thread that moves logs.
- * @param failed called when the thread has died; SQLite then moves the logs itself.
+ * Starts the thread that checkpoints logs.
+ * @param failed is called with the error that ended the thread; SQLite then checkpoints the logs
+ * itself.
  */
 export function startLogs(failed: (error: Error) => void): Logs {
   const busy = new Set<string>()

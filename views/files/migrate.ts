@@ -2,16 +2,16 @@
  * The schema of a view's file. There are no migrations: a view is derived, so a file of another
  * version is deleted and rebuilt from the journal.
  *
- * Every row carries its project or belongs to a row that does, and every query of one project
- * filters by it. Projects and runs have short numbers that are local to the file and keep keys
- * small; clients never see them. Times are Unix milliseconds; `record` is JSON as clients see it. A
- * row of the timeline holds all events of one entry, see `TimelineRow`; a row of the feed holds
- * many frames and the cursor of the last of them.
+ * Every row carries its project or belongs to a row that does, and every query about one project
+ * filters by that project. Projects and runs have short numbers that are local to the file and keep
+ * keys small; clients never see them. Times are Unix milliseconds; `record` is JSON as clients see
+ * it. A row of the timeline holds all events of one entry, see `TimelineRow`; a row of the feed
+ * holds many frames and the cursor of the last of them.
  */
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'
 
-/** Must be incremented with every change of the schema or of the data derived into it. */
+/** Must be incremented with every change of the schema or of the data stored in it. */
 export const SCHEMA_VERSION = 18
 
 /** The tables that all views use. */
@@ -30,8 +30,8 @@ export function migrate(db: Database): boolean {
   db.pragma('synchronous = NORMAL')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -65536')
-  // In pages: the fallback limit behind the thread that moves the log (`logs.ts`), which leaves
-  // little to move.
+  // In pages. This automatic checkpoint is a fallback: the thread of `logs.ts` usually checkpoints
+  // the log earlier.
   db.pragma('wal_autocheckpoint = 16000')
   const version = db.pragma('user_version', { simple: true })
   if (version === SCHEMA_VERSION) return true

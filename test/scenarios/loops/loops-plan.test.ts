@@ -1,6 +1,6 @@
 /**
  * The organization's limit on the concurrent runs of all loops, over real HTTP. Runs above the
- * limit wait, in one order for all projects, and report the reason.
+ * limit wait in one FIFO queue for all projects, and report why they wait.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

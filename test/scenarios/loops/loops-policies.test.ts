@@ -1,6 +1,6 @@
 /**
  * Runs of loops over HTTP: how many execute concurrently, what ends them, and how they continue.
- * Also how invalid loops are rejected and loops are deleted.
+ * Also how invalid loops are rejected, and how loops are deleted.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

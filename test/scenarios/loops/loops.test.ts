@@ -1,6 +1,6 @@
 /**
- * The basic life of a loop and of its runs, over real HTTP. Policies, triggers and limits have
- * files of their own in this folder.
+ * The basic life cycle of a loop and its run, over real HTTP. Other files of this folder test
+ * policies, triggers and limits.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

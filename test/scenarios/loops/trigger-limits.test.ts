@@ -1,6 +1,6 @@
 /**
- * Loops that trigger each other: one event starts as many runs as the operator allows, then the
- * loops are paused with a reason.
+ * Loops that trigger each other: one event starts at most as many runs as the operator allows, and
+ * then the loops are paused with a reason.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'
@@ -31,8 +31,8 @@ t.test('loops that trigger each other are paused at the limit', async (t) => {
   await until(
     async () => {
       const paused = listOf(await s.ok('loop.list', { status: 'paused' }))
-      // A new loop may miss an event that is published before its triggers are registered. Fewer
-      // runs then follow from that event.
+      // A new loop may miss an event that is published before its triggers are registered.
+      // Therefore, events are published until all loops are paused.
       if (paused.length < loops.length)
         await s.ok('event.publish', { event_type: 'go' }).then(() => published++)
       return paused

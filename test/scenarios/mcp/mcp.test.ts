@@ -360,8 +360,8 @@ t.test('a client is notified of changed tools, also after a disconnect', async (
     })
   void heard.then(() => waited--)
   let published_as_tool = false
-  // The clients do not report when their streams are open, so the tools change until both are
-  // notified.
+  // The clients do not report when their streams are open, so the tools are changed repeatedly
+  // until both clients are notified.
   await until(
     () =>
       s.ok('workflow.update', { id, published_as_tool: (published_as_tool = !published_as_tool) }),

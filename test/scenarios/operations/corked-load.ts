@@ -6,7 +6,8 @@ import { service } from '../../support/service.ts'
 
 const s = await service({ BATON_RATE_KEY: '0', BATON_RATE_ORG: '0' })
 const steps = [{ id: 'work', kind: 'action', config: { action_name: 'work' } }]
-// The first request makes the gateway load the organization, which authenticates later requests.
+// The first request makes the gateway load the organization, which it needs to authenticate the
+// later requests.
 await s.ok('project.get')
 for (let round = 0; round < 4; round++) {
   const workers = await Promise.all(

@@ -1,4 +1,6 @@
-/** `/metrics` requires its token and can be limited to the status port. */
+/**
+ * `/metrics` requires its own token if one is configured, and can be restricted to the status port.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 

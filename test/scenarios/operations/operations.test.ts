@@ -28,7 +28,7 @@ const text = await until(
   async () => (await s.raw('GET', '/metrics')).text,
   (now) => /baton_jobs_leased\{shard="[\d.]+"\} 1/.test(now),
 )
-/** Names of metrics, with and without the suffixes of histograms. */
+/** Names of the exported metrics, with and without the suffixes of histograms. */
 const told = new Set([...text.matchAll(/^([a-z]\w+)[{ ]/gm)].map(([, name]) => name as string))
 const declared = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name as string)
 for (const name of declared) told.add(name)

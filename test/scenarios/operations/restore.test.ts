@@ -1,4 +1,4 @@
-/** Backups of unused installations, restored into servers that have just started. */
+/** Restores backups of unused installations into servers that have just started. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

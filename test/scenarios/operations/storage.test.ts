@@ -1,7 +1,7 @@
 /**
- * Faults of the storage. On a full disk of 64 MiB, reads continue, writes are rejected with a
- * reason, and no acknowledged run is lost. When a block of the journal is truncated, writes stop
- * and the reason is reported. The disk is a tmpfs, which only root may mount.
+ * Storage faults. On a full disk of 64 MiB, reads continue, writes are rejected with a reason, and
+ * no acknowledged run is lost. When a block of the journal is truncated, writes stop and the reason
+ * is reported. The disk is a tmpfs, which only root may mount.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -35,8 +35,8 @@ const skip = root ? false : 'SKIPPED: it needs root, to mount a tmpfs'
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /**
- * Mounts a tmpfs of 64 MiB. Returns functions that start, stop and call a service with all of its
- * data on it.
+ * Mounts a tmpfs of 64 MiB. Returns functions that start, stop and call a service whose data is all
+ * on this disk.
  */
 async function onSmallDisk(t: Test) {
   const disk = mkdtempSync(join(tmpdir(), 'baton-disk-'))
@@ -65,7 +65,8 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // A start stops the NATS server that a killed process has left running; here no start follows.
+    // The next start would stop the NATS server that a killed process leaves running, but no start
+    // follows here.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])
@@ -167,8 +168,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // Slow enough not to fill the disk between two measurements of its use. Data that the server
-      // writes within seconds after an entry counts as used, too.
+      // The load is slow enough not to fill the disk between two measurements of its usage, even
+      // with the data that the server writes in the seconds after an entry.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer

@@ -24,7 +24,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const [ada] = await people(s, 'ada')
   if (!ada) throw new Error('nobody came')
 
-  /** Creates a question to Ada and opens her answer link. */
+  /** Creates a question for Ada and opens her answer link. */
   const open = async (
     question: Record<string, unknown>,
     look: { colorScheme?: 'dark' | 'light'; width?: number } = {},
@@ -35,7 +35,8 @@ async function tryOut(browser: Browser): Promise<void> {
       ...question,
     })
     const url = s.url + String(listOf(await s.ok('interaction.link', { id }))[0]?.['url'])
-    // The page's content security policy forbids foreign scripts such as axe.
+    // The page's content security policy is bypassed, because it forbids foreign scripts such as
+    // axe.
     const page = await browser.newPage({
       bypassCSP: true,
       colorScheme: look.colorScheme ?? 'light',

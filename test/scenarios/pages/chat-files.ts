@@ -11,7 +11,8 @@ const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /**
- * Attaches files in every way, some of which are rejected, sends the others, and saves one of them.
+ * Attaches files by dialog, paste and drop. Removes the rejected ones and one more, sends the
+ * others, and saves one of them.
  */
 export async function attachFiles(
   t: Pick<TAP, 'match' | 'equal' | 'strictSame'>,

@@ -1,6 +1,6 @@
 /**
- * Additions, the fields beyond the published records. They are returned only if `include` names
- * them, by every operation that supports them.
+ * Additions, the fields beyond the published records. Every operation that supports an addition
+ * returns it only if `include` names it.
  */
 import t from 'tap'
 import { client } from '../../../client/client.ts'
@@ -22,7 +22,8 @@ const run = await s.ok('workflow.run', { id: workflow['id'] })
 const looped = await s.ok('loop.start', { id: loop['id'] })
 const channel = await s.ok('channel.create', { name: 'adds' })
 /**
- * The operations that return records with additional fields, each with the input that finds one.
+ * The operations that can return records with additional fields, each with an input for which it
+ * returns such a record.
  */
 const reads = {
   'run.get': { id: run['id'] },

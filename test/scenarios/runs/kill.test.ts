@@ -155,7 +155,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     }),
   )
   /**
-   * Allows the load another quarter of the starts, and waits until half of that quarter is
+   * Allows the load to make another quarter of its starts, and waits until half of that quarter is
    * acknowledged. Starts are therefore in flight when it returns.
    */
   const quarter = async (index: number): Promise<void> => {

@@ -1,4 +1,7 @@
-/** Lists of runs return their array as `items` and `data`, or only under the configured name. */
+/**
+ * Lists of runs return their array as `items` and `data`, or only under the configured name. With
+ * the filter `loop_id`, they always return it as `items` only.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { instant } from '../support/given.ts'

@@ -248,7 +248,7 @@ t.test('large files are uploaded concurrently and read by a slow client', async 
   const all = await Promise.all(
     Array.from({ length: 14 }, async () => {
       const bytes = png(5_000_000)
-      // A busy gateway refuses an upload that would wait too long. Clients send it again.
+      // A busy gateway rejects an upload that would wait too long, and clients retry it.
       const made = await until(
         () => upload(bytes, 'large.png'),
         ({ status }) => status !== 503,
@@ -579,7 +579,7 @@ t.test('files survive a restart and are deleted with their session', async (t) =
 
 t.test('only chunks of abandoned uploads are deleted', async (t) => {
   const before = listOf(await s.ok('session.attachments', { session_id }))
-  // The restart above may have left chunks of files, which are deleted first.
+  // The restart in the previous test may have left chunks of files. They are deleted first.
   await sweepChunks(nats, Date.now() + 1000, 0)
   await nats.streams.publish(`$O.${names.blobs}.C.lost`, randomBytes(1000))
   t.equal(await sweepChunks(nats, Date.now(), 3_600_000), 0, 'a recent chunk may still be in use')

@@ -1,6 +1,6 @@
 /**
- * Generations of the service itself after an orderly stop: another executor, or the restarted node,
- * claims the interrupted job within seconds.
+ * Generations that the service itself performs: when their executor stops gracefully, another
+ * executor, or the restarted node, claims the interrupted job within seconds.
  */
 import t from 'tap'
 import { type Processes, portsFor, processes } from '../support/processes.ts'
@@ -15,11 +15,12 @@ interface Job extends Json {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** A script whose generation takes longer than any orderly stop does. */
+/** A script whose generation takes longer than any graceful stop. */
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
 /**
- * Calls a gateway that may be unavailable for a while. A failed request is retried up to 400 times.
+ * Calls a gateway that may be unavailable for a while. A request that fails or gets a server error
+ * is retried some 400 times.
  */
 const callerOf =
   (it: Processes, port: number) =>
@@ -57,8 +58,8 @@ async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
   }
 }
 /**
- * Starts a run whose agent takes long to answer. Returns the run's id and the claimed generation
- * job.
+ * Starts a run whose agent takes a long time to answer. Returns the run's id and the claimed
+ * generation job.
  */
 async function begin(call: Call): Promise<{ run: string; job: Job }> {
   const { id } = await call('POST', '/agents', { name: 'slow', system_prompt: SLOW })

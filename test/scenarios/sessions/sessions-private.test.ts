@@ -37,7 +37,7 @@ const bodies: Readonly<Record<string, object>> = {
   'interaction.review': { action: 'accept' },
   'interaction.link': { target_user_ids: [bob.id] },
 }
-/** Starts a conversation that waits for an answer of the principal bob. */
+/** Starts a conversation that waits for an answer from the principal bob. */
 async function talk(session_key: string, visibility?: string): Promise<Record<string, string>> {
   const ack = (await ann.ok('agent.invoke', {
     agent_ref: { id: agent['id'] },

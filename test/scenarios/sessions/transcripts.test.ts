@@ -1,6 +1,6 @@
 /**
- * Following sessions over HTTP: pages, both streams, and turns that are streamed in the response of
- * the request that starts them.
+ * Following sessions over HTTP: pages, both event streams, and turns that are streamed in the
+ * response to the request that starts them.
  */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'

@@ -1,7 +1,7 @@
 /**
  * Turns of agents while a shard node, a gateway and the executor are killed: each turn ends as its
- * script specifies, no tool call is executed twice, and followers see every event. This is a short
- * form of `npm run chaos -- --turns 500` with the same checks.
+ * script specifies, no tool call is executed twice, and followers receive every event. This is a
+ * short form of `npm run chaos -- --turns 500` with the same checks.
  */
 import t from 'tap'
 import { runTurns } from '../../chaos/turns/run.ts'

@@ -38,7 +38,7 @@ export const instant = (output: Open = { done: true }): Open => ({
   output,
 })
 /**
- * A workflow whose only step fails, also when it is retried: the value of its condition is no
+ * A workflow whose only step fails, also when it is retried: the value of its condition is not a
  * boolean.
  */
 export const failing = (more: Open = {}): Open => ({

@@ -1,4 +1,4 @@
-/** Principals of a project for scenarios, each with an API key under which it calls operations. */
+/** Principals of a project for scenarios, each with an API key with which it calls operations. */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'
 import type { Found } from './given.ts'
@@ -36,5 +36,5 @@ export const people = (s: Service, ...names: string[]): Promise<Person[]> =>
   Promise.all(names.map((name) => person(s, name)))
 /** Creates an editor, who may post in channels. */
 export const editor = (s: Service, name: string): Promise<Person> => person(s, name, 'role_editor')
-/** Options that make a call with the principal's key. */
+/** The options of a call with the principal's key. */
 export const as = ({ key }: Pick<Person, 'key'>): { key: string } => ({ key })

@@ -14,7 +14,10 @@ import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
 interface Killable {
   kill(): Promise<void>
 }
-/** A node, which can also be stopped in order. `stop` returns its exit code. */
+/**
+ * A node, which can also be stopped gracefully. `stop` returns its exit code, or the signal that
+ * ended it.
+ */
 interface Stoppable extends Killable {
   stop(): Promise<string>
 }

@@ -19,7 +19,7 @@ export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promis
   worker.send({ message_id, ...frame })
   return got
 }
-/** Returns the code of the error frame that answers a frame. */
+/** Sends a frame that must be rejected, and returns the code of the error frame that answers it. */
 export const faultOf = async (worker: TestWorker, frame: Outgoing): Promise<string> =>
   ((await ask(worker, frame, 'error'))['error'] as unknown as { code: string }).code
 /** Returns the first frame of this type that was received, or waits for one. */

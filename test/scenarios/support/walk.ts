@@ -88,8 +88,8 @@ export class Walk {
   readonly #found = new Map<string, Set<string>>()
 
   /**
-   * Calls every read operation as a principal that may read everything. Returns the walk, which
-   * stores the requests, and the responses.
+   * Calls every read operation as a principal that may read everything. Returns the walk with its
+   * requests, and the responses.
    * @param search the value of search parameters.
    */
   static async begin(s: Service, key: string, search: string): Promise<[Walk, readonly Read[]]> {

@@ -1,6 +1,6 @@
 /**
- * Kills an executor in the middle of a delivery, and then the shard node. Other processes repeat
- * the delivery under the same id, until one attempt is accepted.
+ * Kills an executor during a delivery, and then the shard node. Other processes repeat the delivery
+ * under the same id, until one attempt is accepted.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
@@ -60,8 +60,8 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.comment('the executor is dead in the middle of the delivery')
   const record = async () =>
     listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
-  // Usually one attempt. After a stall of several seconds, a second attempt may have begun without
-  // being sent.
+  // Usually, there is one attempt. After a stall of several seconds, a second one may have been
+  // counted without being sent.
   const before = Number((await record())?.['attempts'])
   t.match(await record(), { status: 'processing' })
   t.ok(before >= 1)

@@ -12,7 +12,7 @@ const start = (name: string, more: Record<string, unknown> = {}): Promise<Found>
     input: { name },
     ...more,
   })
-/** The ids of the runs whose jobs a worker with one slot receives, in order. */
+/** Claims and reports one job after the other. Returns the ids of their runs, in order. */
 async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
   const runs: string[] = []
   for (let i = 0; i < count; i++) {
@@ -86,7 +86,8 @@ async function turns(more: Record<string, unknown> = {}): Promise<string> {
   return order.map((id) => keys.get(id)).join('')
 }
 /**
- * Whether the numbers of served jobs of the keys with waiting jobs never differed by more than one.
+ * Whether the keys that still had waiting jobs never differed by more than one in the number of
+ * their served jobs.
  */
 function alternates(order: string): boolean {
   const served = { a: 0, b: 0, c: 0 }

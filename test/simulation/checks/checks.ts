@@ -31,8 +31,8 @@ export async function checkAll(sim: Simulation): Promise<void> {
 }
 
 /**
- * Acknowledged commands are in the journal once, with the returned reply. Repeats get the same
- * reply.
+ * Every acknowledged command is in the journal with the returned reply, unless it had nothing to
+ * change. Repeats get the same reply.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)
@@ -117,7 +117,7 @@ function changedNothing(
         ),
       ) ?? false
     )
-  // The published record of a run of a loop has no `cancel_requested`.
+  // The published record of a run of a loop has no `cancel_requested`, so the entries are searched.
   const stopping =
     past?.entries.some(
       ({ at: stored, place }) =>
@@ -128,8 +128,8 @@ function changedNothing(
 }
 
 /**
- * Every read returns a committed state that is at least as new as every state that was acknowledged
- * or read before the read began.
+ * Every read of a run or an interaction returns a committed state that is at least as new as every
+ * state that was acknowledged or read before the read began.
  */
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
@@ -158,7 +158,9 @@ function checkReads(sim: Simulation): void {
     } else seen.set(key, [...known, { at: read.at, index }])
   }
 }
-/** The number of entries of an actor that were acknowledged before a read began. */
+/**
+ * The number of an actor's entries up to the last one that was acknowledged before a read began.
+ */
 function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
   let least = 0
   for (const [i, { place, at }] of (past?.entries ?? []).entries()) {
@@ -173,7 +175,7 @@ function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): 
   return least
 }
 
-/** The result of an accepted report is the one in the journal. */
+/** Every accepted report of a completed job is in the journal, with the result that it reported. */
 function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
@@ -192,7 +194,9 @@ function checkReports(sim: Simulation): void {
   }
 }
 
-/** Every published entry is committed, and followers saw every entry once and in order. */
+/**
+ * Every live entry that was received is committed, and followers saw every entry once and in order.
+ */
 function checkFeeds(sim: Simulation): void {
   const stored = new Map<number, unknown>()
   for (const past of sim.history.actors.values())
@@ -218,7 +222,7 @@ function checkFeeds(sim: Simulation): void {
   }
 }
 
-/** Each tell arrived once, and those of one sender arrived in order. */
+/** No tell arrived twice, and those of one sender arrived in order. */
 function checkLedgers(sim: Simulation): void {
   for (const { address, state } of sim.history.actors.values()) {
     if (address.kind !== 'project') continue
@@ -235,7 +239,7 @@ function checkLedgers(sim: Simulation): void {
 
 /**
  * The query to the owner of an actor, and the answer that follows from the actor's state in the
- * journal.
+ * journal; undefined for kinds that are not queried.
  */
 function question(
   sim: Simulation,
@@ -264,8 +268,8 @@ function question(
 }
 
 /**
- * The owner of every actor has the state that the journal gives. Schedules of loops keep running,
- * so the state at the time of the answer is accepted as well.
+ * The owner of every actor has the state that follows from the journal. Schedules of loops keep
+ * running, so the state at the time of the answer is accepted as well.
  */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap((past) => {

@@ -1,8 +1,8 @@
 /**
- * Invariants of source events, in journal order: each event is compared with exactly the waits and
- * triggers that the matcher stored when the event was published; a deduplication key publishes
- * once; and no wait is shown as open before the matcher stores it. At rest, no matched wait is
- * left.
+ * Invariants of source events, in journal order: each event resumes and fires exactly the matching
+ * waits and triggers that the matcher stored when the event was published; a deduplication key
+ * publishes one event; and no wait is shown as open before the matcher stores it. At rest, no
+ * matched wait is left.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -49,7 +49,7 @@ export class EventRules {
     this.#sim = sim
     this.#loops = loops
   }
-  /** Checks an entry of the source events of a project. */
+  /** Checks an entry of a project's `events` actor. */
   check({ cursor, entry }: Placed): void {
     const waits = this.#waits.get(entry.project) ?? new Map<string, Awaited>()
     this.#waits.set(entry.project, waits)

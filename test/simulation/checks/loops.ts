@@ -137,8 +137,8 @@ export class LoopRules {
   }
 
   /**
-   * Describes a firing that no loop has settled although its loop was active all the time.
-   * Undefined if there is none.
+   * Describes a firing that is not settled although its loop was active all the time. Undefined if
+   * there is none.
    */
   unfired(): string | undefined {
     const missed = [...this.#wanted].find(
@@ -155,7 +155,7 @@ export class LoopRules {
   }
   /**
    * The reason why a loop is not at rest. Undefined if it was deleted with its project and stores
-   * exactly the existing runs.
+   * exactly those of its runs that have not ended.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address

@@ -32,6 +32,6 @@ export class Records {
   readonly beats = new Map<string, number>()
   /** Interactions of which people were notified. */
   readonly told = new Set<string>()
-  /** Published entries, whether received or not. */
+  /** Live entries that reached a follower, whether it needed them or not. */
   readonly live: Placed[] = []
 }

@@ -29,7 +29,7 @@ export class RunRules {
         say(known ? 'a second time' : 'before it was created')
       const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
       this.#runs.set(entry.id, run)
-      // An answer that arrives after a failure is stored for a retry.
+      // The end of an interaction that arrives after the run has failed is stored for a retry.
       if (run.ended === 'run.failed' && event.type === 'interaction.settled') continue
       if (run.ended !== undefined) {
         if (run.ended !== 'run.failed' || event.type !== 'run.resumed') say(`after ${run.ended}`)

@@ -20,7 +20,7 @@ interface Course {
   readonly keys: Set<string>
   /** Calls by turn and id, each with its job and whether it has ended. */
   readonly calls: Map<string, { job?: string; done?: true }>
-  /** Tool uses of the last row without results. */
+  /** Ids of the tool uses in the last row. The next row must have their results. */
   open: readonly string[]
   readonly delivered: Set<string>
 }
@@ -175,7 +175,7 @@ export class SessionRules {
 
 /**
  * Whether a command to a session can have this reply without an entry of its own: a repeat, or a
- * cancellation without effect.
+ * cancellation or compaction without effect.
  */
 export const sessionUnchanged = ({ name }: Pick<Command, 'name'>, reply: unknown): boolean =>
   name === 'session.cancel' ||

@@ -1,8 +1,8 @@
 /**
  * Clients that start runs (also of loops, see loop-clients.ts), control them, answer their
  * questions and read them. Each command goes through some gateway. A client that receives no answer
- * repeats its command or gives up. A client that received one sometimes repeats the command, to
- * check that the answer is the same.
+ * repeats its command or gives up. A client that receives an answer sometimes repeats the command,
+ * to check that the answer is the same.
  */
 
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -19,7 +19,7 @@ import { people, signals, specOf } from './specs.ts'
 
 /** Milliseconds for which a client waits for an answer before it tries another gateway. */
 const PATIENCE = 9000
-/** Milliseconds after which a command that must be decided is repeated. */
+/** Milliseconds after which a refused or unanswered command that must succeed is repeated. */
 const PAUSE = 500
 const ATTEMPTS = 6
 
@@ -175,7 +175,7 @@ export class Clients {
     const [from, to] = [dice.pick(ledgers) ?? '', dice.pick(ledgers) ?? '']
     this.send({ project: from, kind: 'project', id: from, name: 'ledger.add', input: { to } })
   }
-  /** Repeats an earlier command. */
+  /** Sends an earlier command again, under the same id. */
   #again(): void {
     const known = this.#sim.dice.pick(
       [...this.#sim.records.sent.values()].filter(
@@ -184,7 +184,7 @@ export class Clients {
     )
     if (known) void this.#perform(known.command)
   }
-  /** Sends a command once or several times. */
+  /** Sends a new command, possibly several times. */
   send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
     const { dice } = this.#sim
     const keyed = dice.chance(0.5)
@@ -196,7 +196,7 @@ export class Clients {
     })
   }
 
-  /** Repeats a command until it is decided. */
+  /** Repeats a command until its answer is not a refusal. */
   insist(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
     const command: Command = {
       ...what,
@@ -213,7 +213,10 @@ export class Clients {
       })
     again()
   }
-  /** Repeats a command until it is answered or the client gives up. */
+  /**
+   * Repeats a command until it is answered or the client gives up. A command with a fingerprint may
+   * be repeated after its answer, too.
+   */
   async #perform(command: Command): Promise<void> {
     const { records, dice } = this.#sim
     const sent = records.sent.get(command.command_id) ?? { command, answers: [] }
@@ -246,7 +249,10 @@ export class Clients {
     this.busy--
     return reply
   }
-  /** Calls a gateway that is up. Returns undefined if its machine dies or does not answer. */
+  /**
+   * Calls a gateway that is up. Returns undefined if no gateway is up, or if the machine dies or
+   * does not answer.
+   */
   #through<T>(
     ask: (world: {
       command(command: Command): Promise<Outcome>

@@ -1,7 +1,7 @@
 /**
- * A follower of a run or a session. It takes live entries that continue its position, and otherwise
- * reads the journal, as a gateway queries a view. Invariant: it sees every entry exactly once and
- * in order.
+ * A follower of a run or a session. It accepts live entries that continue from its position, and
+ * otherwise reads the journal, as a gateway would query a view. Invariant: it accepts every entry
+ * exactly once and in order.
  */
 import { lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
 import type { Machine } from '../machines/machine.ts'
@@ -11,7 +11,7 @@ export class Follower {
   /** The id of a run or a session. */
   readonly run: string
   readonly kind: 'run' | 'session'
-  /** Cursors of the entries seen, in order. */
+  /** Cursors of the accepted entries, in order. */
   readonly seen: number[] = []
   readonly #sim: Simulation
   readonly project: string
@@ -24,7 +24,7 @@ export class Follower {
     this.run = run
     this.kind = kind
   }
-  /** Starts to follow through some machine. */
+  /** Starts following through a machine that is up. */
   begin(): void {
     const machine = this.#sim.dice.pick(this.#sim.up())
     if (!machine) return void this.#sim.timeline.after(200, () => this.begin())

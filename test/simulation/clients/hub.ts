@@ -1,7 +1,7 @@
 /**
- * A minimal worker hub of a gateway: subscribes to offers while one of its workers has a free slot,
- * delivers assigned jobs, and forwards heartbeats and reports to the queues. It gives the same
- * guarantees as `gateway/workers`.
+ * A minimal worker hub of a gateway. It subscribes to offers while one of its workers has a free
+ * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It provides the
+ * same guarantees as `gateway/workers`.
  */
 
 import type { Outcome } from '../../../gateway/ports.ts'
@@ -17,13 +17,16 @@ import type { Worker } from './worker.ts'
 
 /** Milliseconds for which a promised slot stays reserved. */
 const RESERVED = 2500
-/** Milliseconds for which a lease counts beyond its duration. */
+/** Milliseconds for which a lease is still considered held after its duration. */
 const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
 interface Lease {
   readonly token: string
-  /** When the lease stops counting without a renewal, and when its last heartbeat arrived. */
+  /**
+   * Milliseconds of the machine's clock: when the lease ends unless it is renewed, and when its
+   * last heartbeat or report arrived.
+   */
   until: number
   heard: number
 }
@@ -144,7 +147,9 @@ export class Hub {
     const now = this.#machine.clock.elapsed()
     return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE, heard: now }
   }
-  /** Records a heartbeat of a job. */
+  /**
+   * Records that a heartbeat or report of a job arrived. Returns the lease, if the worker holds it.
+   */
   #hear(worker: Worker, job: string, token: string): Lease | undefined {
     const seat = [...this.#seats.values()].find((one) => one.worker === worker)
     const lease = seat?.held.get(job)

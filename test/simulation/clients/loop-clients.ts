@@ -101,7 +101,7 @@ export class LoopClients {
     const loop = this.#dice.pick(this.#loops)
     return loop && { id, kind: 'loop', config: { loop_id: loop.address.id } }
   }
-  /** Deletes the projects. The commands are repeated until they are decided. */
+  /** Deletes the projects, if there are loops. The commands are repeated until they succeed. */
   end(): void {
     const { organization, clients, projects } = this.#sim
     if (this.any)

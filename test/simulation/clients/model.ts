@@ -1,6 +1,6 @@
 /**
- * Results of jobs in the simulation. A model answers with text or tool calls. They are chosen by a
- * random stream of the attempt, so a repeated report has the same content.
+ * Results of jobs in the simulation. A model answers with text or tool calls. A separate random
+ * stream for each attempt determines the answer, so a repeated report has the same content.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
@@ -14,7 +14,7 @@ const tools: readonly GrantedTool[] = [
 ]
 const ASK = 'sim_ask_person'
 
-/** The definition of a turn: sometimes with little time, sometimes with early compaction. */
+/** The definition of a turn, sometimes with a short timeout, sometimes with early compaction. */
 export const definitionOf = (dice: Dice): TurnDefinition => ({
   agent_id: 'agt_1',
   agent_name: 'Bot',

@@ -1,4 +1,4 @@
-/** Random small workflows with every kind of step. */
+/** Random small workflows of actions, sleeps, interactions and waits for events. */
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import type { Dice } from '../faults/dice.ts'
 

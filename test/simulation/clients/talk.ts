@@ -1,6 +1,6 @@
 /**
  * Clients of agents: they send messages, some of them twice, nudge, cancel and answer questions.
- * They have a separate random stream. Only some seeds have them.
+ * They use a separate random stream, and only some seeds have them.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Address } from '../../../protocol/entry.ts'
@@ -25,7 +25,7 @@ export class Talk {
     this.#dice = fork(sim.seed, 'talk')
   }
   /**
-   * Schedules the messages.
+   * Schedules the actions of these clients, if the seed has any.
    * @param end milliseconds until the faults end.
    */
   plan(end: number): void {

@@ -1,6 +1,6 @@
 /**
- * A worker process: it connects through some gateway and does jobs. If the seed says so, it
- * misbehaves in one of the ways of `Manner`.
+ * A worker process: it connects through some gateway and executes jobs. If the seed enables it, it
+ * misbehaves in the ways that `Manner` lists.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
@@ -118,14 +118,14 @@ export class Worker {
     this.#generation = registration.generation
     machine.hub.sit(this, registration)
   }
-  /** Handles the end of the connection: the machine died or closed it. */
+  /** Handles the end of the connection to a machine, and reconnects soon afterwards. */
   disconnected(machine: Machine): void {
     if (this.#machine !== machine) return
     this.#machine = undefined
     this.#sim.timeline.after(this.#sim.dice.between(5, 400), () => this.connect())
   }
   /**
-   * Breaks the connection while both ends live.
+   * Breaks the connection while both ends are alive.
    * @param unnoticed milliseconds until the machine notices it.
    */
   cutOff(unnoticed: number): void {
@@ -137,7 +137,7 @@ export class Worker {
       machine.enter(() => machine.hub.leave(session, generation)),
     )
   }
-  /** Whether this is the current connection. */
+  /** Whether the current connection is this one. */
   isOn(machine: Machine, generation: number): boolean {
     return this.#machine === machine && this.#generation === generation
   }

@@ -11,7 +11,7 @@ export class Dice {
   constructor(seed: number) {
     this.#state = seed >>> 0
   }
-  /** An integer of 32 bits. */
+  /** An unsigned integer of 32 bits. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let x = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)

@@ -30,8 +30,8 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
 }
 
 /**
- * A command is answered before its append is acknowledged. The answer is decided on a copy of the
- * state, while the command is processed as usual.
+ * The command `ledger.add` is answered before its append is acknowledged. The answer is decided on
+ * a copy of the state, while the command is processed as usual.
  */
 const early: Plant = {
   name: 'answers before the acknowledgement',
@@ -92,7 +92,10 @@ const nameless: Plant = {
   }),
 }
 
-/** A replay does not restore decided commands and their replies. */
+/**
+ * A replay restores neither the replies of commands nor, except for effects, the ids of decided
+ * commands.
+ */
 const forgetful: Plant = {
   name: 'forgets replies on replay',
   deps: (deps) => ({
@@ -299,7 +302,7 @@ const careless: Plant = {
   }),
 }
 
-/** The end of a connection counts even if its worker has a newer one. */
+/** The end of a connection marks its worker as disconnected even if the worker has a newer one. */
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
   kinds: (kinds) => {

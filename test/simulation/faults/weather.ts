@@ -1,6 +1,6 @@
 /**
- * The kinds of faults. A seed chooses kinds. Each kind has a separate random stream, so that
- * switching one off does not affect the others. Failing seeds are shrunk in this way.
+ * The kinds of faults, some of which a seed selects. Each kind has a separate random stream, so
+ * that switching one off, as when a failing seed is shrunk, does not affect the others.
  */
 import { type Dice, fork } from './dice.ts'
 
@@ -27,7 +27,7 @@ const faultKinds = [
   'socket',
 ] as const
 /**
- * - kill: processes die at any outside call or stop in order, and are started again.
+ * - kill: processes die at any outside call or stop gracefully, and are started again.
  * - pause: processes stand still for up to 6 s, which is longer than a lease.
  * - cut: machines lose their connection to the servers and to each other.
  * - delay, loss, duplicate, reorder: messages between nodes are late, lost, repeated or reordered.
@@ -41,8 +41,8 @@ const faultKinds = [
  * - amnesia: the registry loses everything.
  * - skew, drift, jump: clocks differ, run at other speeds, or are set.
  * - workers: workers misbehave.
- * - socket: connections of workers break while both ends live, and frames in flight are lost. The
- *   workers resume their sessions.
+ * - socket: connections of workers break while both ends are alive, and frames in flight are lost.
+ *   The workers resume their sessions.
  */
 export type FaultKind = (typeof faultKinds)[number]
 

@@ -33,7 +33,7 @@ export class Machine {
   /** Functions that are called when it dies. */
   readonly onDeath: (() => void)[] = []
   paused = false
-  /** Whether an orderly stop has begun. */
+  /** Whether a graceful stop has begun. */
   stopping = false
   /** Whether the servers and the other machines are unreachable. */
   cut = false
@@ -153,7 +153,7 @@ export class Machine {
       this.kill()
     }
   }
-  /** Stops in order, as on SIGTERM. */
+  /** Stops gracefully, as on SIGTERM. */
   async stop(): Promise<void> {
     this.stopping = true
     await this.host.stop()
@@ -177,7 +177,7 @@ export class Machine {
       this.paused = false
       const backlog = this.#backlog
       this.#backlog = []
-      // Input from different sockets and timers has no common order.
+      // Input from different sockets and timers has no common order, so it arrives in random order.
       for (const run of backlog)
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })

@@ -17,12 +17,12 @@ const never = <T>(): Promise<T> => new Promise<T>(() => {})
 interface Way {
   /** Whether the request or the answer is lost. */
   readonly lost?: 'request' | 'answer'
-  /** Milliseconds that the operation takes in addition to the travel. */
+  /** Milliseconds that the operation takes in addition to the travel time. */
   readonly slow?: number
 }
 /**
- * Performs one call, in which `act` runs on the servers. Without an answer, the caller gets
- * `missed`, or else an error.
+ * Performs one call, in which `act` runs on the servers. If no answer arrives in time, the call
+ * returns `missed`, or throws if `missed` is absent.
  */
 function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {
   if (!machine.spend()) return never()

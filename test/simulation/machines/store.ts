@@ -1,4 +1,4 @@
-/** The servers: journal, snapshots, registry and blobs. Each operation is atomic and immediate. */
+/** The servers: journal, snapshots and registry. Each operation is atomic and immediate. */
 
 import type { Appended, Stored } from '../../../nodes/host/ports.ts'
 import type { Envelope } from '../../../protocol/entry.ts'

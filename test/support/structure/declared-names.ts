@@ -13,7 +13,7 @@ export interface Name {
   readonly kind: 'declaration' | 'file' | 'log' | 'metric'
   readonly text: string
   readonly file: string
-  /** Number of the line, beginning with 1. */
+  /** The line number, starting at 1. */
   readonly line: number
 }
 
@@ -92,7 +92,10 @@ function namesOf(name: ts.BindingName | ts.PropertyName): NameNode[] {
     : []
 }
 
-/** The literal texts of an expression: a string, the parts of a template, or either alternative. */
+/**
+ * The literal texts of an expression: a string, the parts of a template, or those of both
+ * alternatives of a conditional.
+ */
 function textsOf(node: ts.Expression): string[] {
   if (ts.isStringLiteralLike(node)) return [node.text]
   if (ts.isTemplateExpression(node))

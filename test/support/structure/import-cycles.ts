@@ -82,7 +82,7 @@ export function importCyclesOf(sources: Sources): ImportCycle[] {
     .filter(({ edges }) => edges.length > 0)
 }
 
-/** Strongly connected components by the algorithm of Tarjan. */
+/** The strongly connected components, by Tarjan's algorithm. */
 function componentsOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const components: string[][] = []
   const index = new Map<string, number>()

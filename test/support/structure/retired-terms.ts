@@ -14,9 +14,7 @@ export interface RetiredTerm {
    */
   readonly term: string
   readonly instead: string
-  /**
-   * Names, and paths of files and folders (which end with a slash), in which the term is allowed.
-   */
+  /** The names, files and folders that may contain the term. Paths of folders end with a slash. */
   readonly allowed: readonly string[]
 }
 

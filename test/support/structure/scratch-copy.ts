@@ -32,7 +32,8 @@ export function copyProgram(to: string): void {
 
 /**
  * Makes an edit in a copy.
- * @throws {Error} when no line of the file begins with the anchor, or a new file exists.
+ * @throws {Error} when no line of the file begins with the anchor, or when a new file already
+ * exists.
  */
 export function edit(copy: string, change: Edit): void {
   const path = join(copy, change.file)

@@ -1,6 +1,6 @@
 /**
- * Lists of channels and messages are ranges of indexes for any filter; search text is never parsed
- * as a query.
+ * Lists of channels and messages are read along an index for any filter; search text is never
+ * parsed as a query.
  */
 import Database from 'better-sqlite3'
 import t from 'tap'

@@ -16,8 +16,9 @@ import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
 
 /**
- * Returns the id of an audit entry. It is derived from the event's position, so that every view
- * assigns the same id. Ids are ordered by time and, within a millisecond, by journal order.
+ * Returns the id of an audit entry. It is derived from the event's time, cursor and project, so
+ * that every view assigns the same id. Ids are ordered by time and, within a millisecond, by
+ * journal order.
  */
 function auditId(at: number, cursor: number, project: string): string {
   const hash = hashOf(project)
@@ -28,7 +29,7 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
-/** Maximum number of cached names, which are short. */
+/** Maximum number of cached names: above the default, because names are short. */
 const NAMES = 65_536
 /**
  * The latest name of each resource, by the resource's id. Events after the creation need not
@@ -180,8 +181,8 @@ export function auditList(
   }
   const { viewer } = input
   if (viewer && !viewer.admin) {
-    // The session of a deleted interaction is no longer known, so only administrators see its
-    // entries.
+    // The session of a deleted interaction is no longer known, so only administrators may read the
+    // entries of that interaction.
     conditions.push(
       `(resource_type <> 'interaction' OR EXISTS (
           SELECT 1 FROM interactions i

@@ -45,7 +45,7 @@ type Configuration =
   | WebhookEvent
   | SecretEvent
   | MemoryEvent
-/** Events that change the configuration of a loop; its other events are its work. */
+/** Events that change the configuration of a loop. Its other events are not audited. */
 type LoopAuditEvent = Extract<
   LoopEvent,
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
@@ -72,7 +72,7 @@ interface Rule {
 }
 type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
 
-/** Masks URLs: events of releases that did not seal values contain them in plain text. */
+/** Masks the query values of URLs, which events of earlier releases contain in plain text. */
 const masked = (changes: Changes | undefined): Changes | undefined =>
   changes &&
   mapped(changes, (change, field) =>
@@ -127,8 +127,8 @@ const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
   changes: { principal_id: { from: principal_id }, role_id: { from: role_id } },
 })
 /**
- * Changes that agents make to their own memory are their work and have a history of their own, so
- * they are not audited. The log never contains remembered content.
+ * Changes of memory by agents are part of their work and recorded in the feed of memory changes, so
+ * they are not audited. The audit log never contains the content of memory entries.
  */
 const memorized: Details<
   Extract<MemoryEvent, { readonly type: 'memory.saved' | 'memory.forgotten' }>
@@ -306,7 +306,10 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   })),
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
-/** The audited changes of one record in an entry. `index`: position of the first changing event. */
+/**
+ * The audited changes of one record in an entry. `index`: position, in the entry, of the first
+ * event that changes the record.
+ */
 interface Told extends Reading {
   readonly action: Rule['action']
   readonly index: number

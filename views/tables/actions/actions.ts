@@ -1,4 +1,4 @@
-/** The log of a run's action calls: the action events of its timeline as records of their own. */
+/** The log of a run's action calls: the action events of its timeline, as separate records. */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -51,7 +51,7 @@ export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined
 const isStatus = (status: string): status is ActionLogEntry['status'] =>
   status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
 
-/** Action calls of a run, oldest first. */
+/** The action log of a run, oldest entry first. */
 export function actionLog(
   store: Store,
   project: number,

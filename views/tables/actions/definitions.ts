@@ -1,7 +1,6 @@
 /**
  * Definitions of the actions of projects and of the organization, and the list of what can be
- * called in a project. The organization's definitions are stored under a project number of their
- * own.
+ * called in a project. The organization's definitions are stored under a separate project number.
  */
 
 import type {
@@ -24,8 +23,8 @@ import type { Watch } from '../runs/waiting.ts'
 type Definition = Action | OrganizationAction
 
 /**
- * The ids of definitions by project and name, cached for frequent lookups; an empty text when there
- * is no such definition.
+ * The ids of definitions by project and name, cached for frequent lookups. The id is an empty
+ * string when there is no such definition.
  */
 const idsByName = (store: Store): Kept<string> =>
   store.kept(
@@ -49,7 +48,7 @@ const idsByName = (store: Store): Kept<string> =>
 export const definitionId = (store: Store, project: number, name: string): string | undefined =>
   idsByName(store).get(`${project}:${name}`) || undefined
 
-/** Masks URLs: events of releases that did not seal values contain them in plain text. */
+/** Masks the query values of URLs, which events of earlier releases contain in plain text. */
 const masked = (action: Definition): Definition =>
   withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
 
@@ -104,7 +103,7 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
   idsByName(store).set(`${project}:${record.name}`, id)
 }
 
-/** Definitions of a project's actions, newest first. */
+/** Definitions of the actions of a project or of the organization, newest first. */
 export function actionList<T extends Definition>(
   store: Store,
   project: number,
@@ -159,7 +158,8 @@ export const actionsOf = <T extends Definition>(
 
 /**
  * The actions and published workflows of a project that can be called. `reachable`: whether a
- * connected worker accepts the action; false for actions that the service calls itself.
+ * worker that is connected and not draining accepts the action; false for actions that the service
+ * calls itself.
  */
 export function callable(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * Records of action calls: one for each job of an action that was claimed at least once. A record
- * is written when the job ends, and never changes.
+ * Records of action calls: one for each job that executes an action and was claimed at least once.
+ * A record is written when its job ends, and never changes.
  */
 
 import {
@@ -18,7 +18,7 @@ import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
 import { definitionId } from './definitions.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
-/** Maximum characters of a stored result as JSON. */
+/** Maximum number of characters of a stored result, as JSON. Longer results are truncated. */
 const SUMMARY = 1000
 
 /** A result, or the beginning of a long one: `{truncated: true, text}`. */

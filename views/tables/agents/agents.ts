@@ -48,7 +48,10 @@ const find = (store: Store, project: number, id: string): Agent | undefined => {
 /** Whether a project has an agent with this id. */
 export const hasAgent = (store: Store, project: number, id: string): boolean =>
   store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
-/** The project of an agent, searched in all projects; empty if there is no such agent. */
+/**
+ * Finds the project of an agent among all projects of the partition; empty if there is no such
+ * agent.
+ */
 export function agentHome(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(
     'SELECT projects.id AS project FROM agents JOIN projects ON projects.n = agents.project WHERE agents.id = ?',

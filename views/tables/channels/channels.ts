@@ -1,7 +1,8 @@
 /**
- * Channels and their members, and the rule for which channels a viewer may read: everyone reads
- * public channels, and members read private ones. Administrators of the project also see the
- * records of private channels, but neither their messages nor direct message channels of others.
+ * Channels and their members, and the rule that decides which channels a viewer may read: everyone
+ * may read public channels, and members may read private ones. Administrators of the project may
+ * also read the records of private channels, but neither their messages nor the direct message
+ * channels of others.
  */
 import type {
   Channel,
@@ -117,7 +118,8 @@ export function channelGet(
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /**
  * The statements whose rows together contain a page of a list, each in the list's order: the
- * channels that the viewer sees without membership, and those that the viewer sees as a member.
+ * channels that the viewer may see without being a member, and those that only membership makes
+ * visible.
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input
@@ -215,7 +217,7 @@ export function agentsOf(store: Store, project: number, id: string): { items: st
   }
 }
 
-/** Ids of the channels that a principal is a member of, for its removal from them. */
+/** Ids of the channels that a principal is a member of; used to remove the principal from them. */
 export const channelsOf = (store: Store, project: number, member: string): { items: string[] } => ({
   items: store
     .all<{ channel_id: string }>(

@@ -1,8 +1,8 @@
 /**
  * Applies the events of channels, and reads them in order. A message is stored once: its events
  * refer to it and are shown with its current content, so no former content is stored. When a
- * channel is deleted, its messages are deleted later, some at a time, and all its other rows at
- * once.
+ * channel is deleted, its messages and the agents of their threads are deleted later, some at a
+ * time, and its other rows immediately.
  */
 import type {
   ChannelEvent,

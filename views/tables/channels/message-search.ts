@@ -1,7 +1,7 @@
 /**
- * Full-text search for messages. Words are those of SQLite's `unicode61` tokenizer: letters and
- * digits, regardless of case and accents. The text of a caller is never parsed as a query: each of
- * its parts between spaces becomes one quoted phrase.
+ * Full-text search for messages. Words are those of SQLite's `unicode61` tokenizer: sequences of
+ * letters and digits, regardless of case and accents. A caller's text is never parsed as a query:
+ * each part of it between spaces that has a letter or digit becomes one quoted phrase.
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
@@ -10,11 +10,11 @@ import type { Store, Value } from '../../store.ts'
 import { readable, type WithViewer } from './channels.ts'
 import { type MessageRow, messageRecord } from './messages.ts'
 
-/** Hits that one statement reads. */
+/** Maximum number of hits that one statement reads. */
 const AT_ONCE = 250
-/** Maximum hits that are examined for one page. */
+/** Maximum number of hits that are examined for one page. */
 const MAX_HITS = 2000
-/** Maximum phrases of a search. */
+/** Maximum number of phrases in a search. */
 const PHRASES = 16
 
 const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))

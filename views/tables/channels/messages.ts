@@ -101,7 +101,7 @@ export function changeMessage(
   return row.cursor
 }
 
-/** Maximum messages that are deleted at once, which takes some milliseconds. */
+/** Maximum number of messages that are deleted at once, which takes some milliseconds. */
 const DROPPED_AT_ONCE = 500
 /**
  * Schedules the deletion of a deleted channel's messages, which no query finds any more.
@@ -138,9 +138,9 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
   )
 
 /**
- * The facts about a message of a channel that never change, and the agents of its thread: the one
- * that started it and those that messages of it woke. Empty when there is no such message. Clients
- * do not receive the answer, so access is not checked.
+ * The immutable facts about a message, and the agents of its thread: the agent that started the
+ * thread, and those that its messages woke. Empty when there is no such message. Clients do not
+ * receive the answer, so access is not checked.
  */
 export function messageFacts(
   channel: ChannelRow | undefined,
@@ -186,7 +186,7 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * The statement of a page of messages: a range of the most selective index.
+ * The statement for a page of messages, which reads along the most selective index.
  * @param channel the channel's number.
  */
 export function planMessages(

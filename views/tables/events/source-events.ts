@@ -11,7 +11,7 @@ import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
-/** Applies an entry of the source events of a project. */
+/** Applies an entry of a project's `events` actor. */
 export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {

@@ -1,7 +1,7 @@
 /**
  * The memory of agents: entries, their search by words, and the feed of changes. A change that is
- * older than the retention counts as deleted, whether or not its row still exists, so that all
- * replicas of a view answer alike.
+ * older than the retention period counts as deleted, whether or not its row still exists, so that
+ * all replicas of a view answer alike.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -23,7 +23,7 @@ const missing: Refusal = refuse(
   'There is no such agent in this project.',
 )
 
-/** Applies an entry of a memory. */
+/** Applies an entry of an agent's memory. */
 export function applyMemory(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   const agent = entry.id
@@ -109,7 +109,7 @@ export function memoryGet(
   }
 }
 
-/** Maximum words of a search. */
+/** Maximum number of words in a search; further words are ignored. */
 const WORDS = 16
 /** Filters of the entries of an agent; all must match. */
 export interface MemoryFilters extends Paging {
@@ -119,8 +119,9 @@ export interface MemoryFilters extends Paging {
   readonly kind?: string
 }
 /**
- * Entries: pinned ones first, then by importance, then newest first. Semantic search needs an index
- * that the service does not have, so a query with that mode is refused.
+ * Entries of an agent: pinned ones first, then by decreasing importance, then latest update first.
+ * Semantic search needs an index that the service does not have, so search modes other than
+ * `keyword` are refused.
  */
 export function memoryEntries(
   store: Store,
@@ -164,8 +165,8 @@ export function memoryEntries(
 }
 
 /**
- * Changes after a position, oldest first; without one, from the oldest retained change on. The next
- * page begins after `last`. Refused when changes after the position have expired.
+ * Changes after a position, oldest first; without a position, from the oldest retained change on.
+ * The next page begins after `last`. Refused when changes after the position have expired.
  * @param now Unix milliseconds.
  */
 export function memoryChanges(

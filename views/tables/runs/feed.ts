@@ -1,8 +1,8 @@
 /**
  * The stream of all runs of a project: their changes, in journal order. An event yields a frame for
  * a new status of a run or of a job, and a frame for a call of an action or its outcome. The latter
- * is read from the timeline instead of being stored twice. Many frames are stored in a row, and the
- * newest ones are in memory as well, see `FeedTail`.
+ * is read from the timeline instead of being stored twice. One row of the table stores many frames.
+ * The newest frames are in memory as well, see `FeedTail`.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
@@ -100,7 +100,9 @@ function shown(store: Store, stored: Frame['stored']): Frame {
     stored,
   }
 }
-/** Reads frames after a cursor from the table: whole rows until there are at least `limit`. */
+/**
+ * Reads frames after a cursor from the table: whole rows, until they have at least `limit` frames.
+ */
 function read(store: Store, project: number, after: number, limit: number): Frame[] {
   const frames: Frame[] = []
   for (const row of store.each<{ frames: string }>(

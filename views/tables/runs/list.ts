@@ -1,6 +1,6 @@
 /**
- * Lists of runs, newest first. Every combination of filters is read along one index, which this
- * file chooses instead of SQLite.
+ * Lists of runs, newest first. Every combination of filters is read along one index, which is
+ * chosen here, not by SQLite.
  */
 
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -29,7 +29,8 @@ interface ListRow {
   readonly record: string
 }
 
-// The most selective filter first. Indexes with a status are read once for each requested status.
+// From the most to the least selective filter. An index with `byStatus` is read once for each
+// requested status, or for every status if none is requested.
 const filters = [
   { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
   { name: 'external_id', column: 'external_id', index: 'runs_external', byStatus: false },
@@ -42,8 +43,8 @@ const filters = [
 ] as const
 
 /**
- * The statements whose rows together contain a page of a list: each reads a range of one index, in
- * the list's order.
+ * The statements whose rows together contain a page of a list: each reads along one index, in the
+ * list's order.
  */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted =

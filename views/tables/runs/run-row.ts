@@ -30,8 +30,8 @@ const COLUMNS = [
 ] as const
 
 /**
- * The indexed columns of a run. Clients see no queue, type, initiator, external id or definition of
- * a run of a loop, so filters for these do not find it.
+ * The indexed columns of a run. The published record of a run of a loop has no queue, type,
+ * initiator, external id or definition, so filters for these do not match it.
  */
 function indexed(record: RunRecord): Value[] {
   const {

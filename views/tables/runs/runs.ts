@@ -153,8 +153,8 @@ export function runDetail(
 }
 
 /**
- * Id of the project's run that was started under a key; `stem` is the part of the id that is
- * derived from the key.
+ * Id of the project's run that was started under an idempotency key; empty if there is none. `stem`
+ * is the part of the id that is derived from the key.
  */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
   store.one<{ id: string }>(
@@ -164,7 +164,9 @@ export const runOfKey = (store: Store, project: number, stem: string): { id?: st
     project,
   ) ?? {}
 
-/** The project of a run, searched in all projects; empty if there is no such run. */
+/**
+ * Finds the project of a run among all projects of the partition; empty if there is no such run.
+ */
 export function locate(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(
     'SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?',

@@ -1,7 +1,7 @@
 /**
- * The newest frames of the feed in memory, so that a follower at its end is answered without
- * reading a table, and the frames that wait to be stored. Frames are in two generations; when the
- * younger one is full, the older one is dropped.
+ * Keeps in memory the frames that wait to be stored, and the newest frames of the feed, so that a
+ * follower at the feed's end is answered without reading a table. Frames are in two generations;
+ * when the younger one is full, the older one is dropped.
  */
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 
@@ -39,13 +39,14 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Maximum frames of a generation, and characters of their payloads, except for its last batch: some
- * ten seconds of a busy project. A reader that falls further behind is answered from the table,
- * which costs several times as much, and so falls behind even more.
+ * Maximum number of frames in a generation, and of characters in their payloads; its last batch may
+ * exceed both. A generation covers some ten seconds of a busy project. A reader that falls further
+ * behind is answered from the table, which costs several times as much, and so falls behind even
+ * more.
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000
-/** Maximum frames of a stored row, not counting further frames of its last event. */
+/** Maximum number of frames in a stored row, not counting further frames of its last event. */
 const IN_ROW = 64
 
 export class FeedTail {

@@ -22,9 +22,9 @@ export interface Shown {
 }
 /**
  * A row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last
- * event. `events` is JSON; each event is stored as the distance of its cursor to that of the last
- * event, its type, its step, and its payload. A payload of 0 stands for the payload of the previous
- * event, which is often the same, such as when a step, its wait and the run begin to wait together.
+ * event. `events` is JSON; each event is stored as the distance from its cursor to that of the last
+ * event, its type, its step, and its payload. A payload of 0 stands for that of the previous event:
+ * payloads often repeat, for example when a step, its wait and the run are suspended together.
  */
 export interface TimelineRow {
   readonly cursor: number

@@ -14,21 +14,25 @@ export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'
   Pick<Filters, 'environment_id'>
 
 /**
- * A stored job. `workers_only`: the service itself does not take the job; no API record shows this.
+ * A stored job. `workers_only`: the service itself does not execute the job; no API record shows
+ * this.
  */
 export type KeptJob = Job & { readonly workers_only?: true }
 
-/** The workers that could do the work, and the time of the query in Unix milliseconds. */
+/**
+ * What the reasons depend on: the time of the query in Unix milliseconds, the connected workers,
+ * and the actions that the service calls itself.
+ */
 export interface Watch {
   readonly now: number
   readonly workers: () => readonly Taking[]
-  /** Whether the project defines an action that the service calls itself. */
+  /** Whether the project defines this action as one that the service calls itself. */
   readonly served?: (action: string) => boolean
 }
 
 /**
- * Whether a worker may take a job, by the rule that claims follow. A worker that lists only models
- * takes no actions.
+ * Whether a worker may claim a job, by the rule that claims follow. A worker that lists only models
+ * claims no actions.
  */
 export function takes(worker: Taking, job: Job): boolean {
   if (job.environment_id !== undefined && job.environment_id !== worker.environment_id) return false

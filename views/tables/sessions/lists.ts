@@ -38,7 +38,11 @@ type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined =>
   sessionRow(store, project, session_id)
 
-/** Whether a session is closed to a viewer. A session that does not exist counts as open. */
+/**
+ * What a viewer may access: `known` states whether the session, turn or interaction exists,
+ * `closed` whether the viewer may not read it (false if it does not exist), `restricted` whether
+ * the session is private, and `channel` the channel that the session belongs to.
+ */
 export function sessionAccess(
   store: Store,
   project: number,
@@ -63,8 +67,8 @@ export function sessionAccess(
   }
 }
 /**
- * Whether an interaction is closed to a viewer, because the viewer may not read its session.
- * Targets and reviewers of the interaction may always read it.
+ * The same for an interaction, which is closed to a viewer who may not read its session. Its
+ * targets and reviewers may always read it. Every interaction of a session counts as `restricted`.
  */
 function interactionAccess(
   store: Store,
@@ -235,7 +239,7 @@ function messages(
     ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
   }
 }
-/** Messages of a session by sequence number. */
+/** Messages of a session, in order of their sequence numbers. */
 export function messagesOfSession(
   store: Store,
   project: number,
@@ -244,7 +248,7 @@ export function messagesOfSession(
   const row = found(store, project, input)
   return row ? messages(store, 'session = ?', [row.n], input) : missingSession
 }
-/** Messages of a turn by sequence number. */
+/** Messages of a turn, in order of their sequence numbers. */
 export function messagesOfTurn(
   store: Store,
   project: number,
@@ -269,8 +273,8 @@ interface TurnRow {
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /**
- * Turns of a session by creation; with `ids`, exactly those. `order` selects the end at which pages
- * begin; within a page, turns are always in order of creation.
+ * Turns of a session; with `ids`, only those. `order` decides whether the first page has the oldest
+ * or the newest turns; within a page, turns are always in order of creation.
  */
 export function turnList(
   store: Store,
@@ -336,7 +340,7 @@ const nudges = `SELECT g.id, g.created_at, g.record, t.status
                 FROM session_nudges g
                 LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn
                 WHERE g.session = ?`
-/** Nudges of a session by creation. */
+/** Nudges of a session, oldest first unless `order` is `desc`. */
 export function nudgeList(
   store: Store,
   project: number,

@@ -1,7 +1,7 @@
 /**
  * Sessions, their turns and messages: the frames of the journal, folded row by row. Every row
  * carries the revision of the last frame that changed it, so a query for the changes after a
- * revision reads a range.
+ * revision reads a range of an index.
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'

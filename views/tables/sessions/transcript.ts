@@ -17,7 +17,10 @@ import type {
 import type { Store } from '../../store.ts'
 import { type SessionRow, sessionRow } from './sessions.ts'
 
-/** Maximum characters of the records on a page, except for its first record. */
+/**
+ * Maximum number of characters of the records on a page. A first record that is larger is returned
+ * alone.
+ */
 const SIZE = 512_000
 
 interface Row {
@@ -150,7 +153,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest rows that fit in a page, with their turns. */
+/** The newest rows that fit in a page, with those of their turns that are not active. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,

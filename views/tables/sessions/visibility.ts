@@ -18,11 +18,11 @@ export const visibleTo = (
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
- * True for the rows of `interactions` that a viewer may read: those of no session, those of a
- * session that the viewer may read, and those of which the viewer is a target or reviewer.
+ * True for the rows of `interactions` that a viewer may read: those that belong to no session or to
+ * one that is not closed to the viewer, and those of which the viewer is a target or reviewer.
  * @param alias the table's alias in the statement.
- * @param names the names by which targets and reviewers address the viewer; further parameters of
- * the condition, after `viewerValues`.
+ * @param names the names by which targets and reviewers address the viewer. They are also the
+ * condition's parameters after those of `viewerValues`.
  */
 export const interactionVisibleTo = (
   alias: string,

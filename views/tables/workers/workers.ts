@@ -79,7 +79,7 @@ interface WorkerRow {
 
 /**
  * A worker that drained and then closed its connection without a lease has ended; any other
- * disconnected worker was lost.
+ * disconnected worker is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
   gone_at === null
@@ -91,9 +91,9 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       : 'stale'
 
 /**
- * Connected workers and, for a while, those whose connection was lost.
+ * Connected workers and, for a while, those whose connection ended.
  * @param now Unix milliseconds.
- * @param lasting milliseconds for which a lost worker is shown as stale.
+ * @param lasting milliseconds for which a disconnected worker is still listed.
  */
 export function workerList(
   store: Store,
@@ -175,8 +175,8 @@ export function watch(store: Store, project: number, now: number): Watch {
 }
 
 /**
- * The models of workers that are connected and not draining, with the number of such workers, by
- * provider and model.
+ * The models of workers that are connected and not draining, with the number of such workers for
+ * each model, ordered by provider and model.
  */
 export function workerModels({ workers }: Watch): Reply<Api['catalog.worker_models']> {
   const counts = new Map<string, { provider: string; model: string; worker_count: number }>()

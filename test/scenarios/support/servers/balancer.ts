@@ -9,7 +9,7 @@ export interface Balancer {
   /** Ports of the gateways that passed their latest probe. */
   ready(): readonly number[]
   /**
-   * Reasons of failed connections: no gateway was ready, or the gateway failed before it sent a
+   * Reasons for failed connections: no gateway was ready, or the gateway failed before it sent a
    * byte.
    */
   readonly faults: string[]
@@ -55,8 +55,8 @@ export async function balancer(every: number): Promise<Balancer> {
       sockets.add(socket)
       socket.setNoDelay(true).once('close', () => sockets.delete(socket))
     }
-    // A gateway that stops may close a connection whose other side is closing it, too. Such an
-    // error after the first byte of the gateway means no failed request.
+    // A stopping gateway and its client may close a connection at the same time. An error after the
+    // gateway's first byte is therefore not counted as a failed request.
     gateway.on('error', (error) => {
       if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`)
       client.destroy()

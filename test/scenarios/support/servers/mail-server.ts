@@ -19,8 +19,8 @@ export interface MailServer {
 }
 
 /**
- * Decodes the content transfer encodings base64 and quoted-printable; other text is returned as it
- * is.
+ * Decodes the content transfer encodings base64 and quoted-printable; other text is returned
+ * unchanged.
  */
 function decode(text: string, encoding: string | undefined): string {
   if (encoding === 'base64') return Buffer.from(text, 'base64').toString()
