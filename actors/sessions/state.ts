@@ -150,6 +150,9 @@ export const turnsOf = ({ turns }: SessionState): Turn[] =>
 /** The running turn; at most one runs. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
+/** The oldest turn that has begun and has not ended: it runs, or waits. */
+export const turnUnderWay = (state: SessionState): Turn | undefined =>
+  turnsOf(state).find(({ record: { status } }) => status === 'running' || status === 'waiting')
 /** The direct turn that has not ended. */
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')

@@ -145,9 +145,9 @@ export async function agentSource(
       }
 }
 /**
- * All toolkits and skills that an inline definition can refer to by name, in the reverse order of
- * `allToolkits` and `allSkills`. The first record with a name is used, so a newer record of the
- * same owner does not replace an older one.
+ * All toolkits and skills that an inline definition can refer to by name. The first record with a
+ * name is used: those of the project come first, and a newer record of the same owner does not
+ * replace an older one.
  * @public
  */
 export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {
@@ -156,9 +156,12 @@ export async function byName(asking: CapabilityReader, project: string): Promise
     allSkills(asking, project),
   ])
   if (isRefusal(toolkits)) return toolkits
-  return isRefusal(skills)
-    ? skills
-    : { toolkits: [...toolkits].reverse(), skills: [...skills].reverse() }
+  if (isRefusal(skills)) return skills
+  const oldestFirst = [...skills].reverse()
+  const [own, shared] = [true, false].map((of) =>
+    oldestFirst.filter(({ source }) => (source === 'project') === of),
+  )
+  return { toolkits: [...toolkits].reverse(), skills: [...(own ?? []), ...(shared ?? [])] }
 }
 
 /**
