@@ -155,9 +155,9 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * The number of gateways whose end this node has detected. A gateway that ended during a
-   * configuration change may not have announced the change. Absent when there are no other
-   * gateways.
+   * How many times this node has detected the end of another gateway, including a restart under the
+   * same name. A gateway that ended during a configuration change may not have announced the
+   * change. An environment without other gateways may omit the method.
    */
   ended?(): number
   /** The reasons why the gateway is not ready. Empty when it is ready. */

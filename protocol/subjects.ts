@@ -110,8 +110,8 @@ export const subjects = {
    */
   gateway: (node: string) => `gateway.${node}`,
   /**
-   * The name of an executor for `gateway` and in claims. It differs from the name of a gateway on
-   * the same node.
+   * The name of an executor: the argument of `gateway` for its mailbox, and its name in claims. It
+   * differs from the name of a gateway on the same node.
    */
   executor: (node: string) => `x-${node}`,
   /** Messages to all gateways. */

@@ -60,7 +60,10 @@ export interface Notice {
 interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void
-  /** Records the number of jobs in an offer to a gateway, and the number that it took. */
+  /**
+   * Records the number of jobs in an offer that a gateway or an executor answered, and the number
+   * that it took.
+   */
   offer(offered: number, taken: number): void
 }
 /**

@@ -118,8 +118,8 @@ export function createMetrics(version: string): Metrics {
     'Journal messages that a view has not applied yet',
     'partition',
   )
-  const offered = counter('jobs_offered', 'Jobs offered to gateways')
-  const taken = counter('jobs_taken', 'Offered jobs that a gateway claimed')
+  const offered = counter('jobs_offered', 'Jobs in offers that a gateway or an executor answered')
+  const taken = counter('jobs_taken', 'Offered jobs that were claimed')
 
   const refusals = counter('refusals', 'Rejected requests, by error code', 'code')
   const alarms = counter('view_alarms', 'Failures to apply the journal to a view', 'partition')

@@ -119,7 +119,8 @@ export async function bringTrouble(
       one.role === 'worker'
         ? pickOf('gateway')
         : (others[dice.below(others.length)] ?? fail('no NATS server'))
-    // A cut link to a NATS server affects that server, and only one server may be affected.
+    // A cut link also affects the NATS server at its other end. During a second strike at the same
+    // time, two servers could be affected, so the member is isolated instead.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
     // A server whose clients can reach it while its peers cannot still acts as leader.
     const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]

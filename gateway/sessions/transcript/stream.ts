@@ -133,8 +133,8 @@ export const wantsStream = ({ row, incoming }: Call): boolean =>
     .split(',')
     .some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
 /**
- * Answers a command that starts a turn with the older stream of the session, from the command's
- * input on. A refusal is returned unchanged.
+ * Opens the older stream (`session.stream`) as the answer to a command that starts a turn. The
+ * stream begins after the input of the command. A refusal is returned unchanged.
  */
 export async function streamed(
   edge: Edge,

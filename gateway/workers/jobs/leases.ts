@@ -30,8 +30,9 @@ interface Part {
 const AGAIN = 2000
 
 /**
- * Counts the leases of a resumed session, and returns jobs that the worker never received to their
- * queues. For a new session that has replaced another one, ends the leases of the other session.
+ * Counts the leases of a resumed session. If the worker sent a list of its leases, the jobs that it
+ * never received go back to their queues. For a new session that has replaced another one, ends the
+ * leases of the other session.
  * @param held tokens of the leases that the worker has; undefined when it sent no list.
  */
 export async function countLeases(

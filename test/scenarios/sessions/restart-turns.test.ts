@@ -3,6 +3,7 @@
  * executor, or the restarted node, claims the interrupted job within seconds.
  */
 import t from 'tap'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { type Processes, portsFor, processes } from '../support/processes.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -87,7 +88,12 @@ t.test('another executor continues a turn within two seconds', async (t) => {
   t.equal(await ended, '0')
 })
 
-t.test('a turn continues within five seconds of a restart', async (t) => {
+/**
+ * Milliseconds within which a turn continues: far less than a lease, far more than the two seconds
+ * that it takes on a machine without other work.
+ */
+const SOON_MS = 15_000
+t.test('a turn continues after a restart without waiting for its lease to expire', async (t) => {
   const it = await processes({})
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)
@@ -95,10 +101,11 @@ t.test('a turn continues within five seconds of a restart', async (t) => {
   const call = callerOf(it, port)
   const { run, job } = await begin(call)
   t.equal(await node.stop(), '0')
-  const started = performance.now()
   await it.node('all', 'gateway,shards,views,executor', port)
+  const ready = performance.now()
   const next = await claimed(call, run, job)
-  const ms = performance.now() - started
+  const ms = performance.now() - ready
   t.equal(next.id, job.id)
-  t.ok(ms < 5000, `${Math.round(ms)} ms after the start`)
+  t.ok(ms < SOON_MS, `${Math.round(ms)} ms after the node was ready`)
+  t.ok(SOON_MS < (defaultTiming.lease * 1000) / 2)
 })
