@@ -1,4 +1,5 @@
 /** One chaos run: an installation, load, faults, calm, and the check of what the clients saw. */
+import { setMaxListeners } from 'node:events'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { linkedAbort } from '../../client/watchdog.ts'
 import { Asker } from './ask.ts'
@@ -76,6 +77,8 @@ async function live(
   const load = new Load(asker, seed, now)
   const strikes: Strike[] = []
   const followers = linkedAbort(signal)
+  // Each follower of a stream has a listener.
+  setMaxListeners(0, followers.signal)
   const asides: string[] = []
   let told = ''
   let last: string | undefined
