@@ -36,8 +36,8 @@ export interface KeyHolder {
 const MAX_SPENT_KEYS = 10_000
 
 /**
- * Limits on the access records of an owner (the organization or a project); gateways hold all of
- * them in memory.
+ * Limits on the access records of an owner (the organization or a project); gateways and executors
+ * hold all of them in memory.
  */
 export interface AccessLimits {
   /**

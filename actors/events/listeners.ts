@@ -24,7 +24,7 @@ import type { SourcesState } from './state.ts'
 
 /**
  * Maximum number of evaluation steps of one condition for one event: far more than a sensible
- * condition needs, but executed in a short time.
+ * condition needs, but few enough to be executed quickly.
  */
 const WORK = 100_000
 

@@ -243,8 +243,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 }
 
 /**
- * The delivery's id has the slot of the interaction's id, so both are in the same shard and the
- * delivery is opened in the commit that ends the interaction.
+ * Returns the command that opens a delivery. The delivery's id has the slot of the interaction's
+ * id, so both are in one shard and the commit that ends the interaction also opens the delivery.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {

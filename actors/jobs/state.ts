@@ -82,8 +82,8 @@ export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**
  * Unix milliseconds of the job's next deadline. For a resting job: the end of its pause. For a
- * leased job: the expiry of its lease, or the end of the time for a requested cancellation,
- * whichever is earlier.
+ * leased job: the expiry of its lease, or the time limit of a requested cancellation, whichever is
+ * earlier.
  */
 export const dueAt = (held: Held): number =>
   held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)

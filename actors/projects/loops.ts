@@ -1,6 +1,6 @@
 /**
- * The loops of a project as far as the project tracks them (protocol/loops/standing.ts): the
- * actions that they call, and which loops must end with the project.
+ * What a project tracks about its loops (protocol/loops/standing.ts): the actions that they call,
+ * and which of them must end with the project.
  */
 
 import { getOwn } from '../../protocol/lookup.ts'

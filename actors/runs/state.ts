@@ -46,7 +46,7 @@ interface Opened extends Waiting {
   /** Id of the wait in the timeline. */
   readonly id: string
 }
-/** A wait that the timeline shows; the names of the kinds are the `wait_kind` of the API. */
+/** A wait that the timeline shows; `kind` is the `wait_kind` of the API. */
 export type OpenWait =
   /**
    * A job. `base`: attempts of the step before this job; `retried`: number of the job's last
@@ -222,7 +222,10 @@ export interface Engine extends Place {
   readonly more_at?: number
   /** Ids of the source events that were delivered last, to detect repeats. */
   readonly delivered?: readonly string[]
-  /** Present while the run waits for its loop's permission to start, or to continue (recovery). */
+  /**
+   * Present while the run waits for its loop's permission to start, or to continue after a
+   * recovery.
+   */
   readonly held?: 'start' | 'resume' | 'retry'
   /** The trigger that started the run. */
   readonly trigger_id?: string

@@ -244,8 +244,8 @@ export const evolveActions = {
 }
 
 /**
- * The record and the sealed secrets of the action with this name, as an executor or the gateway
- * needs them to call it.
+ * The record and the sealed secrets of the action with this name, as an executor needs them to call
+ * it.
  */
 export const actionOf = (
   state: OrganizationState,

@@ -76,7 +76,7 @@ export function deleteOrganizationSkill(
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
-/** The records of those of these skills that exist. */
+/** The records of the given skills that exist. */
 export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 

@@ -167,7 +167,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 }
 
 /**
- * Completes the current step. The step fails if its output exceeds the limit of the run.
+ * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
  * @param row further changes of the step's record.
  */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {

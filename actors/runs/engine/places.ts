@@ -80,8 +80,8 @@ export const keyBelow = (at: string | undefined, step: Step, index: number): str
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
  * The prefix of all keys below a step of the run: the key, a dot, and as many tildes as necessary.
- * No key of these steps and no prefix of another step begins with it. The name of a branch or the
- * index of an item follows, and never begins with a tilde.
+ * No key of a step of the run, and no prefix below another step, begins with it. The name of a
+ * branch or the index of an item follows, and never begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`

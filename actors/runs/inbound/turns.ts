@@ -106,7 +106,7 @@ export function turnDefined(
 }
 
 /**
- * Handles a lookup of a turn definition that ended without a turn: the attempt of the step fails.
+ * Handles a lookup of a turn definition that ended without a turn: the turn counts as failed.
  * Returns undefined if the job is not such a lookup.
  */
 export function openingSettled(
