@@ -54,7 +54,7 @@ export type Effect =
   /** Offers the waiting jobs of a queue to gateways or executors. */
   | { readonly offer: { readonly queue: string } }
   /**
-   * A message to the gateway or executor that holds a worker session. With `spec`, the job's
+   * A message to the gateway of a worker session, or to an executor. With `spec`, the job's
    * parameters are first read from its owner.
    */
   | { readonly push: Push }

@@ -289,8 +289,8 @@ export const evolveKeys = {
 
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret. While the
- * reply is stored, a repeat of the request returns the same secret; later, a repeat creates another
- * secret.
+ * reply is stored, a repeat of the request returns the same secret; later, a repeat is a new
+ * request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

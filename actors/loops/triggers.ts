@@ -63,8 +63,8 @@ const watches = (state: LoopState): Watch[] =>
     : []
 
 /**
- * Returns the events that follow from a change of a loop, such as saving, pausing or deleting it:
- * freed and bound handles, watched events, the summary for its project, and times of schedules.
+ * Returns the events that follow when a loop changes: freed and bound handles, watched events, the
+ * summary for its project, and times of schedules.
  */
 export function consequences(
   before: LoopState,

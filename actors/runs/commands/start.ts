@@ -116,10 +116,7 @@ export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
 }
-/**
- * The limits on the spending and the agent turns of a run. A budget of the start replaces that of
- * the definition.
- */
+/** The limits on spending and agent turns that the start or the definition of a run sets. */
 export function allowances(
   { limits }: Spec,
   budget = milliOf(limits ?? {}),
@@ -177,9 +174,7 @@ export const initiator = ({ credential, principal }: Cause): string =>
   principal.name ??
   principal.id
 
-/**
- * `meta` contains the caller's metadata, which cannot override the fields that the service sets.
- */
+/** `meta` has the caller's metadata, which cannot override the fields that the service sets. */
 const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
     ...input.metadata,
