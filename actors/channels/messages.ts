@@ -23,8 +23,8 @@ import { type Calls, post } from './exchanges.ts'
 import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
- * Data that the gateway adds to a message, in addition to `Calls`. `target`: the message to which
- * it replies; `agent`: the agent to which it is attributed. Each is absent when there is none.
+ * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which it
+ * replies; `agent`: the agent to which it is attributed. Each is absent when there is none.
  */
 export interface SendFacts {
   readonly target?: MessageFacts

@@ -28,7 +28,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
 
 /**
  * Ends an interaction.
- * @param state before the change.
+ * @param state the state before the change.
  * @param change contains the new status; `completed_at` is added.
  * @param options `silent`: the waiting run is not notified, because it requested the end;
  * `invalid`: some targets or reviewers do not exist.

@@ -24,7 +24,7 @@ interface Lease extends LeaseGrant {
 export interface Held {
   header: JobHeader
   readonly capability: string
-  /** Sequence number of the job's arrival. It breaks ties of `enqueued_at` and survives retries. */
+  /** Sequence number of the job's arrival. It breaks ties in `enqueued_at` and survives retries. */
   readonly arrival: number
   failures: number
   losses: number
@@ -140,6 +140,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is among the remembered jobs that ended last. */
+/** Whether the job is among those that ended last, whose ids are remembered. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

@@ -177,7 +177,7 @@ export function changePrincipal(
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
-  // Roles are stored separately but belong to the record, so a change of them updates it.
+  // Roles are stored separately but belong to the record, so changing them updates it too.
   const updated_at = timestamp(cause.at)
   const changes = {
     ...change?.changes,

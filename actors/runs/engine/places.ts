@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
-/** The current step of the run itself, while the run is not in its cleanup. */
+/** The current step of the run itself; valid only outside of its cleanup. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 

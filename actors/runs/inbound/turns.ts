@@ -49,9 +49,7 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   service: 'service_account',
   system: 'system',
 }
-/**
- * The principal that answers questions of the agent: the principal on whose behalf the run acts.
- */
+/** The principal that answers the agent's questions: the one on whose behalf the run acts. */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor
     ? { id: actor.principal_id, type: types[actor.principal_type] }
