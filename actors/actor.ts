@@ -54,8 +54,8 @@ export type Effect =
   /** Offers the waiting jobs of a queue to gateways or executors. */
   | { readonly offer: { readonly queue: string } }
   /**
-   * A message to the gateway that holds a worker session. With `spec`, the job's parameters are
-   * first read from its owner.
+   * A message to the gateway of a worker session, or to an executor. With `spec`, the job's
+   * parameters are first read from its owner.
    */
   | { readonly push: Push }
   /**
@@ -157,8 +157,8 @@ export interface Actor<
    */
   readonly deadline?: (state: S) => number | undefined
   /**
-   * Adapts the state for a new owner. The changes of soft events are lost, so each lease gets one
-   * full duration of grace.
+   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack. The
+   * changes of soft events are lost, so each lease gets one full duration of grace.
    */
   readonly recover?: (state: S, at: number) => S
   /**
@@ -169,7 +169,7 @@ export interface Actor<
   /** Whether the actor has ended, so that it can leave memory at once. */
   readonly ended?: (state: S) => boolean
   /**
-   * Present if the state alone makes every command idempotent. No command ids and replies are then
+   * Present if the state alone makes every command idempotent. No command ids or replies are then
    * stored for this kind.
    */
   readonly naturallyIdempotent?: true

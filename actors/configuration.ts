@@ -36,8 +36,8 @@ export interface KeyHolder {
 const MAX_SPENT_KEYS = 10_000
 
 /**
- * Limits on the access records of an owner (the organization or a project); gateways hold all of
- * them in memory.
+ * Limits on the access records of an owner (the organization or a project); gateways and executors
+ * hold all of them in memory.
  */
 export interface AccessLimits {
   /**
@@ -289,8 +289,8 @@ export const evolveKeys = {
 
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret. While the
- * reply is stored, a repeat of the request returns the same secret; later, a repeat creates another
- * secret.
+ * reply is stored, a repeat of the request returns the same secret; later, a repeat is a new
+ * request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

@@ -6,7 +6,7 @@
  */
 
 export interface Order<O, T> {
-  /** Whether `a` comes strictly before `b`. Items of which neither is before the other are tied. */
+  /** Whether `a` comes strictly before `b`. Two items are tied if neither is before the other. */
   before(owner: O, a: T, b: T): boolean
   /** Called when the item has moved to this index. */
   placed(owner: O, item: T, index: number): void

@@ -108,7 +108,7 @@ function begin(
     ],
   }
 }
-/** Stores a message and wakes the agents that it concerns. */
+/** Stores a message and wakes agents (`wokenBy`). */
 export function post(
   state: OpenChannel,
   message: ChannelMessage,
@@ -252,8 +252,8 @@ function without(
   }
 }
 /**
- * Returns the answer as a message: in the thread of the message that woke the agent, or as the
- * first reply to that message.
+ * Returns the answer as a message: in the thread of the message that woke the agent or, outside of
+ * threads, as a reply to that message.
  */
 function answerOf(
   { settings, message_seq }: OpenChannel,

@@ -1,7 +1,6 @@
 /**
  * Members of a channel: adding, removing and the read marker. A channel with several members has an
- * administrator, unless its last administrator was expelled because it is no longer an active
- * principal.
+ * administrator, unless the last one was expelled because it was disabled or archived.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {
@@ -25,8 +24,8 @@ import {
 } from './state.ts'
 
 /**
- * Data that the gateway adds to the command that adds a member: the member's principal; absent when
- * there is no such principal.
+ * Data from the gateway for the command that adds a member: the principal of the new member, absent
+ * when there is no such principal.
  */
 export interface Found {
   readonly person?: Person

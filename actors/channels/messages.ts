@@ -2,9 +2,8 @@
  * Messages of a channel, numbered 1, 2, 3… in the order of commit. Decisions read the channel, its
  * members and its pinned messages from the state. The facts about an existing message that a reply
  * or an edit needs come with the command, because only views store them. They never change while
- * the channel exists, so a late command is safe. The agents that a message mentions, and those that
- * were mentioned in its thread, come with the command as well; they affect only which agents are
- * woken.
+ * the channel exists, so a late command is safe. The command also contains the agents that a
+ * message concerns (`Calls`); they affect only whom it wakes.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -24,8 +23,8 @@ import { type Calls, post } from './exchanges.ts'
 import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
- * Data that the gateway adds to a message, in addition to `Calls`. `target`: the message to which
- * it replies; `agent`: the agent to which it is attributed. Each is absent when there is none.
+ * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which it
+ * replies; `agent`: the agent to which it is attributed. Each is absent when there is none.
  */
 export interface SendFacts {
   readonly target?: MessageFacts

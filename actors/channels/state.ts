@@ -39,8 +39,8 @@ export interface ChannelState {
    */
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /**
-   * Sequence number of the last message that an agent was shown of a thread, by `talkKey`; only the
-   * keys that were set last are stored.
+   * Sequence number up to which an agent was shown the messages of a thread, or those outside of
+   * threads, by `talkKey`; only the keys that were set last are stored.
    */
   heard: Record<string, number>
   /** New members that are not confirmed yet, by the id of the job that confirms them. */
@@ -108,7 +108,7 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
   (kind !== 'agent' ||
     Object.values(members).filter((member) => member.kind === 'agent').length < limits.agents)
 
-/** The key that all exchanges with one agent in one thread, or outside of threads, share. */
+/** The key shared by all exchanges with one agent in one thread, or outside of threads. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
 /**
@@ -131,7 +131,7 @@ export const countStreak = (
     reply_to,
     sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
-/** Removes the exchanges of an agent that has left, and what it was shown. */
+/** Removes the exchanges of an agent that has left, and the record of what it was shown. */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]

@@ -9,7 +9,7 @@
  *     started for the root count toward this limit. A tree is remembered until at least MAX_TREES
  *     others have followed.
  * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in one
- *     window of a minute. Windows do not overlap.
+ *     one-minute window. Windows do not overlap.
  * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
  *     loops may listen to one of them.
  */
@@ -39,7 +39,7 @@ export interface Budget {
   trees: Record<string, number>
   older: Record<string, number>
   count: number
-  /** Runs by loop, in the window of a minute that began at `since` (Unix milliseconds). */
+  /** Runs by loop, in the one-minute window that began at `since` (Unix milliseconds). */
   loops: Record<string, number>
   since: number
 }
@@ -57,8 +57,8 @@ const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): numbe
   at - since < MINUTE ? (getOwn(loops, loop_id) ?? 0) : 0
 
 /**
- * Returns the triggers that fire within the limits, by loop, and the loops to pause because they
- * exceed a limit.
+ * Returns the triggers that fire within the limits, by loop, and the loops to pause because their
+ * triggers would exceed a limit.
  */
 export function withinLimits(
   { budget }: Pick<SourcesState, 'budget'>,
@@ -100,7 +100,7 @@ export function withinLimits(
   return { fires: within, overruns }
 }
 
-/** Charges the runs that an event starts to the budget. */
+/** Charges the budget for the runs that an event starts. */
 export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored, at: number): void {
   const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
   if (added === 0 || depth > MAX_CHAIN_DEPTH) return

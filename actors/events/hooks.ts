@@ -60,7 +60,7 @@ function dataOf({
 
 /**
  * Returns the opening of the delivery of an event to a webhook.
- * @param id of the delivery.
+ * @param id id of the delivery.
  */
 export function openingOf(
   project_id: string,

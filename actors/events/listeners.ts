@@ -1,6 +1,6 @@
 /**
  * An index of the triggers and waits of a project, so that an event is compared only with those
- * that may fit. Listeners are found by type or by the prefix of a pattern, then by the source or by
+ * that can fit. Listeners are found by type or by the prefix of a pattern, then by the source or by
  * one value that a listener requires. The index is derived from the state and held next to it, with
  * compiled conditions. Webhooks are not indexed (hooks.ts).
  *
@@ -24,7 +24,7 @@ import type { SourcesState } from './state.ts'
 
 /**
  * Maximum number of evaluation steps of one condition for one event: far more than a sensible
- * condition needs, but executed in a short time.
+ * condition needs, but few enough to be executed quickly.
  */
 const WORK = 100_000
 
@@ -96,8 +96,8 @@ class Audience {
     else if (guard) this.#guarded.get(guard.path)?.delete(guard.value)
   }
   /**
-   * Visits the listeners that may fit an event.
-   * @param sources ids by which listeners may refer to the event's source.
+   * Visits the listeners that can fit an event.
+   * @param sources ids by which listeners can refer to the event's source.
    */
   each(
     document: Document,

@@ -23,8 +23,8 @@ import { recall, type SourcesState } from './state.ts'
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 /**
- * Whether every run publishes events of this type. Such events are stored only if they have
- * listeners or webhooks.
+ * Whether an event of this type is about a run or a check. Runs publish many such events, so they
+ * are stored only if they have listeners or webhooks.
  */
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
@@ -48,8 +48,8 @@ function store(
   const { heard, fires: fitting } = matched
   const limited = withinLimits(state, { ...publication, id, fires: fitting }, cause.at, limits)
   const { fires } = limited
-  // The fault of a condition or the reason of a pause would disclose the event to every reader of
-  // the loop.
+  // A resumed wait, the fault of a condition or the reason for a pause would disclose the event to
+  // every reader of the run or loop.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks = Object.fromEntries(

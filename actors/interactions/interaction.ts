@@ -1,5 +1,5 @@
 /**
- * The interaction actor: a question to people. Its outcome is set once. The same commit notifies a
+ * The interaction actor: a question to people, which ends once. The commit that ends it notifies a
  * waiting run or session, and opens the delivery to a subscriber. All other consumers are notified
  * by the source event `interaction.resolved`.
  *

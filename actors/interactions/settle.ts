@@ -28,7 +28,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
 
 /**
  * Ends an interaction.
- * @param state before the change.
+ * @param state the state before the change.
  * @param change contains the new status; `completed_at` is added.
  * @param options `silent`: the waiting run is not notified, because it requested the end;
  * `invalid`: some targets or reviewers do not exist.
@@ -243,8 +243,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 }
 
 /**
- * The delivery's id has the slot of the interaction's id, so both are in the same shard and the
- * delivery is opened in the commit that ends the interaction.
+ * Returns the command that opens a delivery. The delivery's id has the slot of the interaction's
+ * id, so both are in one shard and the commit that ends the interaction also opens the delivery.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {

@@ -1,7 +1,7 @@
 /**
- * Effects after a queue's commit. A job that starts to wait is offered. A claimed job is sent to
- * the gateway of the session that claimed it. A cancellation is sent to the gateway where the
- * session was last seen.
+ * The effects of a queue's events. A job that starts to wait is offered. A claimed job is sent to
+ * the gateway or executor that claimed it. A cancellation is sent to the gateway or executor where
+ * the session was last seen.
  */
 
 import type { Address } from '../../protocol/entry.ts'

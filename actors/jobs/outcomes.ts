@@ -127,8 +127,8 @@ const requeue = (
 })
 
 /**
- * Returns the job to the queue without counting the attempt. A job whose cancellation was requested
- * ends instead.
+ * Puts the job back in the queue without counting the attempt. A job whose cancellation was
+ * requested ends instead.
  */
 export const giveBack = (
   held: Held,
@@ -152,7 +152,7 @@ export function failed(
   return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at, retry_in)
 }
 
-/** Returns a resting job to the queue at the end of its pause. */
+/** Puts a resting job back in the queue at the end of its pause. */
 export const rested = (held: Held, at: number): Ended => ({
   events: [{ type: 'job.rested', id: held.header.id, job: { updated_at: timestamp(at) } }],
 })

@@ -1,6 +1,6 @@
 /**
  * The queue actor: the jobs of one queue name in one shard, waiting or under a lease. Its id is
- * `<shard>.<name>`. The shard host and the gateways match its jobs with workers.
+ * `<shard>.<name>`. The shard host, gateways and executors match its jobs with workers.
  *
  * Invariants:
  * Q1. A job is in exactly one state: waiting, resting before its next attempt, under one lease, or

@@ -24,7 +24,7 @@ interface Lease extends LeaseGrant {
 export interface Held {
   header: JobHeader
   readonly capability: string
-  /** Sequence number of the job's arrival. It breaks ties of `enqueued_at` and survives retries. */
+  /** Sequence number of the job's arrival. It breaks ties in `enqueued_at` and survives retries. */
   readonly arrival: number
   failures: number
   losses: number
@@ -82,8 +82,8 @@ export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**
  * Unix milliseconds of the job's next deadline. For a resting job: the end of its pause. For a
- * leased job: the expiry of its lease, or the end of the time for a requested cancellation,
- * whichever is earlier.
+ * leased job: the expiry of its lease, or the time limit of a requested cancellation, whichever is
+ * earlier.
  */
 export const dueAt = (held: Held): number =>
   held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
@@ -140,6 +140,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is among the remembered jobs that ended last. */
+/** Whether the job is among those that ended last, whose ids are remembered. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

@@ -106,7 +106,7 @@ export type Verdict =
 /**
  * Applies both rules to one more run, of a trigger or without one. Displaces the runs that it
  * replaces.
- * @param patient the run may wait, but is never rejected and displaces no run.
+ * @param patient whether the run waits if necessary, but is never rejected and displaces no run.
  */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
   // A displaced run counts as active until it has ended, so these counts stay valid.

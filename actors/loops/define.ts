@@ -215,8 +215,8 @@ export function update(
 const reseals = (before: LoopState['secrets'], after = before): boolean =>
   JSON.stringify(before) !== JSON.stringify(after)
 /**
- * Reduces changes of the definition and of settings to the names of the fields, because their long
- * content is not copied into the audit log.
+ * Reduces changes of the definition and of settings to the names of the fields, whose content is
+ * too long for the audit log.
  */
 const told = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,

@@ -1,8 +1,8 @@
 /**
  * Concurrency slots of the organization (protocol/loops/places.ts), as one loop requests and
- * returns them. They are used only if the operator has set a limit: a run that the loop's own rules
- * admit begins when it gets a slot. Until then the loop counts the run as active, so the rules of
- * the loop hold regardless of the order of messages.
+ * returns them. They are used only if the operator has set a limit. A run that the loop's own rules
+ * admit then begins when it gets a slot. Until it does, the loop counts it as active, so the rules
+ * of the loop hold regardless of the order of messages.
  *
  * Invariant: a requested slot is returned exactly once: when the run has ended, or when the loop
  * declines the slot. A declined slot is requested again later.
@@ -29,8 +29,8 @@ export function askForPlace(on: Draft, run_id: string): boolean {
 }
 
 /**
- * Returns the slot of a run that has ended, even if the slot was requested but has not been granted
- * yet.
+ * Gives back the slot of a run that has ended, even if the slot was requested but has not been
+ * granted yet.
  */
 export function givePlaceBack(on: Draft, run_id: string): void {
   const place = getOwn(on.state.places, run_id)

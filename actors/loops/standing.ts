@@ -9,7 +9,7 @@ import { actionsNamed } from '../../protocol/workflows/spec.ts'
 import { isLiving, type LoopState } from './state.ts'
 
 /**
- * Names of the actions that runs of the loop may call, including those of the workflows that it
+ * Names of the actions that runs of the loop can call, including those of the workflows that it
  * references; none while the loop is not active.
  */
 function actionsOf(state: LoopState): readonly string[] {

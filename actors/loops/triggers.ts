@@ -1,5 +1,5 @@
 /**
- * What follows for the triggers when a loop is saved: ids and handles that survive the change,
+ * What follows for the triggers when a loop changes: ids and handles that survive the change,
  * watched events, and fire times.
  */
 
@@ -63,7 +63,7 @@ const watches = (state: LoopState): Watch[] =>
     : []
 
 /**
- * Returns the events that follow from saving a loop: bound and freed handles, watched events, the
+ * Returns the events that follow when a loop changes: freed and bound handles, watched events, the
  * summary for its project, and times of schedules.
  */
 export function consequences(

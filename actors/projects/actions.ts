@@ -254,8 +254,8 @@ export const evolveActions = {
 }
 
 /**
- * The record and the sealed secret of the action with this name, as an executor or the gateway
- * needs them to call it.
+ * The record and the sealed secret of the action with this name, as an executor needs them to call
+ * it.
  */
 export const actionOf = (
   state: ProjectState,

@@ -82,7 +82,7 @@ const another = (
   value === undefined
     ? undefined
     : Object.values(agents).find((agent) => agent.id !== self && agent[field] === value)
-/** Id of the deleted agent that had an external reference. */
+/** Id of the deleted agent that had this external reference. */
 const formerly = ({ retired }: ProjectState, external_ref: string): string | undefined =>
   Object.entries(retired).find(([, ref]) => ref === external_ref)?.[0]
 function taken(

@@ -1,6 +1,6 @@
 /**
- * The loops of a project as far as the project tracks them (protocol/loops/standing.ts): the
- * actions that they call, and which loops must end with the project.
+ * What a project tracks about its loops (protocol/loops/standing.ts): the actions that they call,
+ * and which of them must end with the project.
  */
 
 import { getOwn } from '../../protocol/lookup.ts'
@@ -61,7 +61,7 @@ export function endProject(
   }
 }
 
-/** Ids of the loops whose runs may call an action. */
+/** Ids of the loops whose runs can call an action. */
 export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
   Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
 

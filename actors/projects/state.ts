@@ -61,9 +61,7 @@ export interface ProjectState extends KeyHolder {
   loops: Record<string, KnownLoop>
   /** Id of the organization; present when it has deleted the project. */
   ended?: string
-  /**
-   * Principals that are being removed from all channels, by the id of the job that removes them.
-   */
+  /** Principals that are being removed from channels, by the id of the job that removes them. */
   partings: Record<string, string>
 }
 export interface ProjectOptions extends AccessLimits {
@@ -94,8 +92,8 @@ export const bare = (): ProjectState => ({
 })
 
 /**
- * The data of a project that gateways hold in memory.
- * @param id of the project, which its state does not contain.
+ * The data of a project that gateways and executors hold in memory.
+ * @param id id of the project, which its state does not contain.
  */
 export function directoryOf(
   { keys, principals, roles, assignments, workflows, agents, actions }: ProjectState,

@@ -169,7 +169,7 @@ export const run: Actor<
      */
     job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
     /**
-     * The facts that an executor needs to execute an action call. Null when the run no longer waits
+     * The facts that an executor needs to make the call of a job. Null when the run no longer waits
      * for the job.
      */
     action_call: actionCall,

@@ -46,7 +46,7 @@ interface Opened extends Waiting {
   /** Id of the wait in the timeline. */
   readonly id: string
 }
-/** A wait that the timeline shows; the names of the kinds are the `wait_kind` of the API. */
+/** A wait that the timeline shows; `kind` is the `wait_kind` of the API. */
 export type OpenWait =
   /**
    * A job. `base`: attempts of the step before this job; `retried`: number of the job's last
@@ -88,9 +88,9 @@ export type OpenWait =
       readonly judges?: number
     })
 /**
- * The reason why a run does not continue now: a wait that the timeline shows, the delay before the
- * next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its next steps belong
- * to a later commit; its status stays `running`.
+ * The reason why a run or branch does not continue now: a wait that the timeline shows, the delay
+ * before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its next
+ * steps belong to a later commit; its status stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
@@ -172,8 +172,8 @@ export interface Engine extends Place {
   readonly priority: number
   readonly fairness_key?: string
   /**
-   * Number of step attempts that the run has begun, in branches too. Attempts of a job that only
-   * the queue repeats are not counted.
+   * Number of step attempts that the run has begun, including those in branches. Attempts of a job
+   * that only the queue repeats are not counted.
    */
   readonly executed: number
   /** Number of those attempts that belong to branches. */
@@ -222,7 +222,7 @@ export interface Engine extends Place {
   readonly more_at?: number
   /** Ids of the source events that were delivered last, to detect repeats. */
   readonly delivered?: readonly string[]
-  /** Present while the run waits for its loop's permission to start, or to continue (recovery). */
+  /** Present while the run waits for its loop to let it start, or continue after a recovery. */
   readonly held?: 'start' | 'resume' | 'retry'
   /** The trigger that started the run. */
   readonly trigger_id?: string
@@ -254,10 +254,10 @@ export interface RunState {
   readonly yields?: readonly (readonly (Yield | null)[])[]
 }
 
-/** The private note of an event: changes that only the engine sees. */
+/** The private note of an event: changes and facts that clients do not see. */
 export interface Note {
   readonly engine?: Patch<Engine>
-  /** A signal arrived. */
+  /** A signal that arrived. */
   readonly store?: StoredSignal
   /** Id of the signal that a step consumed. */
   readonly take?: string

@@ -25,7 +25,7 @@ interface PlanState {
   /** Loop and project of each run that holds a slot. */
   readonly given: Record<string, Omit<Wanting, 'run_id'>>
   line: readonly Wanting[]
-  /** Unix milliseconds of the last check for free slots. */
+  /** Unix milliseconds of the last check that found no free slot. */
   counted: number
 }
 

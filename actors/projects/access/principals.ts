@@ -160,7 +160,7 @@ export function createPrincipal(
 
 /**
  * Changes a principal. `role_ids` replaces its roles, and an empty list removes them all. The
- * caller must hold the permissions of the added roles, but not of the others.
+ * caller needs the permissions of the added roles, but not those of the others.
  */
 export function changePrincipal(
   state: ProjectState,
@@ -177,7 +177,7 @@ export function changePrincipal(
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
-  // Roles are stored separately but belong to the record.
+  // Roles are stored separately but belong to the record, so changing them updates it too.
   const updated_at = timestamp(cause.at)
   const changes = {
     ...change?.changes,

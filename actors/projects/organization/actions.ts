@@ -173,7 +173,7 @@ export function deleteAction(
     : refuse('not_found')
 }
 
-/** Secrets of versions that may still sign or be accepted. */
+/** Secrets of versions that can still sign calls or be accepted. */
 const living = (
   secrets: KeptOrganizationAction['secrets'],
   { secret_versions }: OrganizationAction,
@@ -244,8 +244,8 @@ export const evolveActions = {
 }
 
 /**
- * The record and the sealed secrets of the action with this name, as an executor or the gateway
- * needs them to call it.
+ * The record and the sealed secrets of the action with this name, as an executor needs them to call
+ * it.
  */
 export const actionOf = (
   state: OrganizationState,

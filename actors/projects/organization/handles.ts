@@ -39,7 +39,7 @@ export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEve
     due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
   )
 
-/** Unix milliseconds at which the next such question is due. */
+/** Unix milliseconds at which the next claim is due. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { due } of Object.values(claims))

@@ -19,7 +19,7 @@ type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
  * long.
  */
 const HOLD = 60_000
-/** Holds of assignments in progress. `grants`: number of times that each skill was held so far. */
+/** Holds of assignments in progress. `grants`: number of times that each skill has been held. */
 export interface SkillHolds extends SkillOwner {
   readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>
   readonly grants: Record<string, number>
@@ -71,12 +71,12 @@ export function deleteOrganizationSkill(
 }
 
 /**
- * Number of times that a skill was held. A deletion must present this number, which reveals holds
- * since the caller read it.
+ * Number of times that a skill has been held. A deletion must present this number, which reveals
+ * holds since the caller read it.
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
-/** The records of those of these skills that exist. */
+/** The records of the given skills that exist. */
 export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 

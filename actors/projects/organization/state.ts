@@ -66,7 +66,7 @@ export const nobody = (): OrganizationState => ({
   devices: {},
 })
 
-/** The data of the organization that gateways hold in memory. */
+/** The data of the organization that gateways and executors hold in memory. */
 export function directoryOf({
   id,
   keys,

@@ -1,5 +1,5 @@
 /**
- * Operator commands: cancel a run, resume it before its wait has ended, retry it after it has
+ * Operator commands: cancel a run, resume it before its wait has ended, or retry it after it has
  * failed. A recovery continues the same run: the step that failed, or an earlier one, runs again,
  * and the steps before it keep their outputs.
  */
@@ -38,7 +38,7 @@ type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 /**
  * Requests cancellation. Jobs, children and turns receive a stop request, and the run ends with the
  * last of them, or at once if there are none. A job that no worker has claimed ends in the same
- * commit. A run in its cleanup ends as decided before the cleanup.
+ * commit. A run in its cleanup continues, and ends as decided before the cleanup.
  */
 export function cancel(
   state: RunState | null,
@@ -209,7 +209,7 @@ function recovery(
   return decided(on)
 }
 
-/** The limits that a recovery replaces. */
+/** The budget and the limit on agent turns that a recovery sets. */
 function raised(input: Recover): {
   readonly credit_budget?: number
   readonly max_agent_turns?: number

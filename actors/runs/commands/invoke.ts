@@ -1,7 +1,7 @@
 /**
  * Calls of actions. A direct call is a run of one step, so that it has a timeline, a job, leases
- * and attempts like any other. This file also provides the facts that an executor needs to make a
- * call for a run.
+ * and attempts, like a call by a workflow. This file also provides the facts that an executor needs
+ * to make a call for a run.
  */
 
 import type { Definition } from '../../../protocol/access/directory.ts'
@@ -26,11 +26,11 @@ const MIN_ATTEMPT_S = 30
 export interface InvokeExtra {
   /** Id by which the caller finds the run again. */
   readonly external_id?: string
-  /** The workflow that the action refers to, with the workflows that it references. */
+  /** The workflow that the action stands for, and the workflows that this one references. */
   readonly definitions?: Readonly<Record<string, Definition>>
 }
 
-/** Begins a direct call. The gateway has checked the input; the input is not a template. */
+/** Begins a direct call. The gateway has checked the input, which is not a template. */
 export function invoke(
   state: RunState | null,
   {
@@ -80,7 +80,7 @@ export function invoked(state: RunState | null): Reply<Row> | null {
 }
 
 /**
- * The facts about the call of a job that an executor needs; null when the run no longer waits for
+ * The facts that an executor needs to make the call of a job; null when the run no longer waits for
  * the job.
  */
 export function actionCall(

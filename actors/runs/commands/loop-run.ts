@@ -1,6 +1,6 @@
 /**
  * Commands of a loop to its runs. The loop decides whether a run begins at once or waits (`held`).
- * The commit that ends the run also notifies the loop, so the loop never counts an ended run as
+ * The commit that ends a run also notifies its loop, so the loop never counts an ended run as
  * active.
  */
 

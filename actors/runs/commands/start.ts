@@ -116,7 +116,7 @@ export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
 }
-/** The limits of a definition on the spending and agent turns of a run. */
+/** The limits on spending and agent turns that the start or the definition of a run sets. */
 export function allowances(
   { limits }: Spec,
   budget = milliOf(limits ?? {}),
@@ -165,8 +165,8 @@ function recordOf(
 }
 
 /**
- * For a person, the person's name, whatever token was used. For other principals, the name of the
- * key, else the name or id of the principal.
+ * The name of a run's initiator. For a person: the person's name, whatever token was used. For
+ * other principals: the name of the key, else the name or id of the principal.
  */
 export const initiator = ({ credential, principal }: Cause): string =>
   (principal.type === 'user' ? principal.name : undefined) ??
@@ -174,7 +174,7 @@ export const initiator = ({ credential, principal }: Cause): string =>
   principal.name ??
   principal.id
 
-/** `meta` is the caller's metadata; it cannot override the fields that the service sets. */
+/** `meta` has the caller's metadata, which cannot override the fields that the service sets. */
 const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
     ...input.metadata,

@@ -24,8 +24,8 @@ import { countedSize, tooMuch } from './retained.ts'
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
- * Runs `work` for the current step. An expression that cannot be evaluated fails the attempt, or is
- * passed to `otherwise` if that is given.
+ * Runs `work` for the current step. If an expression cannot be evaluated, `otherwise` receives the
+ * fault; without `otherwise`, the attempt fails.
  */
 export function attempting(
   on: Draft,
@@ -167,7 +167,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 }
 
 /**
- * Completes the current step. The step fails if its output exceeds the limit of the run.
+ * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
  * @param row further changes of the step's record.
  */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
-/** The current step of the run itself, while the run is not in its cleanup. */
+/** The current step of the run itself; valid only outside of its cleanup. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 
@@ -80,8 +80,8 @@ export const keyBelow = (at: string | undefined, step: Step, index: number): str
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
  * The prefix of all keys below a step of the run: the key, a dot, and as many tildes as necessary.
- * No key of these steps and no prefix of another step begins with it. The name of a branch or the
- * index of an item follows, and never begins with a tilde.
+ * No key of a step of the run, and no prefix below another step, begins with it. The name of a
+ * branch or the index of an item follows, and never begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`

@@ -49,9 +49,7 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   service: 'service_account',
   system: 'system',
 }
-/**
- * The principal that answers questions of the agent: the principal on whose behalf the run acts.
- */
+/** The principal that answers the agent's questions: the one on whose behalf the run acts. */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor
     ? { id: actor.principal_id, type: types[actor.principal_type] }
@@ -106,7 +104,7 @@ export function turnDefined(
 }
 
 /**
- * Handles a lookup of a turn definition that ended without a turn: the attempt of the step fails.
+ * Handles a lookup of a turn definition that ended without a turn: the turn counts as failed.
  * Returns undefined if the job is not such a lookup.
  */
 export function openingSettled(

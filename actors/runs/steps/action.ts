@@ -5,7 +5,7 @@
  *
  * The retry policy of the step bounds both failed attempts and lost leases. Without a policy the
  * first failure or lost lease ends the job, unless the action is annotated as safe to repeat: the
- * claim of the job then raises the limit of lost leases to three.
+ * claim of the job then raises the limit on lost leases to three.
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'

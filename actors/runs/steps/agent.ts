@@ -39,8 +39,8 @@ interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
 /**
- * Maximum number of failed attempts, and of lost leases, of a lookup. A part of the definition may
- * be temporarily unavailable.
+ * Maximum number of failed attempts, and of lost leases, of a lookup; high, because a part of the
+ * definition may be temporarily unavailable.
  */
 const ATTEMPTS = 10
 

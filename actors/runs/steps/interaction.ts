@@ -85,8 +85,8 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
   }
 }
 /**
- * The principal ids in a rendered list of ids and templates, without duplicates. `whole`: every
- * entry was an id.
+ * The principal ids that result from a list of ids and templates, without duplicates. `whole`:
+ * every entry was an id.
  */
 function idsOf(
   list: readonly string[],

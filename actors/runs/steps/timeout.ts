@@ -12,7 +12,7 @@ import type { Draft } from '../draft.ts'
  */
 const CLEANUP = '10m'
 
-/** Unix milliseconds at which a step that begins to wait now times out. Undefined: never. */
+/** Unix milliseconds at which a step times out if it begins to wait now; undefined: never. */
 export function dueOf(on: Draft, step: Step): number | undefined {
   const duration = parseDuration(step.timeout?.duration ?? (on.state.engine.ending ? CLEANUP : '0'))
   return duration ? on.cause.at + duration : undefined
