@@ -88,8 +88,8 @@ export function beginCompaction(
   return true
 }
 /**
- * The rows that a summary may replace: the last summary, and the rows before those of every turn
- * that has not ended.
+ * The rows that a summary may replace: the last summary, and the rows that precede every turn that
+ * has not ended.
  */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
