@@ -7,8 +7,8 @@ import { stringify } from 'yaml'
 import { Mistake } from './mistake.ts'
 
 /**
- * Formats of `-o`. `table` omits columns that do not fit the terminal; `wide` shows every field
- * with a plain value.
+ * Formats that `-o` accepts. `table` omits columns that do not fit the terminal; `wide` shows every
+ * field with a plain value.
  */
 export const formats = ['table', 'wide', 'json', 'yaml'] as const
 export type Format = (typeof formats)[number] | FieldFormat

@@ -30,9 +30,9 @@ const INSTRUCTIONS =
 /**
  * Begins a pass if one is needed.
  * @param trigger `manual` ignores the compaction strategy and the thresholds.
- * @returns whether a pass began. None begins while another is in progress, without a definition, or
- * without new rows to summarize; nor, for an automatic trigger, if the strategy is not `auto` or no
- * threshold is reached.
+ * @returns whether a pass began. None begins while another is in progress, or if there is no
+ * definition or nothing new to summarize. An automatic trigger also requires the strategy `auto`
+ * and that a threshold is reached.
  */
 export function beginCompaction(
   on: Draft,

@@ -162,8 +162,8 @@ export function askApproval(
 }
 
 /**
- * Withdraws the questions that the agent of a waiting turn has asked, because a more urgent message
- * has arrived. The results of their calls state that the questions were interrupted. Requested
+ * Withdraws the questions that the agent has asked in a waiting turn; called when a more urgent
+ * message arrives. The results of their calls state that the questions were interrupted. Requested
  * approvals stay open.
  * @returns whether a question was withdrawn.
  */

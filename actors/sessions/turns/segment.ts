@@ -29,7 +29,7 @@ import { failed, type Next } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** Maximum number of characters of a call's signature that is not shortened. */
+/** Number of characters beyond which the signature of a call is shortened. */
 const SIGNATURE = 200
 /** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
