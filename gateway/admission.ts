@@ -37,7 +37,7 @@ interface Admission {
   caller: Caller | undefined
   slots: Record<string, string>
   project: Project | undefined
-  /** The refusal for a missing permission, which self-access may override. */
+  /** The refusal for a missing permission, which self-access can override. */
   missing: Refusal | undefined
   query: Call['query']
   body: Call['body']

@@ -118,7 +118,9 @@ function optionOf(field: Field): Option {
   })
 }
 
-/** Reads the value of an option. An unreadable file is reported as an error of the option. */
+/**
+ * Reads the value of an option. An unreadable file is reported as an invalid value of the option.
+ */
 function given(field: Field, text: string): ReturnType<typeof readValue> {
   try {
     return readValue(field, text, read)

@@ -26,7 +26,7 @@ export const isFormat = (text: string): text is Format =>
 
 /**
  * Column order: identifying fields first, then statuses, then times, then other fields in the order
- * of the reply, and at the end other ids.
+ * of the reply, and finally other ids.
  */
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']

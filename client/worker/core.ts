@@ -170,7 +170,8 @@ export class Core {
     this.#announce()
   }
   /**
-   * Announces that the worker drains. The acknowledgement is a barrier: no job arrives after it.
+   * Announces that the worker is draining. The acknowledgement is a barrier: no job arrives after
+   * it.
    */
   #announce(): void {
     this.#barred = false

@@ -96,8 +96,8 @@ function resolved(
   resume(on, id)
 }
 /**
- * The status of a call whose question has ended. A refused or expired approval is an error of the
- * call; an expired question of the agent is not.
+ * The status of a call whose question has ended: `error` for a refused or expired approval, but
+ * `ok` for an expired question of the agent.
  */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
