@@ -1,6 +1,6 @@
 /**
  * Measures source events against a thousand triggers, ten per event type, with conditions that are
- * never true: how many events are stored and compared with the triggers per second, and the delay
+ * never true: how many events per second are stored and compared with the triggers, and the delay
  * until a run that waits for an event resumes. The triggers are registered with the `events` actor
  * of the project directly, as loops do, not through the API.
  */
@@ -89,8 +89,7 @@ async function accepted(http: Http, path: string, body: object): Promise<void> {
 }
 
 /**
- * Starts runs that each wait for a different event, and resumes them one after the other under
- * load.
+ * Starts runs that each wait for a different event, and resumes them at a fixed rate under load.
  * @returns for each run, the milliseconds from the request that publishes the event until the
  * project's stream reports the end of the run.
  */

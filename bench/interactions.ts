@@ -35,8 +35,8 @@ async function measure(sync: string, count: number, profile: string | undefined)
     const { principal_id } = JSON.parse(
       await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201),
     ) as { principal_id: string }
-    // The load both creates and answers with the owner key. The `created_by` of an interaction is
-    // the id of that key's principal, which becomes the target.
+    // The load uses the owner key both to create interactions and to answer them. The `created_by`
+    // of an interaction is the id of that key's principal, which becomes the target.
     const { created_by } = JSON.parse(
       await post(
         '/interactions',

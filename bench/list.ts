@@ -1,6 +1,6 @@
 /**
  * Measures lists of runs in a project with very many runs: pages of 50 with and without filters,
- * and deep pages. Also measures how fast lost views are rebuilt, because the views are deleted
+ * and deep pages. Also measures how fast lost views are rebuilt; for this, the views are deleted
  * before the server starts.
  */
 import { rmSync } from 'node:fs'

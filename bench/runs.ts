@@ -1,7 +1,7 @@
 /**
- * Measures runs of one step: from the HTTP request through a job of a worker to the event that
- * reports the end. For comparison, a job or a one-step workflow of other systems is measured under
- * the same load. In each case, the server, its store, the load and the worker share one machine.
+ * Measures runs of one step: from the HTTP request through a worker's job to the event that reports
+ * the end. For comparison, a job or a one-step workflow of other systems is measured under the same
+ * load. In each case, the server, its store, the load and the worker share one machine.
  */
 
 import { measureRuns } from './load/work.ts'

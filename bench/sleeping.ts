@@ -1,7 +1,7 @@
 /**
- * Measures many sleeping runs: how much memory of the server each uses, and how late they end. All
- * runs are started first and left idle until they have left memory. Then they wake one after the
- * other, at a rate at which one machine can complete runs.
+ * Measures many sleeping runs: how much server memory each uses, and how late they end. All runs
+ * are started first, and stay idle until they have left memory. Then they wake one after the other,
+ * at a rate at which one machine can complete runs.
  */
 
 import { Http } from './load/http.ts'

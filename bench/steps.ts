@@ -1,5 +1,5 @@
 /**
- * Measures runs of ten consecutive action steps, each of which is a job of a worker. For
+ * Measures runs of ten consecutive action steps, each of which is a job for a worker. For
  * comparison, a Restate handler with ten journaled steps is measured.
  */
 

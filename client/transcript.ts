@@ -68,7 +68,7 @@ const DELAY = 1000
 
 /**
  * Reads everything that the transcript lacks, page by page, without retries.
- * @throws TranscriptRefused if the service rejects a request; also any error of `fetch`.
+ * @throws TranscriptRefused if the service rejects a request; also any error that `fetch` throws.
  */
 export async function readTranscript(
   source: TranscriptSource,

@@ -28,7 +28,7 @@ export interface ClientOptions {
 }
 
 /**
- * An error of the service. `code` is stable and intended for branching. `unreachable`: no response
+ * A failed request. `code` is stable and intended for branching. `unreachable`: no response
  * arrived, so the effect of the request is unknown.
  */
 export class BatonError extends Error {

@@ -37,7 +37,7 @@ interface Admission {
   caller: Caller | undefined
   slots: Record<string, string>
   project: Project | undefined
-  /** The refusal for a missing permission, which self-access may override. */
+  /** The refusal for a missing permission, which self-access can override. */
   missing: Refusal | undefined
   query: Call['query']
   body: Call['body']
@@ -124,9 +124,9 @@ function decodeSlots(
 }
 
 /**
- * The project of a call: the project that the path names, the project that owns the run of the
- * path, or the project of the caller. Undefined on rows without a project. A run of a project that
- * the caller may not enter is refused as `not_found`.
+ * The project of a call: the one that the path names, the one that owns the run in the path, or the
+ * caller's own. Undefined on rows without a project. A run of a project that the caller may not
+ * enter is refused as `not_found`.
  */
 function placeOf(
   edge: Edge,

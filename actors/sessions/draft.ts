@@ -1,7 +1,7 @@
 /**
  * A decision about a session, while it is being made. Each event is applied as it is emitted, so
  * later parts of the decision see the effect of earlier ones, and the resulting state is returned
- * with the decision. Changes of the session's record are collected and stored as one event at the
+ * with the decision. Changes to the session's record are collected and stored as one event at the
  * end, with the next version.
  */
 
@@ -32,13 +32,13 @@ export interface Draft {
   state: Live
   readonly events: SessionEvent[]
   readonly tells: Tell[]
-  /** Collected changes of the session's record. */
+  /** Collected changes to the session's record. */
   change: Patch<Session>
 }
 
 /**
- * Begins a decision. Snapshots of older releases may store an outdated default visibility, which
- * `withVisibility` corrects.
+ * Begins a decision. Snapshots from older releases can contain an outdated default visibility,
+ * which `withVisibility` corrects.
  */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
   cause,
@@ -84,7 +84,7 @@ export const tellQueue = (
   input: unknown,
 ): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
-/** Adds to the collected changes of the session's record. */
+/** Collects further changes to the session's record. */
 export const change = (on: Draft, session: Patch<Session>): void =>
   void (on.change = { ...on.change, ...session })
 /** Adds to the totals in the session's record. */
@@ -153,8 +153,8 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /**
- * Depth of a run's turn for which the run reports none. It exceeds the maximum, so no event of such
- * a turn starts a run, and runs cannot start each other endlessly.
+ * Depth of every turn that a run owns, because runs do not report theirs. It exceeds the maximum,
+ * so no event of such a turn starts a run, and runs cannot start each other endlessly.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
 /** The number of runs in the causal chain that led to a turn. */
@@ -222,8 +222,8 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
 }
 
 /**
- * Emits the collected changes of the session's record with the next version. Emits nothing if
- * nothing was collected and no turn has changed.
+ * Emits the collected changes to the session's record, with its next version. Emits nothing if
+ * there are none and no turn has changed.
  */
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
@@ -242,8 +242,8 @@ export function silently(on: Draft): Decided<SessionEvent, undefined> {
   return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
 }
 /**
- * The decision of a command with a reply. The reply is computed from the state after all commands
- * of the commit have been decided.
+ * The decision of a command with a reply. The reply is computed from the state after the command
+ * and its tells have been decided.
  */
 export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
   settleRecord(on)

@@ -87,8 +87,8 @@ export const reactAttachments = {
 }
 
 /**
- * Completes blocks that refer to files with the files' metadata, or refuses references to missing
- * or unsuitable files.
+ * Adds the metadata of files to the blocks that refer to them, or refuses references to missing or
+ * unsuitable files.
  * @param path path of the content in the request, for error messages.
  */
 export function bound(
@@ -118,7 +118,7 @@ export function bound(
   })
   return faults.length > 0 ? refuseFields(...faults) : blocks
 }
-/** The rows in the form that a model is shown: a note replaces each file that no longer exists. */
+/** The rows as a model is shown them: a note replaces each file that no longer exists. */
 export const withFiles = (
   state: SessionState,
   rows: readonly TranscriptMessage[],

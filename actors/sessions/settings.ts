@@ -192,8 +192,8 @@ export const compact =
   }
 
 /**
- * Unix milliseconds of the next deadline: of a turn's time budget, a compaction, an unfinished
- * upload or the idle expiry. Undefined if there is none.
+ * Unix milliseconds of the next deadline: the end of a turn's time budget, the deadline of a
+ * compaction or of an unfinished upload, or the idle expiry. Undefined if there is none.
  */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(

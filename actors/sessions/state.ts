@@ -4,8 +4,8 @@
  * from events alone.
  *
  * Invariants:
- * S1. `window` holds the final rows after the last compaction, its summary first, within the bounds
- *     of window.ts. Older rows are only in views.
+ * S1. `window` holds the last summary, if there is one, and the final rows that it does not cover,
+ *     within the bounds of window.ts. Older rows are only in views.
  * S2. Only turns that have not ended and pending nudges are stored in full. Of all turns and
  *     nudges, the state holds the newest idempotency keys (`limits.keys`, `limits.nudge_keys`) and
  *     the newest ids of tool uses, so it does not grow with the conversation.
@@ -71,8 +71,8 @@ export interface SessionState extends Window {
   readonly root: string
   readonly generation: number
   /**
-   * In the first session of a key: the generation of the key's newest session, which that session
-   * reported. In other sessions: their own generation.
+   * In the first session of a key: the generation of the key's newest session, as that session
+   * reported it. In other sessions: their own generation.
    */
   readonly newest: number
   readonly gone: boolean
@@ -150,7 +150,7 @@ export const turnsOf = ({ turns }: SessionState): Turn[] =>
 /** The running turn; at most one runs. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
-/** The oldest turn that has begun and has not ended: it runs, or waits. */
+/** The oldest turn that is running or waiting. */
 export const turnUnderWay = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record: { status } }) => status === 'running' || status === 'waiting')
 /** The direct turn that has not ended. */

@@ -5,8 +5,8 @@
  *
  * Invariants:
  * D1. Id and body never change. No attempt follows `delivered` or `failed`.
- * D2. At most one job is in progress, and only its end counts. `begin` counts the attempt before
- *     anything is sent.
+ * D2. At most one job is in progress; the end of any other job changes nothing. `begin` counts the
+ *     attempt before anything is sent.
  * D3. An attempt whose sender was lost counts; an attempt that never began does not.
  */
 

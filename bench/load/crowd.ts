@@ -14,7 +14,7 @@ import { endWithUs } from '../../nodes/process/ending.ts'
 type Told =
   | { readonly ready: true }
   | { readonly counts: readonly number[]; readonly events: number }
-/** Delays of events, in milliseconds. */
+/** Number of events, and their delays in milliseconds. */
 export interface Lateness {
   readonly events: number
   readonly p50: number

@@ -1,6 +1,6 @@
 /**
  * Fills a store with many runs by writing to the journal directly. A server creates runs of every
- * kind, and their journal entries are written repeatedly with other ids and times. So the entries
+ * kind, and copies of their journal entries are written with other ids and times. So the entries
  * are like those of real runs, and hundreds of thousands of runs are written per minute. Views are
  * built from the entries as usual. The checkpoints are moved past the entries, so that the owners
  * of the shards skip them. The runs can therefore be listed, read and followed, but accept no

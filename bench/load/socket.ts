@@ -44,7 +44,7 @@ const big = (text: string, from: number, bytes: number): number => {
 /**
  * Opens a WebSocket. Rejects if the upgrade fails.
  * @param heard receives each text frame.
- * @param ended called when the server closes the connection.
+ * @param ended called when the server closes the connection, or the connection is lost.
  * @param size read buffer in bytes.
  */
 export function openSocket(

@@ -30,9 +30,9 @@ function unchunker(): (bytes: string) => string {
 
 /**
  * Follows a stream. Resolves when the stream has begun, with a function that ends it. Rejects if
- * the status is not 200; the error has the `status`.
+ * the connection fails or the status is not 200; in the second case, the error has the `status`.
  * @param frames receives one or more whole frames, each with the empty line that ends it.
- * @param ended called when the stream ends without a call of the returned function.
+ * @param ended called when the stream ends without a call to the returned function.
  * @param body JSON in ASCII of a command whose response is the stream; without it, the stream is
  * requested by GET.
  */

@@ -45,8 +45,8 @@ const eventually = async (what: string, look: () => Promise<boolean>): Promise<v
 }
 
 /**
- * Makes a server execute runs of every kind, of several workflows, and builds templates from their
- * entries in its journal.
+ * Makes a server execute runs of every kind and of several workflows, and builds templates from
+ * their entries in its journal.
  */
 export async function makeTemplates(server: Baton, http: Http): Promise<readonly Template[]> {
   const stopWorker = await instantWorker(server, 10, () => {})

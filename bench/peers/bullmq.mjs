@@ -1,6 +1,6 @@
 /**
- * Measures jobs of BullMQ on a separate Redis server, from `add` until the completion event, with
- * one worker with 200 slots. Argument: Redis's `appendfsync`.
+ * Measures jobs of BullMQ on a separate Redis server, from `add` until the completion event. One
+ * worker with 200 slots executes them. Argument: Redis's `appendfsync`.
  */
 import { Queue, QueueEvents, Worker } from 'bullmq'
 import { freePort } from '../../nodes/nats/server/server.ts'

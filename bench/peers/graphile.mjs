@@ -1,8 +1,8 @@
 /**
- * Measures jobs of Graphile Worker, from `addJob` until their completion, on a separate PostgreSQL
- * server with Debian's defaults (fsync and synchronous_commit on), with one worker with 200 slots.
- * Arguments: folder of PostgreSQL's programs; `batched` to fetch and complete jobs in batches,
- * which increases both throughput and latency.
+ * Measures jobs of Graphile Worker, from `addJob` until their completion. One worker with 200 slots
+ * executes them; the jobs are stored on a separate PostgreSQL server with Debian's defaults (fsync
+ * and synchronous_commit on). Arguments: folder of PostgreSQL's programs; `batched` to fetch and
+ * complete jobs in batches, which increases both throughput and latency.
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Measures calls of a Restate service through the ingress until their responses; the handler
- * executes the configured number of journaled steps. The server is one process with default
+ * Measures calls to a Restate service through the ingress, until their responses arrive; the
+ * handler executes the configured number of journaled steps. The server is one process with default
  * settings and a separate data folder; this process hosts the service.
  */
 

@@ -81,7 +81,7 @@ const STALLED = 60_000
 /**
  * Does `count` pieces of work with `concurrency` in flight.
  * @returns the time of each piece.
- * @throws Error if no piece has ended for a minute, and any error of a piece.
+ * @throws Error if no piece has ended for a minute, and any error that a piece throws.
  */
 export async function inFlight(
   concurrency: number,
@@ -210,8 +210,8 @@ const medians = <F extends Figures>(runs: readonly F[]): F =>
   ) as F
 
 /**
- * Runs every row `times` times in alternation, so that a slow period of the machine affects all
- * rows.
+ * Runs every row `times` times, alternating between the rows, so that a slow period of the machine
+ * affects all rows.
  * @param tell formats one run as a line.
  * @returns the medians of each row.
  */

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { pause } from './measure.ts'
 import { resident } from './processes.ts'
 
-/** Flags of Node.js for a server that collects garbage on request. */
+/** Node.js flags for a server that collects garbage on request. */
 export const COLLECT: readonly string[] = [
   '--expose-gc',
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,

@@ -18,7 +18,7 @@ interface Row {
   update(entry: Entry, results: Results): void
 }
 
-/** Operations of the session that rows use. */
+/** What rows need from the session. */
 interface RowActions {
   readonly answer: Answering
   readonly read: ReadFile

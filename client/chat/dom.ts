@@ -25,7 +25,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 }
 
 /**
- * Creates an element for a time in the browser's locale and zone.
+ * Creates an element that shows a time in the browser's locale and zone.
  * @param time RFC 3339.
  */
 export const timeElement = (time: string): HTMLTimeElement =>

@@ -162,7 +162,7 @@ function controlsOf(
     ),
   ]
 }
-/** Reads the value of a form; undefined if no value is selected. */
+/** Reads the value of a form; undefined if a choice is missing. */
 function chosenOf({ mode }: Question, fields: FormData): unknown {
   const given = fields.getAll('value').map(String)
   return mode === 'multi_select'

@@ -1,4 +1,4 @@
-/** Calls of the page to the service, authenticated with the user's key. */
+/** The page's calls to the service, authenticated with the user's key. */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Attached } from '../../protocol/sessions/attachments.ts'

@@ -1,7 +1,7 @@
 /**
- * One session on the page: its conversation, followed live, a field for messages with files, and a
- * button that cancels the turn. The page shows only the transcript. User actions are calls to the
- * service, whose replies and later frames change the transcript.
+ * One session on the page: the live conversation, a field for messages with files, and a button
+ * that cancels the turn. The page shows only the transcript. User actions are calls to the service,
+ * whose replies and later frames change the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -11,7 +11,7 @@ import { el } from './dom.ts'
 import { Uploads } from './files/uploads.ts'
 import { type Account, Refused, type Service } from './service.ts'
 
-/** Operations of the surrounding page that a screen uses. */
+/** What a screen needs from the surrounding page. */
 export interface Page {
   readonly account: Account
   readonly service: Service
@@ -35,7 +35,7 @@ const states: Readonly<Record<string, string>> = {
   waiting: 'waiting for an answer',
 }
 
-/** Opens a session. */
+/** Creates the screen of a session. */
 export function sessionScreen(page: Page, id: string): Screen {
   const { service, account } = page
   const gone = new AbortController()
@@ -220,7 +220,7 @@ export function sessionScreen(page: Page, id: string): Screen {
         ])
         showSession(session)
         uploads.sent(files)
-        // Rows that the stream has delivered in the meantime are newer, so they are kept.
+        // Rows and turns that the stream has delivered in the meantime are newer, so they are kept.
         if (user_message && !transcript.rows.has(user_message.id))
           transcript.apply({ event_type: 'message.upsert', ...user_message })
         if (!transcript.turns.has(turn.id)) transcript.apply({ event_type: 'turn.upsert', ...turn })
@@ -269,8 +269,8 @@ export function sessionScreen(page: Page, id: string): Screen {
     page.showTitle(nameOf(session))
   }
   /**
-   * The stream contains no session records, so the record is read again when its title may have
-   * changed.
+   * Reads the session's record again, because its title may have changed and the stream does not
+   * contain the record.
    */
   const refresh = (): Promise<unknown> =>
     tried(async () => {

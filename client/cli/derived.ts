@@ -39,8 +39,8 @@ export const callable: readonly (readonly [name: string, row: Row])[] = (
 const isOld = ({ shape }: Row): boolean => shape.as !== undefined
 
 /**
- * Adds `baton <group> <name>` for every row. If a command with the group's name exists, the rows
- * become its subcommands.
+ * Adds `baton <group> <name>` for every callable row. If a command with the group's name exists,
+ * the rows become its subcommands.
  */
 export function addGroups(program: Command, shell: Shell): void {
   for (const [name, row] of callable) {
@@ -118,7 +118,9 @@ function optionOf(field: Field): Option {
   })
 }
 
-/** Reads the value of an option. An unreadable file is reported as an error of the option. */
+/**
+ * Reads the value of an option. An unreadable file is reported as an invalid value of the option.
+ */
 function given(field: Field, text: string): ReturnType<typeof readValue> {
   try {
     return readValue(field, text, read)
@@ -146,7 +148,7 @@ function exampleValueOf({ name, form, choices }: Field): string {
   return choices?.[0] ?? (form === 'text' ? `"my ${name}"` : '1')
 }
 
-/** Adds `baton call` to a program, with one hidden subcommand for each row. */
+/** Adds `baton call` to a program, with one hidden subcommand for each callable row. */
 export function addCall(program: Command, shell: Shell): void {
   const parent = program
     .command('call')
@@ -202,7 +204,7 @@ function settings(name: string, row: Row): string {
     .join('')
 }
 
-/** Lists all operations with their summaries. */
+/** Lists the operations with their summaries; rows that are variants of others are omitted. */
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))

@@ -171,7 +171,7 @@ export function readValue(
   }
 }
 
-/** Parses a JSON string. */
+/** Parses JSON text. */
 export function parsed(name: string, text: string): { readonly value: unknown } | UsageFault {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -185,8 +185,8 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
 }
 
 /**
- * Builds an input from a body and `field=value` arguments. Later arguments take precedence; an
- * unknown field is an error whose message lists the known ones.
+ * Builds an input from a body and `field=value` arguments. Later arguments take precedence; one
+ * with an unknown field is an error whose message lists the known fields.
  */
 export function inputOf(
   fields: readonly Field[],

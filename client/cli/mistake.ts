@@ -5,7 +5,7 @@
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A mistake of the user; the message is shown without a stack trace. */
+/** A user mistake; the message is shown without a stack trace. */
 export class Mistake extends Error {
   override readonly name = 'Mistake'
 }

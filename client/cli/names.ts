@@ -85,14 +85,14 @@ const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{2
 const PAGES = 25
 
 /**
- * The types of records that a field of a row's input may refer to by name. Empty if the field does
+ * The types of records that a field of a row's input can refer to by name. Empty if the field does
  * not contain ids of named records.
  */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''
   // The server accepts workflow handles in queries and starts, but not in changes.
   if (group === 'workflow' && (row.verb === 'query' || name === 'workflow.run')) return []
-  // Filters of the audit log and of invocations may refer to deleted records, which can only be
+  // Filters of the audit log and of invocations can refer to deleted records, which can only be
   // identified by id.
   if (['audit', 'invocation'].includes(group)) return []
   const kinds = field === 'id' ? (groups[group] ?? []) : (fields[field] ?? [])
@@ -147,7 +147,7 @@ async function resolve(
         known.push(...names)
       }
     } catch (error) {
-      // A caller without permission to list the records may still refer to one by id.
+      // A caller without permission to list the records can still refer to one by id.
       if (error instanceof BatonError && error.status === 403) return text
       throw error
     }

@@ -7,8 +7,8 @@ import { stringify } from 'yaml'
 import { Mistake } from './mistake.ts'
 
 /**
- * Formats of `-o`. `table` omits columns that do not fit the terminal; `wide` shows every field
- * with a plain value.
+ * Formats that `-o` accepts. `table` omits columns that do not fit the terminal; `wide` shows every
+ * field with a plain value.
  */
 export const formats = ['table', 'wide', 'json', 'yaml'] as const
 export type Format = (typeof formats)[number] | FieldFormat
@@ -26,7 +26,7 @@ export const isFormat = (text: string): text is Format =>
 
 /**
  * Column order: identifying fields first, then statuses, then times, then other fields in the order
- * of the reply, and at the end other ids.
+ * of the reply, and finally other ids.
  */
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']

@@ -1,6 +1,6 @@
 /**
- * Shortens usage errors of the command line to one line: the error, the closest valid name, and the
- * help command.
+ * Shortens command-line usage errors to one line: the error, the closest valid name, and the help
+ * command.
  */
 import type { Command } from 'commander'
 

@@ -170,7 +170,7 @@ class Runs {
   }
   /**
    * Polls until enough runs have ended.
-   * @throws Error on a timeout, and any error of following or reviewing a run.
+   * @throws Error on a timeout, and any error that occurs while a run is followed or reviewed.
    */
   async until(enough: (ended: readonly LoopRun[]) => boolean): Promise<void> {
     const { signal } = this.#tour

@@ -15,8 +15,8 @@ const BEAT = 'beat'
 /** Type of the event that a review publishes. */
 export const REVIEWED = 'tour.reviewed'
 /**
- * Tags of everything that a tour creates. By these tags, the cleanup finds what interrupted tours
- * left behind.
+ * Tags of the loops, agents and actions that a tour creates. By these tags, the cleanup finds those
+ * that interrupted tours left behind.
  */
 export const TAGS = { made_by: 'tour' }
 /** Milliseconds after which the tour that created an object cannot be running any more. */

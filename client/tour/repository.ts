@@ -99,8 +99,8 @@ export async function repository(receiver: Receiver): Promise<Repository> {
 
 /**
  * The script of the hook. It sends one signed request, and retries it after temporary failures
- * until a gateway accepts it, in at most 60 attempts. The idempotency key identifies repeats as the
- * same event.
+ * until a gateway accepts it, with at most 60 attempts in total. The idempotency key identifies
+ * repeats as the same event.
  */
 const tell = `import { execFileSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'

@@ -17,7 +17,7 @@ export class Lines {
   constructor(say: (line: string) => void) {
     this.#say = say
   }
-  /** Prints the new items of a transcript. */
+  /** Prints the new and changed items of a transcript. */
   show(transcript: Transcript): void {
     for (const { id, status } of transcript.turns.values())
       if (status === 'running') this.#once(`turn ${id}`, 'turn', status)

@@ -21,7 +21,7 @@ import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 
 /** A frame as received: `event_type` and its payload. */
 export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>
-/** Statuses of questions that can still be answered. */
+/** Statuses of questions that have not ended. */
 const open: ReadonlySet<string> = new Set(['pending', 'in_review'])
 const byAge = (a: TranscriptTurn, b: TranscriptTurn): number =>
   a.created_at < b.created_at
@@ -166,7 +166,7 @@ export class Transcript {
       .sort(byAge)
       .at(-1)
   }
-  /** Questions that can still be answered. */
+  /** Questions that have not ended. */
   pending(): Interaction[] {
     return [...this.interactions.values()].filter(({ status }) => open.has(status))
   }

@@ -125,7 +125,7 @@ export class Core {
     })
   }
 
-  /** Connects. Resolves after the first registration; rejects if the worker ends before. */
+  /** Connects. Resolves after the first registration; rejects if the worker ends before that. */
   start(): Promise<void> {
     if (this.#state !== 'idle')
       return Promise.reject(new Error('A worker can be started only once.'))
@@ -170,7 +170,8 @@ export class Core {
     this.#announce()
   }
   /**
-   * Announces that the worker drains. The acknowledgement is a barrier: no job arrives after it.
+   * Announces that the worker is draining. The acknowledgement is a barrier: no job arrives after
+   * it.
    */
   #announce(): void {
     this.#barred = false
@@ -346,8 +347,8 @@ export class Core {
     this.#hook(() => this.#options.onJob?.(event))
   }
   /**
-   * Calls a hook of the user. An exception of the hook must not disturb the worker, so it is
-   * rethrown in a microtask, as an uncaught exception.
+   * Calls a user's hook. An exception in the hook must not disturb the worker, so it is rethrown in
+   * a microtask, as an uncaught exception.
    */
   #hook(run: () => void): void {
     try {

@@ -1,7 +1,7 @@
 /** The options and types of the worker library. */
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
-/** The parameters of an action, as the step defines them. */
+/** The parameters of one execution of an action. */
 export type Parameters = Readonly<Record<string, unknown>>
 export interface ActionContext {
   /**
@@ -14,7 +14,7 @@ export interface ActionContext {
   log(line: string): void
 }
 /**
- * Executes one action. A returned object becomes the result; any other value becomes
+ * Executes one action. A returned object becomes the result; an array or any other value becomes
  * `{output: value}`. An exception fails the attempt with the error's name and message.
  */
 export type Action = (parameters: Parameters, context: ActionContext) => unknown

@@ -112,7 +112,8 @@ function written(report: Report): string | undefined {
 }
 
 /**
- * Converts a handler's value to a result: an object is used directly, any other value is wrapped.
+ * Converts a handler's value to a result: an object is used directly; an array or any other value
+ * is wrapped.
  * @throws TypeError if the value cannot be serialized as JSON.
  */
 export function resultOf(value: unknown): Record<string, unknown> {

@@ -12,7 +12,7 @@ import { groupsOf, pagesOf, placeOf } from './pages.ts'
 
 const root = join(import.meta.dirname, '../..')
 const pages = pagesOf(root)
-/** Files other than pages that a page links to. They are copied into the site. */
+/** Linked files that are not pages. They are copied into the site. */
 const linked = new Set<string>()
 
 export default defineConfig({

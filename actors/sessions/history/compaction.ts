@@ -30,9 +30,9 @@ const INSTRUCTIONS =
 /**
  * Begins a pass if one is needed.
  * @param trigger `manual` ignores the compaction strategy and the thresholds.
- * @returns whether a pass began. None begins while another is in progress, without a definition, or
- * without new rows to summarize; nor, for an automatic trigger, if the strategy is not `auto` or no
- * threshold is reached.
+ * @returns whether a pass began. None begins while another is in progress, or if there is no
+ * definition or nothing new to summarize. An automatic trigger also requires the strategy `auto`
+ * and that a threshold is reached.
  */
 export function beginCompaction(
   on: Draft,
@@ -88,8 +88,8 @@ export function beginCompaction(
   return true
 }
 /**
- * The rows that a summary may replace: the last summary, and the rows before those of every turn
- * that has not ended.
+ * The rows that a summary may replace: the last summary, and the rows that precede every turn that
+ * has not ended.
  */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))

@@ -1,6 +1,6 @@
 /**
- * Changes of the session's questions. A settled question settles its call, or makes its approved
- * action ready, and the turn continues in the same commit.
+ * Changes to the session's questions. When a question is settled, its call gets a result or its
+ * approved action becomes ready, and the turn continues in the same commit.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { type Interaction, settledStatuses } from '../../../protocol/interactions/schema.ts'
@@ -22,7 +22,7 @@ import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
 import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
 
-/** Handles a change of one of this session's questions. The transcript shows every change. */
+/** Handles a change to one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
   (brand: string) =>
   (
@@ -52,7 +52,10 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
   goOn(on, id)
 }
 
-/** Handles a settled question: the call gets its result, or its approved action becomes ready. */
+/**
+ * Handles a settled question: the call gets its result, or its approved action becomes ready. The
+ * last question of a turn that is ending completes the end of the turn.
+ */
 function resolved(
   on: Draft,
   id: string,
@@ -93,8 +96,8 @@ function resolved(
   resume(on, id)
 }
 /**
- * The status of a call after its question ended. A refused or expired approval is an error of the
- * call; an expired question of the agent is not.
+ * The status of a call whose question has ended: `error` for a refused or expired approval, but
+ * `ok` for an expired question of the agent.
  */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'

@@ -104,7 +104,7 @@ export function restarted(on: Draft, id: string): void {
     })
 }
 
-/** Continues a turn with the answer of its model. */
+/** Continues a turn with its model's answer. */
 export function proceed(on: Draft, id: string, answer: Answer): Next {
   const uses = toolUses(answer.content)
   if (uses.length === 0) return concluding(on, id, answer)

@@ -8,7 +8,7 @@ import type { SessionState, Turn } from '../state.ts'
 export type Settled = SessionCommands['job.settled']['input']
 /** Name of the queue of generations, and of tool calls whose action specifies no queue. */
 const DEFAULT_QUEUE = 'default'
-/** The queue of a turn's generations. */
+/** The queue of generations, and of tool calls whose action specifies no queue. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 
 /** The properties of a job that are not common to all jobs of a session. */

@@ -4,7 +4,7 @@
  * that is undelivered when its turn ends becomes the input of a new turn.
  *
  * Invariant: under any race, a nudge is delivered exactly once, as a reminder in its turn or as the
- * input of a new turn. A nudge is never delivered if it or its turn is cancelled first.
+ * input of a new turn, unless the nudge or its turn is cancelled first.
  */
 import type { SessionNudge } from '../../../protocol/sessions/schema.ts'
 import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'

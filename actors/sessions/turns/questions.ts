@@ -1,8 +1,8 @@
 /**
- * Questions to people from within a turn, through the ask tool or because an action is destructive.
- * A question is an interaction in the session's shard, so the question and its waiting turn change
- * in the same commits. After every change of a question the session receives its record, which the
- * transcript shows. `../inbound/interactions.ts` handles the answers.
+ * Questions to people from within a turn, asked through the ask tool or because an action is
+ * destructive. A question is an interaction in the session's shard, so the question and its waiting
+ * turn change in the same commits. After every change to a question, the session receives the
+ * question's record, which the transcript shows. `../inbound/interactions.ts` handles the answers.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Approval } from '../../../protocol/interactions/events.ts'
@@ -57,7 +57,7 @@ function ask(
   })
 }
 
-/** Handles the model's call of the ask tool. */
+/** Handles the model's call to the ask tool. */
 export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
   const faults = valueFaults(askSchema, input, '')
   if (faults.length > 0)
@@ -162,8 +162,8 @@ export function askApproval(
 }
 
 /**
- * Withdraws the questions that the agent of a waiting turn has asked, because a more urgent message
- * has arrived. The results of their calls state that the questions were interrupted. Requested
+ * Withdraws the questions that the agent has asked in a waiting turn; called when a more urgent
+ * message arrives. The results of their calls state that the questions were interrupted. Requested
  * approvals stay open.
  * @returns whether a question was withdrawn.
  */

@@ -1,6 +1,7 @@
 /**
  * Reports to the runs and channels that own turns. The end of each turn is reported once, as an
- * event in the commit that ends the turn. Runs also receive the usage of each answer of the model.
+ * event in the commit that ends the turn. Runs also receive the usage of each of the model's
+ * answers.
  */
 
 import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'

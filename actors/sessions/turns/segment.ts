@@ -29,7 +29,7 @@ import { failed, type Next } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** Maximum number of characters of a call's signature that is not shortened. */
+/** Number of characters beyond which the signature of a call is shortened. */
 const SIGNATURE = 200
 /** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
@@ -83,8 +83,8 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 }
 
 /**
- * Resolves the operation that a call requests, and settles the call, requests its approval, or
- * leaves it ready.
+ * Resolves the operation that a call requests. Then settles the call, asks people for an answer or
+ * an approval, or leaves the call ready.
  * @returns the end of the turn if it repeats this call too often.
  */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {

@@ -130,7 +130,7 @@ export function end(on: Draft, id: string, ending: Ending): void {
 }
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
-/** Completes the end of a turn, after all of its questions were withdrawn. */
+/** Completes the end of a turn that has no open questions. */
 export function conclude(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   const ending = turn?.work.ending

@@ -11,8 +11,8 @@ import { el } from '../dom.ts'
 import { sizeText } from './describe.ts'
 
 /**
- * Operations of the session that uploads use. If the service rejects a request, `attach` and
- * `detach` throw an `Error` with the service's message.
+ * What uploads need from the session. If the service rejects a request, `attach` and `detach` throw
+ * an `Error` with the service's message.
  */
 export interface UploadTarget {
   attach(file: File, signal: AbortSignal): Promise<Attached>

@@ -1,5 +1,5 @@
 /**
- * Determines the server and the key of a command. Invariants:
+ * Determines the server, the key and the project of a command. Invariants:
  * C1. Flags take precedence over the environment, the environment over the current profile, and the
  *     profile over the defaults. Server and key of a profile that `--profile` or `BATON_PROFILE`
  *     names take precedence over those of the environment.
@@ -26,8 +26,8 @@ export interface ConnectionFlags {
 }
 
 /**
- * Names of the flags that every command has. A field of the API with one of these names gets the
- * prefix `field-`.
+ * Names of the flags that every command has. The flag of an API field with one of these names gets
+ * the prefix `field-`.
  */
 export const connectionFlags: readonly string[] = ['server', 'key', 'project', 'profile']
 
@@ -104,7 +104,8 @@ export const serverOf = (env: Environment): string =>
 
 /**
  * Determines the connection from flags, environment, profiles and data folder.
- * @throws Mistake if there is no key, the named profile does not exist, or an address is invalid.
+ * @throws Mistake if there is no readable key, the named profile does not exist, or an address is
+ * invalid.
  */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
   const chosen = profileFor(flags, env)

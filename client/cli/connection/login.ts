@@ -194,7 +194,7 @@ const numberIn = (answer: Answer, name: string, otherwise: number): number => {
 }
 
 /**
- * Sends a form and returns the response body. For `device.token`, this may be an error in the
+ * Sends a form and returns the response body. For `device.token`, this can be an error in the
  * format of RFC 6749.
  * @throws Mistake if the body is not JSON or no code was issued; BatonError if the server does not
  * respond.

@@ -48,8 +48,8 @@ export async function findDevice(
 }
 
 /**
- * The input about the answering caller that the organization's command receives: the caller's
- * project, permissions and expiry.
+ * What the organization's command receives about the caller who answers: the project, the
+ * permissions and the expiry.
  */
 export async function answererOf(
   { directory, authentication }: Edge,

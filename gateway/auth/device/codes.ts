@@ -12,7 +12,7 @@ import type { World } from '../../ports.ts'
  */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const LENGTH = 8
-/** Random bytes of this value or more are discarded, so that every letter is equally likely. */
+/** Random bytes from this value upwards are discarded, so that every letter is equally likely. */
 const FAIR = 256 - (256 % LETTERS.length)
 const DEVICE_CODE_BYTES = 32
 
