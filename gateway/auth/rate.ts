@@ -25,8 +25,8 @@ export type Limits = (caller: string, organization?: string) => Promise<Admissio
 /**
  * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
  * once that limit is exceeded, otherwise `refusal`. Requests with a valid credential are not
- * counted by address, because many clients may share one address. Neither are faults of the service
- * (5xx), because the client is not at fault.
+ * counted by address, because many clients may share one address. Failures of the service (5xx) are
+ * not counted either, because the client did not cause them.
  */
 export async function charged(
   limits: Limits | undefined,

@@ -22,7 +22,7 @@ import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { childrenOf } from './children.ts'
 
-/** Replaces a secret in answers. A request that contains it leaves the stored secret unchanged. */
+/** Shown instead of a secret. A request that contains it leaves the stored secret unchanged. */
 const REDACTED = '[redacted]'
 /** The encryption context of the signing secret of a loop's trigger. */
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`

@@ -71,8 +71,8 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
       : text
 
 /**
- * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or
- * separated by commas, and fills in defaults. Unknown and invalid parameters are refused.
+ * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or as
+ * comma-separated values, and fills in defaults. Unknown and invalid parameters are refused.
  */
 export function readQuery(row: Row, query: string): Values | Refusal {
   const schema = row.shape.query

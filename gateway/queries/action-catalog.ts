@@ -106,7 +106,7 @@ const ofService = ({
   ),
   source: 'platform',
 })
-/** The JSON Schema types of the type names in the declared input of a workflow. */
+/** Maps the type names in the declared input of a workflow to JSON Schema types. */
 const types: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',

@@ -6,7 +6,7 @@
  *
  * Invariants:
  * D1. The token is derived from the id of the device request and created under a command id that
- *     contains it. A device that repeats its token request before the device request is redeemed
+ *     contains it. If a device repeats its token request before the device request is redeemed, it
  *     receives the same token. The token is a personal token of the person who approved. The
  *     command contains the permissions of the credential with which the person approved.
  * D2. Every request for codes, and every token request with an unknown device code, is counted
