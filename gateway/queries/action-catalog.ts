@@ -153,7 +153,7 @@ function ofWorkflow({
 /**
  * The catalog entries sorted by name. An action of the project replaces an action of the
  * organization with the same name, and both replace a built-in action.
- * @param name limits the actions to this name; without it, all entries are returned.
+ * @param name limits the entries to this name; without it, all entries are returned.
  */
 export async function entriesOf(
   world: Asking,

@@ -1,6 +1,6 @@
 /**
- * The two requests of a device that signs in (RFC 8628). The first one returns the codes, and the
- * second one returns the token after a person has approved. Neither needs a credential. Bodies are
+ * The two requests of a device that signs in (RFC 8628). The first returns the codes, and the
+ * second returns the token after a person has approved. Neither needs a credential. Bodies are
  * form-encoded, and errors have the format of RFC 6749, section 5.2. The approval itself is in
  * `answer.ts` and `page.ts`.
  *
