@@ -127,7 +127,7 @@ async function reserve(
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Replaces the signing secrets in the settings with a placeholder, and returns them sealed. */
+/** Returns the signing secrets sealed, and the settings with a placeholder for each secret. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,

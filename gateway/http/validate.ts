@@ -190,8 +190,8 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 /**
  * A fault that makes a parsed value unacceptable under any schema, or undefined. Such a fault is
  * nesting of more than `DEEPEST` levels, a name that reaches an object's prototype, or a number
- * that JSON cannot express, because then memory and journal would differ (1e999 is parsed as
- * infinity).
+ * such as 1e999, which is parsed as infinity. JSON cannot express infinity, so memory and journal
+ * would differ.
  */
 export const unsafe = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined

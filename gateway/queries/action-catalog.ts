@@ -1,7 +1,7 @@
 /**
  * The catalog of a project: its own actions, the organization's actions, its published workflows,
- * and the service's built-in actions. The entries are read from views, so `readiness` reflects
- * which workers are connected. Which entries a caller may call is not decided here.
+ * and the service's built-in actions. Actions and workflows are read from views, so `readiness`
+ * reflects which workers are connected. Which entries a caller may call is not decided here.
  */
 import { type Builtin, builtins } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
