@@ -151,7 +151,7 @@ export interface World {
   demand(project: string): void
   /**
    * Whether this gateway's own lease is fresh, so that its cached configuration can be trusted.
-   * While it is not, requests are answered with 503.
+   * While it is not, requests wait briefly and are then answered with 503.
    */
   fresh(): boolean
   /**
@@ -222,7 +222,7 @@ export interface GatewaySettings {
   /** Prefix of API keys without the underscore, such as `bat`. */
   readonly key_prefix: string
   readonly shards: number
-  /** Time in milliseconds after which a request is answered with 503. */
+  /** Time in milliseconds after which a command or query without an answer is refused with 503. */
   readonly deadline: number
   /**
    * Maximum number of requests of a caller and of the organization per window; 0 disables a limit.
