@@ -93,8 +93,8 @@ export function perform<T>(
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
  * Waits for the outcome of a configuration change. Before the change is answered, makes every
- * gateway drop its cached copy, even if the outcome is unknown, and makes a principal that the
- * change disabled or archived leave its channels.
+ * gateway and executor drop its cached copy, even if the outcome is unknown, and makes a principal
+ * that the change disabled or archived leave its channels.
  */
 async function publish(
   edge: Edge,

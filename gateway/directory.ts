@@ -1,16 +1,16 @@
 /**
- * The configuration that this gateway caches: the directories of the organization and its projects,
- * and the specs of workflows. It is read from the owning actors on demand.
+ * The configuration that a gateway or executor caches: the directories of the organization and its
+ * projects, and the specs of workflows. It is read from the owning actors on demand.
  *
  * Invariants:
- * D1. A configuration change is answered only after every gateway has dropped its cached copy, so
- *     the cache is never older than the last answered change. A load that a `forget` overtakes is
- *     discarded, and its waiters load again.
+ * D1. A configuration change is answered only after every gateway and executor has dropped its
+ *     cached copy, so no cache is older than the last answered change. A load that a `forget`
+ *     overtakes is discarded, and its waiters load again.
  * D2. Every load yields a new object. A value derived from it is valid while that object is the
  *     cached one.
- * D3. While its own lease is not fresh, this gateway may miss `forget` messages. It then caches
+ * D3. While its own lease is not fresh, this node may miss `forget` messages. It then caches
  *     nothing and refuses every lookup with `service_unavailable`.
- * D4. A gateway that dies between a change and its answer notifies no other gateway. Therefore the
+ * D4. A gateway that dies between a change and its answer notifies no other node. Therefore the
  *     whole cache is dropped when any gateway has ended: such a change takes effect once the others
  *     detect the death.
  */
@@ -63,7 +63,7 @@ const DEFINITIONS = 200
  * refused with `service_unavailable`.
  */
 const ATTEMPTS = 10
-/** Time in milliseconds between two checks of this gateway's lease and of ended gateways. */
+/** Time in milliseconds between two checks of this node's lease and of ended gateways. */
 const WATCH = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 

@@ -1,7 +1,7 @@
 /**
  * Delays requests and jobs while the node's own lease is stale, so that a briefly overloaded
  * machine responds slowly instead of returning errors. The wait is short, because another node may
- * be connected: a refused client can retry there, and a job returns to its queue.
+ * have a fresh lease: a refused client can retry there, and a refused job returns to its queue.
  */
 
 import type { MaybePromise } from './maybe-promise.ts'

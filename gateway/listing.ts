@@ -64,7 +64,7 @@ export const DEFAULT_LIMIT = 20
 
 /**
  * The page after the cursor of the query.
- * @param items all items of the list, in its order.
+ * @param items all items of the list, in order.
  * @param route name of the row to which the cursors are sealed.
  * @param positionOf returns the position of an item, which must be serializable as JSON.
  * @param follows whether an item comes after a position.

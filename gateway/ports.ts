@@ -81,8 +81,8 @@ export interface World {
   /**
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
    * applied before it answers. By default, the view first applies everything that was committed
-   * before the query. `within` is the maximum wait in milliseconds. After it, the view answers from
-   * what it has applied, and marks the answer as `late`.
+   * before the query. `within` is the maximum wait in milliseconds. When it has passed, the view
+   * answers from what it has applied, and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,
@@ -151,7 +151,7 @@ export interface World {
   demand(project: string): void
   /**
    * Whether this gateway's own lease is fresh, so that its cached configuration can be trusted.
-   * While it is not, requests are answered with 503.
+   * While it is not, requests wait briefly and are then answered with 503.
    */
   fresh(): boolean
   /**
@@ -222,7 +222,7 @@ export interface GatewaySettings {
   /** Prefix of API keys without the underscore, such as `bat`. */
   readonly key_prefix: string
   readonly shards: number
-  /** Time in milliseconds after which a request is answered with 503. */
+  /** Time in milliseconds after which a command or query without an answer is refused with 503. */
   readonly deadline: number
   /**
    * Maximum number of requests of a caller and of the organization per window; 0 disables a limit.

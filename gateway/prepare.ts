@@ -78,7 +78,7 @@ const definitionFor = async (
   return isRefusal(found) ? found : { input: { ...found } }
 }
 /**
- * The latest version of the workflow with an id or handle, and the workflows that its steps name.
+ * The latest version of the workflow with this id or handle, and the workflows that its steps name.
  * Refused with `not_found` when there is no such workflow.
  * @param field name of the request field that contains the id or handle, for the refusal.
  */

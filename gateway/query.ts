@@ -1,7 +1,7 @@
 /**
- * API rows that read. They are answered from this gateway's directories, by a handler that
- * assembles the answer, or by the view of the project's partition. Rows that change state are in
- * `command.ts`.
+ * API rows that read. They are answered by the gateway itself (`queries/local.ts`), by a handler
+ * that assembles the answer, or by the view of the project's partition. Rows that change state are
+ * in `command.ts`.
  */
 
 import { parseTimestamp } from '../protocol/common.ts'
@@ -183,7 +183,7 @@ async function listInteractions(
 }
 
 /**
- * Lists the audit log of all partitions, newest first. A project in the path, or a key of a
+ * Lists the audit log of all partitions, newest first. A project in the path, or a credential of a
  * project, limits the list to that project.
  */
 async function audit(

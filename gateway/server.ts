@@ -58,8 +58,8 @@ import { mountWorkerSocket } from './workers/mount.ts'
 /** The options of a gateway. */
 export interface GatewayOptions {
   /**
-   * Maximum time in milliseconds for which a stopping gateway waits for the requests in flight; 10
-   * s by default.
+   * Maximum time in milliseconds for which a stopping gateway waits for the requests in flight;
+   * 10,000 by default.
    */
   readonly grace?: number
   /**

@@ -33,8 +33,8 @@ const TAG = 8
  */
 export const tagOf = (project: string): string => project.slice(-TAG)
 /**
- * The project tag in a key's text. An organization key has no tag; if its last characters match a
- * project by chance, the search in that project finds no key.
+ * The project tag in a key's text. An organization key has no tag; if its last characters equal the
+ * tag of a project by chance, the search in that project finds no key.
  */
 export const tagIn = (text: string): string => text.slice(-TAG)
 

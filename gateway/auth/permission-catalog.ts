@@ -1,6 +1,6 @@
 /**
- * The system roles and the permissions as the API lists them, with the installation's brand in
- * their ids. Roles that a project defines are not here, because its actor stores them.
+ * The system roles and the permissions as the API lists them, with the installation's brand in the
+ * ids of permissions. Roles that a project defines are not here, because its actor stores them.
  */
 
 import type { Role, roles } from '../../protocol/access/role-rows.ts'

@@ -8,8 +8,8 @@ import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../pr
 import type { Directory } from '../directory.ts'
 
 /**
- * The active principals of a project with the given ids, in the order of the ids. If any id is not
- * the id of such a principal, refused with `bad_request` and a list of all such ids.
+ * The active principals of a project with the given ids, in the order of the ids. If some ids do
+ * not belong to such principals, refused with `bad_request` and a list of these ids.
  * @param field path of the list in the request, or of the id when `ids` is a single id.
  * @param kinds the accepted kinds of principals; by default all.
  * @param skip returns whether to ignore an id, because it does not name a principal.

@@ -1,8 +1,8 @@
 /**
  * Rate limits: one bucket per caller and one for the organization. Each gateway counts separately.
- * A caller is an API key, a person with all of their tokens, an HTTP trigger, an integration, a
- * device that signs in, or, for requests without a valid credential, an IP address. The code that
- * handles a request decides which buckets it is counted in.
+ * A caller is an API key, a person with all of their tokens, an answer link, an HTTP trigger, an
+ * integration, a device that signs in, or, for requests without a valid credential, an IP address.
+ * The code that handles a request decides which buckets it is counted in.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -25,8 +25,8 @@ export type Limits = (caller: string, organization?: string) => Promise<Admissio
 /**
  * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
  * once that limit is exceeded, otherwise `refusal`. Requests with a valid credential are not
- * counted by address, because many clients may share one address. Neither are faults of the service
- * (5xx), because the client is not at fault.
+ * counted by address, because many clients may share one address. Failures of the service (5xx) are
+ * not counted either, because the client did not cause them.
  */
 export async function charged(
   limits: Limits | undefined,

@@ -180,8 +180,8 @@ const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
     ? undefined
     : authorize(world.settings.brand, 'project.admin', call.caller)
 /**
- * Refuses an endpoint whose host is `localhost` or an IP address that is not an allowed
- * destination. Other host names are checked at each call of the action.
+ * Refuses an endpoint that is not an allowed destination, if its host is an IP address, `localhost`
+ * or a name below `localhost`. Other host names are checked at each call of the action.
  */
 async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
   const url = addressOf(call)

@@ -22,7 +22,7 @@ import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { childrenOf } from './children.ts'
 
-/** Replaces a secret in answers. A request that contains it leaves the stored secret unchanged. */
+/** Shown instead of a secret. A request that contains it leaves the stored secret unchanged. */
 const REDACTED = '[redacted]'
 /** The encryption context of the signing secret of a loop's trigger. */
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
@@ -127,7 +127,7 @@ async function reserve(
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Replaces the signing secrets in the settings with a placeholder, and returns them sealed. */
+/** Returns the signing secrets sealed, and the settings with a placeholder for each secret. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,

@@ -1,6 +1,7 @@
 /**
- * Preparations of the webhook and secret rows. They check destinations, seal URLs and secrets, and
- * wait for the outcome of test deliveries. Deliveries are sent by executors.
+ * Preparations of the webhook and secret rows, and the list of secrets. The preparations check
+ * destinations, generate signing secrets, seal URLs and secrets, and wait for the outcome of test
+ * deliveries. Deliveries are sent by executors.
  */
 
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'

@@ -66,7 +66,7 @@ const tooLarge = (kind: string | undefined, limit: number, actual: number): Refu
   )
 
 /**
- * Returns the facts about a file that are stored, or the refusal of the file.
+ * Returns the facts that are stored about a file and the text of an Office file, or a refusal.
  * @param hint the type that the client declares.
  */
 export async function inspect(

@@ -84,7 +84,7 @@ function parameter(disposition: string, name: string): string | undefined {
   const text = found?.[1] ?? found?.[2]
   return text?.replaceAll(/\\(["\\])/g, '$1').replaceAll(/%22/g, '"')
 }
-/** A file name with non-ASCII characters, as encoded by RFC 8187. */
+/** The decoded file name in `filename*` (RFC 8187). Undefined when it is absent or malformed. */
 function extended(disposition: string): string | undefined {
   const text = /;\s*filename\*=utf-8'[^']*'([^\s;]+)/i.exec(disposition)?.[1]
   try {

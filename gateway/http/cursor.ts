@@ -12,7 +12,7 @@ import type { World } from '../ports.ts'
 export interface Binding {
   /** Id of the project, or of the organization. */
   readonly project: string
-  /** Name of the API row. */
+  /** Name of the list, usually the name of its API row. */
   readonly route: string
   /**
    * The query of the list. `cursor` and `limit` are left out of the seal, so the next page may have

@@ -107,8 +107,8 @@ export class Incoming {
   readonly #limit: number
   readonly #bodiless: boolean
   /**
-   * Whether the client closes its connection after this request. Always false when the
-   * Content-Length is within the limit.
+   * Whether the client closes its connection after this request. Always false for a request without
+   * a body, or with a Content-Length within the limit.
    */
   readonly #closing: boolean
   readonly #headers: ReturnType<typeof headersOf>
@@ -171,10 +171,10 @@ export class Incoming {
   }
 
   /**
-   * Collects the body, then calls `ready` once; synchronously when there is no body. `ready` is
-   * called as soon as a body exceeds the limit, so that it is refused. If the client closes its
-   * connection after the request, `ready` is called only after the whole body or `DRAIN` bytes
-   * above the limit, because an earlier answer would be lost in the connection reset.
+   * Collects the body, then calls `ready` once; synchronously for an upload or without a body. When
+   * a body exceeds the limit, `ready` is called at once, so that the request is refused. If the
+   * client closes its connection after the request, `ready` is called only after the whole body or
+   * `DRAIN` bytes above the limit, because the connection reset would discard an earlier answer.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit

@@ -125,8 +125,8 @@ export class Exchange {
     res.cork(() => {
       this.#begin(status, lines)
       if (content === undefined) {
-        // A 204 and a 304 have no Content-Length. uWS omits this header only when called without
-        // arguments.
+        // A 204 and a 304 have no Content-Length. uWS omits this header only when `endWithoutBody`
+        // is called without arguments.
         if ((status === 204 || status === 304) && !close) res.endWithoutBody()
         else res.endWithoutBody(0, close)
         return

@@ -71,8 +71,8 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
       : text
 
 /**
- * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or
- * separated by commas, and fills in defaults. Unknown and invalid parameters are refused.
+ * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or as
+ * comma-separated values, and fills in defaults. Unknown and invalid parameters are refused.
  */
 export function readQuery(row: Row, query: string): Values | Refusal {
   const schema = row.shape.query
@@ -190,8 +190,8 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 /**
  * A fault that makes a parsed value unacceptable under any schema, or undefined. Such a fault is
  * nesting of more than `DEEPEST` levels, a name that reaches an object's prototype, or a number
- * that JSON cannot express, because then memory and journal would differ (1e999 is parsed as
- * infinity).
+ * such as 1e999, which is parsed as infinity. JSON cannot express infinity, so memory and journal
+ * would differ.
  */
 export const unsafe = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined

@@ -125,8 +125,8 @@ export async function callTool(
 }
 
 /**
- * Resumes the stream of a call whose connection was lost. Refused when the caller may no longer
- * call the tool.
+ * Resumes the stream of a call after a lost connection. Refused when the caller may no longer call
+ * the tool.
  */
 export async function resumeCall(
   edge: Edge,
@@ -140,7 +140,7 @@ export async function resumeCall(
   })
   const all = await offeredIn(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
-  // A tool that is no longer offered can still have a result.
+  // A call of a tool that is no longer offered can still have a result.
   const offered = offeredAs(all, waiting.name)
   return (
     denied(edge.world, call.caller, waiting) ??

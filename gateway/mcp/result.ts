@@ -82,7 +82,7 @@ export interface Promised {
 }
 /**
  * The result of the run of a call. Undefined while the run is in progress. Refused when the caller
- * has lost its access.
+ * has lost its access, or when the result cannot be read.
  * @param call the call of the tool's row.
  */
 export const resultOf = async (

@@ -1,7 +1,7 @@
 /**
- * Serves the API reference: the OpenAPI and AsyncAPI documents, and a page that shows the first and
- * links to the second. The page loads nothing from other sites. The documents are generated in
- * `protocol/openapi/`.
+ * Serves the API reference: the OpenAPI and AsyncAPI documents, and a page that shows the OpenAPI
+ * document and links to both. The page loads nothing from other sites. The documents are generated
+ * in `protocol/openapi/`.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -1,7 +1,7 @@
 /**
  * The catalog of a project: its own actions, the organization's actions, its published workflows,
- * and the service's built-in actions. The entries are read from views, so `readiness` reflects
- * which workers are connected. Which entries a caller may call is not decided here.
+ * and the service's built-in actions. Actions and workflows are read from views, so `readiness`
+ * reflects which workers are connected. Which entries a caller may call is not decided here.
  */
 import { type Builtin, builtins } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
@@ -106,7 +106,7 @@ const ofService = ({
   ),
   source: 'platform',
 })
-/** The JSON Schema types of the type names in the declared input of a workflow. */
+/** Maps the type names in the declared input of a workflow to JSON Schema types. */
 const types: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',
@@ -153,7 +153,7 @@ function ofWorkflow({
 /**
  * The catalog entries sorted by name. An action of the project replaces an action of the
  * organization with the same name, and both replace a built-in action.
- * @param name limits the actions to this name; without it, all entries are returned.
+ * @param name limits the entries to this name; without it, all entries are returned.
  */
 export async function entriesOf(
   world: Asking,

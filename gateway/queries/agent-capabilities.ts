@@ -145,9 +145,9 @@ export async function agentSource(
       }
 }
 /**
- * All toolkits and skills that an inline definition can refer to by name. The first record with a
- * name is used: those of the project come first, and a newer record of the same owner does not
- * replace an older one.
+ * All toolkits and skills that an inline definition can refer to by name. Of several records with
+ * the same name, the first is used. The project's records come first, and an older record comes
+ * before a newer record of the same owner.
  * @public
  */
 export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {

@@ -16,8 +16,8 @@ import { atMost } from '../timing.ts'
 const QUEUE_TIMEOUT_MS = 1000
 
 /**
- * Returns the jobs of one project. A leased job has its current `lease_expires_at` and, if its
- * worker has sent a heartbeat, `last_heartbeat_at`.
+ * Returns the jobs with their current leases: a leased job has its current `lease_expires_at` and,
+ * if its worker has sent a heartbeat, `last_heartbeat_at`. All jobs belong to `project`.
  */
 export async function withLeases(
   world: World,

@@ -1,6 +1,6 @@
 /**
- * The list of usage events of all partitions. For a key of a project, the list is limited to the
- * events of the project.
+ * The list of usage events of all partitions. For a credential of a project, the list is limited to
+ * the events of that project.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'

@@ -1,8 +1,8 @@
 /**
- * Uploads, lists and sends the files of sessions. A file is inspected, reserved in its session,
- * stored, and only then announced to the session as stored. If the announcement never arrives, the
- * session ends the reservation, and an effect deletes any stored bytes. Files are inspected in
- * `../files/file.ts`.
+ * Stores, lists, sends and deletes the files of sessions. An uploaded file is inspected, reserved
+ * in its session, stored, and only then announced to the session as stored. If the announcement
+ * never arrives, the session ends the reservation, and an effect deletes any stored bytes. Files
+ * are inspected in `../files/file.ts`.
  */
 
 import type { Origin } from '../../protocol/entry.ts'
@@ -110,14 +110,14 @@ async function upload(
   }
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) return { done: done.reply }
-  // The session no longer exists, so nothing refers to the file. After any other refusal, the
-  // session may have accepted the file.
+  // After `not_found`, nothing refers to the file, because the session no longer exists. After any
+  // other refusal, the session may have accepted the file.
   if (done.refused === 'not_found') await away(world, place)
   return done.refused === 'not_found' ? missing : done
 }
 /**
  * Prepares a detachment: the bytes of the file are deleted before the call is answered. If the
- * gateway fails before that, an effect of the session deletes them.
+ * gateway cannot delete them, an effect of the session does.
  */
 const erase: Prepare = (edge, call) => ({
   answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),

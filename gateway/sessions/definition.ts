@@ -1,7 +1,7 @@
 /**
  * Resolves the agent and the definition of a turn before the command that starts the turn is sent.
  * The rules by which the layers of the definition are merged are in protocol/agents/definition.ts.
- * Tools are resolved only here; a session receives the list of granted tools.
+ * Tools are resolved only at this point; the session receives the list of granted tools.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'

@@ -1,7 +1,7 @@
 /**
  * Inserts the files that a conversation refers to into a model request. Text files and the text of
  * Office files are inserted as text, all other files as base64. A file is replaced by a note if the
- * model cannot read its type, if the files exceed the limit, or if it is not available.
+ * model cannot read its type, if it would exceed the limit, or if it is not available.
  */
 
 import type { JsonObject } from '../../protocol/common.ts'
@@ -15,7 +15,7 @@ import {
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 import type { Files } from '../ports.ts'
 
-/** The rules for which files of a conversation are inserted. */
+/** Determines which files of a conversation are inserted. */
 interface Showing {
   /**
    * Maximum total size of the inserted files in bytes, as they are encoded in JSON. The latest

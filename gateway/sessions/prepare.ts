@@ -212,8 +212,8 @@ async function definedIn(
 /**
  * Creates the preparation of an operation that may start a turn in an existing session.
  * @param more creates the other parts of the preparation.
- * @param joins given when the command may join the turn in progress. Such a command needs no
- * definition, so the actor decides about a refused definition.
+ * @param joins given when the command may join the turn in progress. A command that joins it needs
+ * no definition, so the actor decides about a refused definition.
  */
 const turning =
   (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>

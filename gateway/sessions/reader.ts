@@ -28,7 +28,7 @@ const withoutExpired = (
     ),
   ),
 })
-/** Whether a principal has `project.admin`, by its roles or as the principal of an organization key. */
+/** Whether a principal has `project.admin`, by its roles or the role of its organization key. */
 const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
   grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
   Object.values(keys).some(

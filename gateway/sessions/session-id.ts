@@ -25,9 +25,9 @@ export const standingOf = (
 export interface Located {
   readonly id: string
   readonly place: Place
-  /** The session's record. Absent when the session does not exist, is deleted or has expired. */
+  /** The session's record. Absent when the session does not exist, was deleted or has expired. */
   readonly session?: Session
-  /** Set when the id was generated at random for this request, so that no such actor exists yet. */
+  /** Set when the id was generated at random for this request, so no such actor exists yet. */
   readonly born?: true
 }
 /**

@@ -46,7 +46,7 @@ export interface SessionVisibility {
    */
   check(project: string, of: SessionReference, caller: Caller): Promise<Refusal | undefined>
   /**
-   * Calls `changed` when a change of the session's channel may have changed the caller's access,
+   * Calls `changed` when an event of the session's channel may have revoked the caller's access,
    * until the returned function is called. Does nothing for a session without a channel.
    */
   onChange(

@@ -15,8 +15,8 @@ export interface Source {
   readonly comment: string
   readonly ask: Ask
   /**
-   * Queries the empty page at the newest position, for clients that want only new items. Without
-   * this function, clients start at the beginning.
+   * Queries the empty page at the newest position, where clients without a cursor start. If the
+   * source has no such function, they start at the beginning.
    */
   newest?(): Promise<Page | Refusal>
   /** Passes new items to the follower, until the returned function is called. */
@@ -35,8 +35,8 @@ export interface Followers {
 }
 
 /**
- * Time in milliseconds after which clients of a stopping gateway should reconnect: a minimum and a
- * maximum jitter, so that they do not all reconnect at once.
+ * Time in milliseconds after which clients of a stopping gateway should reconnect: `least`, plus a
+ * random part of `spread`, so that they do not all reconnect at once.
  */
 const RETURN = { least: 100, spread: 1900 } as const
 

@@ -32,7 +32,7 @@ interface Followed {
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // Only clients of the row `run.events` support previews; rows that share its operation do not.
+    // Other rows that share the operation `run.events` have clients that do not support previews.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(

@@ -4,8 +4,9 @@
  *
  * Invariants:
  * N1. An invalid frame is answered with an error, and the connection stays open. Among the faults
- *     of a client, only too many frames, a missing registration and a refused registration close
- *     it. A client registers once per socket, and would otherwise wait forever after a refusal.
+ *     of a client, only too many frames, a message above the size limit, and a missing or refused
+ *     registration close it. A client registers once per socket, and would otherwise wait forever
+ *     after a refusal.
  * N2. `worker.registered` is the first frame that is sent, apart from errors. Frames that arrive
  *     during a registration are handled after it.
  * N3. A socket that writes none of its buffered data for 10 s (`limits.drain`) is dropped.

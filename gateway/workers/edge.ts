@@ -40,7 +40,7 @@ export interface Grant {
   recheck(): Promise<Refusal | undefined>
   /**
    * Whether the caller receives no new jobs although it may connect, because it is an agent that is
-   * inactive or whose status cannot be determined synchronously. Absent for other callers.
+   * inactive or whose status cannot be determined synchronously. Absent unless it is an agent.
    */
   readonly asleep?: () => boolean
 }
@@ -196,7 +196,7 @@ export function queueOf(
   const queue = isId(job_id, 'job') ? queueOfLease(lease_token) : undefined
   return queue === undefined ? undefined : queueNamed(edge, project, job_id, queue)
 }
-/** The address of the queue with a name in a job's shard. Undefined when the id is malformed. */
+/** The address of the queue with this name in a job's shard. Undefined when the id is malformed. */
 export function queueNamed(
   edge: Edge,
   project: string,

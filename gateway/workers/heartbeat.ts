@@ -1,6 +1,6 @@
 /**
  * Handles the frames that renew the lease of a job: heartbeats, whose answer may contain a cancel
- * request, and chunks of model output, which are also published to the followers of the session.
+ * request, and chunks of model output, which are also published to followers of the agent session.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
@@ -39,7 +39,7 @@ export async function heartbeat(
 }
 
 /**
- * Handles `generation.delta`, a chunk of model output. Publishes it to the followers of the
+ * Handles `generation.delta`, a chunk of model output. Publishes it to the followers of the agent
  * session, and renews the lease at most once per heartbeat interval. If the lease is lost, an error
  * is sent to the worker. A chunk under an unknown lease is ignored.
  */

@@ -1,12 +1,12 @@
 /**
- * The two requests of a device that signs in (RFC 8628). The first one returns the codes, and the
- * second one returns the token after a person has approved. Neither needs a credential. Bodies are
+ * The two requests of a device that signs in (RFC 8628). The first returns the codes, and the
+ * second returns the token after a person has approved. Neither needs a credential. Bodies are
  * form-encoded, and errors have the format of RFC 6749, section 5.2. The approval itself is in
  * `answer.ts` and `page.ts`.
  *
  * Invariants:
  * D1. The token is derived from the id of the device request and created under a command id that
- *     contains it. A device that repeats its token request before the device request is redeemed
+ *     contains it. If a device repeats its token request before the device request is redeemed, it
  *     receives the same token. The token is a personal token of the person who approved. The
  *     command contains the permissions of the credential with which the person approved.
  * D2. Every request for codes, and every token request with an unknown device code, is counted

@@ -62,7 +62,7 @@ export const takeForm =
       id: claim.interaction,
       name: 'interaction.respond',
       origin,
-      // Sending the same form again repeats the command, so it counts as one answer.
+      // Sending the same form again repeats the command, so both requests count as one answer.
       command_id: world.hash(`answer\n${incoming.slots[0] ?? ''}\n${text}`).slice(0, 40),
       input: { value, ...(comment && { comment }), roles: [], link: { round: claim.round } },
     })

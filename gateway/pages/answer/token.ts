@@ -13,7 +13,7 @@ export interface LinkClaim {
   readonly interaction: string
   readonly target: string
   readonly round: number
-  /** Expiry in Unix milliseconds. Absent when the link is valid while the interaction is open. */
+  /** Expiry of the interaction in Unix milliseconds. Absent when it has none. */
   readonly expires?: number
 }
 type Sealer = Pick<World, 'seal'>

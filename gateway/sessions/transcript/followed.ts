@@ -28,10 +28,10 @@ export interface FollowedSessions {
 /** Delays in milliseconds between the attempts to read a page that is no older than its reader. */
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
- * Repeats a query until the page is no older than its reader. A view learns the last committed
- * entry from the stream's leader, which may have been replaced since. A reader that is still ahead
- * after all attempts has a cursor from before the restore of a backup, and receives the page as it
- * is.
+ * Repeats a query until the page is no older than its reader. The page can be older, because the
+ * view may have read the last committed position from a stream leader that had been replaced. A
+ * reader that is still ahead after all attempts has a cursor from before the restore of a backup,
+ * and receives the page as it is.
  */
 export async function patient(
   ask: () => Promise<TranscriptPage | Refusal>,

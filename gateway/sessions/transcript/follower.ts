@@ -80,8 +80,8 @@ export class SessionFollower {
   }
 
   /**
-   * Adds a client and sends it everything from its first page on. Resolves when the client has
-   * joined or its stream has ended.
+   * Adds a client, and sends it the first page and everything after it. Resolves when the client
+   * has joined or its stream has ended.
    */
   async join(sink: Sink, dialect: Dialect, first: TranscriptPage): Promise<void> {
     const client: Client = {

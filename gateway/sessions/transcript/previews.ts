@@ -42,7 +42,7 @@ export interface Previews {
    * is dropped.
    */
   publish(generation: Generation, delta: JsonObject, sequence?: number): void
-  /** Discards the output of an attempt that has ended, or of all attempts of the job. */
+  /** Discards the output of an attempt that has ended; without `attempt`, of all attempts. */
   end(job_id: string, attempt?: string): void
   /** Discards the output of all generations. */
   stop(): void
@@ -74,7 +74,7 @@ interface Publisher {
   forget: () => void
 }
 
-/** The approximate number of characters of a chunk. Most chunks have only a text. */
+/** The approximate number of characters of a chunk. Most chunks contain only text. */
 const sizeOf = ({ text, ...more }: JsonObject): number =>
   CHUNK_LENGTH +
   (typeof text === 'string' ? text.length : 0) +

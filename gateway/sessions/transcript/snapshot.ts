@@ -1,5 +1,5 @@
 /**
- * Answers the queries of transcripts: pages of a transcript, and the uncommitted content of a turn.
+ * Answers the queries of transcripts: pages of a transcript, and the streaming content of a turn.
  * The content of the view is combined with previews of model output. Streams are in `stream.ts`.
  */
 
@@ -124,7 +124,7 @@ function turnsOf(
   return [...more, ...turns].map(({ record }) => transcriptTurn(record))
 }
 
-/** Answers with the uncommitted content of a turn, as events of the older stream. */
+/** Answers with the streaming content of a turn, as events of the older stream. */
 export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
