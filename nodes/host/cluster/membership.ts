@@ -91,8 +91,8 @@ export class Membership {
   }
 
   /**
-   * Joins the cluster and keeps renewing the record of this node. Resolves when every live node is
-   * certain to have learned of this node; only then can this node rely on receiving messages (M5).
+   * Joins the cluster and keeps renewing the record of this node. Resolves when no other node can
+   * still consider itself alone; only then can this node rely on receiving messages (M5).
    * @param onRound called after every reading of the records.
    */
   async start(onRound: () => Promise<void>): Promise<void> {
