@@ -42,8 +42,8 @@ const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default maximum duration of a file in seconds, and the seconds between the end of that time and
- * the kill, in which its process reports what keeps it alive.
+ * Default maximum duration of a file, in seconds, and how many seconds its process then gets to
+ * report what keeps it alive before it is killed.
  */
 const LIMIT = 300
 const GRACE = 5

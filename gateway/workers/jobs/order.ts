@@ -107,7 +107,9 @@ export class Order<J extends Ranked, T> {
   #turn = 0
   /** The last time at which every shard had sent an offer or had time to, in Unix milliseconds. */
   #heard = Number.NEGATIVE_INFINITY
-  /** The wait of the open offers. `since` is the number of the last answer before it. */
+  /**
+   * The wait of the open offers. `since` is the number of the last answer before the wait began.
+   */
   #wait: { readonly since: number; readonly cancel: () => void } | undefined
 
   constructor(parts: Parts<J, T>) {

@@ -40,7 +40,7 @@ interface Matching {
 }
 
 /**
- * Whether workers never execute these jobs, so that they are offered to the service itself only.
+ * Whether these jobs are never executed by workers, and are therefore offered to executors only.
  */
 const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
