@@ -15,8 +15,8 @@ const root = dirname(import.meta.dirname)
 const PREFIX = '/modules/'
 const PACKAGES = `${sep}node_modules${sep}`
 /**
- * Matches an import or export from another module at the beginning of a line, up to the name of
- * that module.
+ * Matches an import or export from another module at the beginning of a line, up to and including
+ * the name of that module.
  */
 const source = /^((?:import|export)\b[\w$\s{},*]*?)(["'])([^"'\n]+)\2/gm
 

@@ -54,7 +54,7 @@ export interface Config {
   /** Whether each view runs in a separate thread. */
   readonly view_threads: boolean
   readonly root_key?: string
-  /** Property names under which lists of runs contain their array. */
+  /** Which property of a list of runs contains its items: `items`, `data`, or both. */
   readonly run_list: 'both' | 'items' | 'data'
   readonly brand: string
   readonly key_prefix: string
@@ -121,9 +121,14 @@ export interface Config {
   }
   /** Maximum number of loop runs in progress in the whole installation; absent: unlimited. */
   readonly plan_concurrency?: number
-  /** Limits on the runs that triggers start for events of runs. */
+  /**
+   * Limits on the runs that triggers start for an event and for the events that these runs cause.
+   */
   readonly triggers: TriggerLimits
-  /** Maximum number of keys and tokens, and of principals, in a project or the organization. */
+  /**
+   * `max_keys` limits the active keys and tokens of a project, and the active keys of the
+   * organization; `max_principals` limits the principals of a project.
+   */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
 }
 

@@ -45,10 +45,10 @@ const stopping: Rejection = {
 }
 
 /**
- * Mounts the worker socket on an app. Also handles all messages to this gateway's mailbox: messages
- * for worker sessions are passed to the hub, and `forget` also to the directory. `leave` makes the
- * gateway refuse new sockets. `stop` answers open claims without jobs, and closes every socket with
- * the code for a restart.
+ * Mounts the worker socket on an app. Also handles all messages to this gateway's mailbox: all are
+ * passed to the hub, and `forget` also to the directory. `leave` makes the gateway refuse new
+ * sockets. `stop` answers open claims without jobs, and closes every socket with the code for a
+ * restart.
  */
 export function mountWorkerSocket(
   app: TemplatedApp,

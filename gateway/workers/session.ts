@@ -34,15 +34,15 @@ interface Held {
   heard: number
   /** The name of the queue, for a lease without a known token. */
   readonly queue?: string
-  /** The time at which the lease was last renewed. */
+  /** The time of the grant or of the last heartbeat sent to the queue; 0 when it is unknown. */
   beaten: number
   /** The agent session to which a generation belongs. */
   readonly session_id?: string
   readonly model?: string
 }
 /**
- * A leased job that was not delivered to a claim yet. `cancel` stops the timer after which the job
- * returns to its queue.
+ * A leased job that has not been delivered to a claim yet. `cancel` stops the timer after which the
+ * job returns to its queue.
  */
 export interface Ready {
   readonly job: ClaimedJob
@@ -206,7 +206,7 @@ export class Session {
  */
 const PROMPT = 50
 
-/** The number of free slots, as this gateway counts them. It may be negative. */
+/** The number of free slots, as this gateway counts them. It can be negative. */
 export const free = (session: Session): number => session.limit - session.busy - session.promised
 
 /** Records that a claim with a number of slots is expected. */

@@ -30,7 +30,8 @@ export class TimerWheel {
     this.#world = world
   }
   /**
-   * Schedules a task after a time in milliseconds. A previous schedule of the task is cancelled.
+   * Schedules a task to run after a number of milliseconds. A previous schedule of the task is
+   * cancelled.
    */
   add(ms: number, task: Task): void {
     this.remove(task)

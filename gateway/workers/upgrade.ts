@@ -127,8 +127,8 @@ async function grantOf(
 
 /**
  * Creates the grant of a worker on loopback without a credential. The worker acts for the
- * configured principal. Refuses with `unauthorized` when the project has this principal but it is
- * not active.
+ * configured principal. Refuses with `not_found` when there is no such project, and with
+ * `unauthorized` when the project has this principal but it is not active.
  */
 async function anonymousGrant(
   directory: Directory,

@@ -27,7 +27,7 @@ export interface ArchiveReader {
   read(name: string): AsyncIterable<Uint8Array>
 }
 
-/** Writes content to a file from a byte offset on. */
+/** Writes content to a file, starting at a byte offset. */
 async function pour(
   file: FileHandle,
   at: number,
@@ -46,7 +46,7 @@ async function pour(
 
 /**
  * Starts a backup. A path that ends with `.tar` becomes one file, any other path a folder. The path
- * must be unused; a backup as a folder may replace an empty folder.
+ * must be unused, except that a folder may replace an empty folder.
  * @throws StartFault when the path is in use.
  */
 export async function writeArchive(place: string): Promise<ArchiveWriter> {

@@ -6,8 +6,8 @@
  *     prefix of the original journal.
  * B2. Large values are copied after the journals, so the backup contains every value to which an
  *     envelope refers.
- * B3. Derived data is left out: snapshots, leases, views. The object store is copied as a whole, so
- *     a restore deletes the large snapshots in it.
+ * B3. Snapshots, views and node leases are left out. The object store is copied as a whole, so a
+ *     restore deletes the large snapshots in it.
  */
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../nats/blobs.ts'
@@ -39,8 +39,8 @@ const ATTEMPTS = 5
 
 /**
  * Takes a backup.
- * @throws StartFault with advice when there is nothing to back up, a stream cannot be copied, or no
- *   attempt gave consistent copies.
+ * @throws StartFault with advice when there is no complete installation, the path is in use, a
+ *   stream cannot be copied, or no attempt gave consistent copies.
  */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)

@@ -27,7 +27,7 @@ import type { Progress } from './backup.ts'
 import { type Manifest, readManifest, type StreamCopy, textOf, verify } from './manifest.ts'
 
 export interface RestoreOptions {
-  /** Number of replicas on the servers; when absent, as many as in the backed-up system. */
+  /** Number of replicas on the servers; undefined: as many as in the backed-up system. */
   readonly replicas: number | undefined
   /** Whether to delete the leftovers of an interrupted restore first. */
   readonly again: boolean
@@ -163,8 +163,8 @@ const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number
   messages === 0 ? last_seq + 1 : first_seq
 
 /**
- * Compares a restored stream with the manifest. A snapshot may contain slightly more than the
- * manifest says, but never less.
+ * Compares a restored stream with the manifest. The copy of a stream may contain slightly more than
+ * the manifest says, but never less.
  * @throws StartFault when the stream lacks messages or begins elsewhere.
  */
 function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {

@@ -1,8 +1,9 @@
 /**
- * Bundles the program, nodes/main.ts and all it imports, into one JavaScript file when the sources
- * have changed. Loading the sources one by one takes each process 3.5 s of processor time, loading
- * the bundle 1 s (two cores, Node 20, 2026-11-22). A process that is restarted after a fault is
- * therefore ready sooner, and leaves more processor time to the processes that took over its work.
+ * Bundles the program, nodes/main.ts and all it imports, into one JavaScript file, and the thread
+ * of a view into another, when the sources have changed. Loading the sources one by one takes each
+ * process 3.5 s of processor time, loading the bundle 1 s (two cores, Node 20, 2026-11-22). A
+ * process that is restarted after a fault is therefore ready sooner, and leaves more processor time
+ * to the processes that took over its work.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -123,7 +124,7 @@ async function build(root, file) {
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /**
- * The arguments of node that run a TypeScript file without bundling it.
+ * The arguments with which node runs a TypeScript file without bundling it.
  * @param {string} file
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}
@@ -131,7 +132,7 @@ export const MEMORY = ['--max-semi-space-size=32']
 export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file]
 
 /**
- * The arguments of node that start the program; the program's own arguments follow them. If the
+ * The arguments with which node starts the program; the program's own arguments follow them. If the
  * bundle does not exist, it is built first, in a separate process. Where that is impossible, the
  * sources are loaded directly.
  * @param {string} root folder of the project

@@ -16,13 +16,13 @@ import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
 /**
- * Maximum number of restarts in a row, and the milliseconds that a process must have been ready for
- * the count to start again.
+ * Maximum number of restarts in a row, and the milliseconds after which a process that stays ready
+ * resets the count.
  */
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
 const PAUSE_MS = { first: 1000, most: 16_000 }
-/** Milliseconds between two checks whether the parent npm still exists. */
+/** Milliseconds between checks that the npm above this process still exists. */
 const PARENT_MS = 500
 
 /** @param {string} line */

@@ -42,8 +42,8 @@ const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default maximum number of seconds that a file may take, and the seconds that its process then has
- * to report what keeps it alive, before it is killed.
+ * Default maximum duration of a file, in seconds, and how many seconds its process then gets to
+ * report what keeps it alive before it is killed.
  */
 const LIMIT = 300
 const GRACE = 5
@@ -152,7 +152,7 @@ export async function runTests(root, args, loader) {
    * Reports a file as a test that contains its tests.
    * @param {string} name
    * @param {readonly string[]} lines
-   * @param {string} why the reason for its failure, if it failed
+   * @param {string} why how its process failed; empty if only its tests decide
    * @param {number} began
    * @returns {boolean} whether the file passed
    */

@@ -156,8 +156,8 @@ async function restore(given: RestoreGiven): Promise<void> {
 }
 
 /**
- * Returns a note on the owner key: a backup contains only its hash, and the data folder may contain
- * the key of another system.
+ * Returns a note about the owner key: a backup contains only its hash, and the data folder may
+ * contain the key of another system.
  */
 function ownerKeyNote({ data }: Config, root_hash: string): string {
   const { file, holds } = ownerKeyFile(data, { root_hash })

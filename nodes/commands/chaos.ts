@@ -47,7 +47,8 @@ interface Given {
   readonly accounts?: true
 }
 /**
- * Environment variable that is set for the child process that runs the test: the folder of the run.
+ * Environment variable with the folder of the run. It is set for the child process that runs the
+ * test.
  */
 const INSIDE = 'BATON_CHAOS_FOLDER'
 

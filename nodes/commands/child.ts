@@ -8,16 +8,18 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
-/** Arguments of node that start this program; the program's own arguments follow them. */
+/** The arguments with which node starts this program; the program's own arguments follow them. */
 export const program = (): readonly string[] => programOf(root, loader)
-/** Arguments of node that run a TypeScript file. */
+/** The arguments with which node runs a TypeScript file. */
 export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {
   readonly pid: number
   /** Resolves when the child is ready; rejects when it ends before that. */
   readonly ready: Promise<void>
-  /** Resolves with the exit code, or the signal that ended it. */
+  /**
+   * Resolves with the exit code, the signal that ended the child, or why it could not be started.
+   */
   readonly exited: Promise<string>
   kill(signal: NodeJS.Signals): void
 }
@@ -56,7 +58,7 @@ export function startChild(
   return { pid: child.pid ?? 0, ready, exited, kill: (signal) => void child.kill(signal) }
 }
 
-/** Starts `baton node` with these settings, which are named as environment variables. */
+/** Starts `baton node` with these settings, given as environment variables. */
 export const startNodeProcess = (
   name: string,
   settings: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
 /**
- * `baton simulate`: runs the engine in simulated environments with faults, one per seed, until all
+ * `baton simulate`: runs the engine once per seed in a simulated environment with faults, until all
  * seeds have run or too many have failed. It uses one process per core by default.
  */
 import { type ChildProcess, fork } from 'node:child_process'

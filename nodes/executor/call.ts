@@ -1,4 +1,4 @@
-/** Reads the call for which a job was created from the owner of the job. */
+/** Asks the owner of a job for the call for which the job was created. */
 import type { World } from '../../gateway/ports.ts'
 import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { Refusal } from '../../protocol/errors.ts'

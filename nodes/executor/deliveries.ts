@@ -46,7 +46,7 @@ interface Without {
 }
 
 /**
- * Maximum duration of an attempt in milliseconds, and maximum number of bytes that are read of an
+ * Maximum duration of an attempt in milliseconds, and maximum number of bytes that are read from an
  * answer.
  */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const

@@ -11,8 +11,8 @@
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
  *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is
  *     used.
- * X4. A stop returns the jobs that are still running after a while to their queues: they wait
- *     again, and no attempt is used.
+ * X4. Jobs that are still running some time after a stop was requested return to their queues: they
+ *     wait again, and no attempt is used.
  */
 
 import { openLeaseGate } from '../../gateway/lease-gate.ts'
@@ -45,14 +45,14 @@ export interface ExecutorParts {
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
   /**
-   * Handles a message of a shard owner. `ok` is false when the message is not for this executor.
+   * Handles a message from a shard owner. `ok` is false when the message is not for this executor.
    */
   receive(message: GatewayMessage): { ok: boolean }
   /** The number of running jobs. */
   running(): number
   /**
-   * Accepts no more jobs, waits for the running ones, then returns the remaining ones to their
-   * queues.
+   * Accepts no more jobs, waits a limited time for the running ones, then returns the remaining
+   * ones to their queues.
    */
   stop(): Promise<void>
 }
@@ -78,8 +78,8 @@ interface Running {
 }
 
 /**
- * Limits the size of a result, as for workers. The failure is final, because another attempt would
- * not make the result smaller.
+ * Limits the size of a result, as is done for workers. The failure is final, because another
+ * attempt would not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result

@@ -33,7 +33,10 @@ const STOP_GRACE_MS = 1000
 
 /** The handler of generations. */
 export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
-  /** Finds the model of a job. A summary may use a model of another provider than its turn. */
+  /**
+   * Finds the model of a job. The model of a summary can be from a different provider than that of
+   * the turn.
+   */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)

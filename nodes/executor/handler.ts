@@ -15,8 +15,8 @@ interface Work {
   readonly project: string
   readonly job: ClaimedJob
   /**
-   * Aborted when the lease is lost, the job was cancelled, or the executor stops: the outcome is no
-   * longer wanted.
+   * Aborted when the lease is lost, the job is cancelled, or the executor stops: the outcome is
+   * then no longer wanted.
    */
   readonly signal: AbortSignal
 }
@@ -31,7 +31,7 @@ export const NOT_OURS = 'not ours'
 export interface Handler {
   /**
    * Returns the facts that the queue of a waiting job needs when the job is claimed for the
-   * service; undefined if the job is for a worker. Refused when this cannot be determined.
+   * service; undefined if the job is for a worker; a refusal when this cannot be determined.
    */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
   /** Makes one attempt. An exception counts as an error of the service: the attempt has failed. */

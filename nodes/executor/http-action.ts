@@ -1,7 +1,7 @@
 /**
- * Performs HTTP actions of projects and of the organization. The action with a name, its URL and
- * its signing secret are looked up for every attempt; the delivery id and the Idempotency-Key are
- * the same for all attempts of a job.
+ * Performs HTTP actions of projects and of the organization. The action is looked up by name for
+ * every attempt, together with its URL and its signing secret; the delivery id and the
+ * Idempotency-Key are the same for all attempts of a job.
  */
 import type { Directory } from '../../gateway/directory.ts'
 import { andThen } from '../../gateway/maybe-promise.ts'
@@ -31,7 +31,7 @@ interface HttpActions {
   readonly directory: Directory
   readonly post: Post
 }
-/** An action with the facts that a call of it needs. */
+/** An action, with what a call of it needs. */
 interface Target extends UrlParts {
   readonly id: string
   readonly name: string

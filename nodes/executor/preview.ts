@@ -20,7 +20,8 @@ const NOTHING: Shown = { show: () => {}, end: () => {} }
 
 /**
  * Creates the previews of attempts.
- * @param later runs something after milliseconds; the returned function cancels it.
+ * @param later calls a function after a number of milliseconds; the returned function cancels the
+ *   call.
  */
 export const previews =
   (

@@ -1,7 +1,7 @@
 /**
  * The interface of a generation: a request, and an outcome with one message of the assistant.
- * Nothing here depends on turns. One generation is one answer; the session that receives the answer
- * has its tool calls executed.
+ * Nothing here depends on turns. One generation is one answer; executing its tool calls is up to
+ * the session that receives it.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'

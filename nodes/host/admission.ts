@@ -49,7 +49,7 @@ const isCommand = (value: unknown, place: ShardPlace): boolean =>
   livesHere(value, place)
 
 /**
- * Whether a message is a well-formed command, list of commands or read for actors of this shard.
+ * Whether a message is a well-formed command, list of commands or query for actors of this shard.
  */
 export function isForShard(message: unknown, place: ShardPlace): message is ShardMessage {
   if (!isObject(message)) return false

@@ -1,7 +1,7 @@
 /**
  * The shards that this node owns. The host takes over the shards that are assigned to this node and
- * that no live node holds. It releases, in an orderly way, the shards that are assigned to another
- * live node. Each shard has one ownership record, changed only by compare-and-set.
+ * that no other live node holds. It releases, in an orderly way, the shards that are assigned to
+ * another live node. Each shard has one ownership record, changed only by compare-and-set.
  */
 
 import { assignment } from './cluster/assignment.ts'
@@ -55,8 +55,8 @@ export class Host {
   }
 
   /**
-   * The last acknowledged sequence of a partition, while this node owns all of its shards and its
-   * lease is fresh. Then no other node can have written. Undefined otherwise.
+   * The last acknowledged sequence of a partition, if this node owns all shards of the partition
+   * and has a fresh lease, so that no other node can have written; undefined otherwise.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined

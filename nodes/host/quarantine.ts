@@ -1,7 +1,7 @@
 /**
  * The quarantine of a node, for actors that failed halfway through a decision when a timer woke
  * them. Such an error costs the shard everything it has in memory (`torn` in
- * `durability/batch.ts`). Therefore the actor is not woken for a while: one second at first, then
+ * `durability/batch.ts`). The actor is therefore not woken for a while: one second at first, then
  * twice as long after every further error, up to five minutes. This keeps one faulty actor from
  * stopping its shard again and again.
  */

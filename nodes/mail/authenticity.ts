@@ -16,7 +16,7 @@ export interface Authenticity {
   readonly dmarc: string
 }
 
-/** The facts of the SMTP transaction about the sender. */
+/** What the SMTP transaction says about the sender. */
 export interface Transaction {
   /** IP address of the client. */
   readonly ip: string
@@ -31,7 +31,10 @@ export interface Transaction {
 const TIMEOUT_MS = 5000
 const SIGNATURES = 10
 
-/** Resolves names at DNS servers (`host` or `host:port`); without any, at those of this machine. */
+/**
+ * Creates a resolver that asks DNS servers (`address` or `address:port`), by default those of this
+ * machine.
+ */
 export function resolverOf(servers: readonly string[]): DNSResolver {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
   if (servers.length > 0) resolver.setServers(servers)

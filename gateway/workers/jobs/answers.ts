@@ -8,7 +8,7 @@ const LATEST = 8
 
 /** The cache of a gateway. */
 export interface Answers {
-  /** The text that was sent for a claim within the window. Undefined when there is none. */
+  /** Returns the text that answered a claim within the window; undefined when there is none. */
   get(session: string, message_id: string): string | undefined
   put(session: string, message_id: string, text: string): void
   /** Removes answers older than the window. */

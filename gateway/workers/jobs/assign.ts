@@ -1,6 +1,6 @@
 /**
- * Handles the messages of shard owners for one worker session: a leased job to deliver, a job to
- * cancel, a drain, or a newer connection. An assignment is answered with `ok: true` only if this
+ * Handles the messages that shard owners send to a worker session: a leased job to deliver, a job
+ * to cancel, a drain, or a newer connection. An assignment is answered with `ok: true` only if this
  * gateway takes responsibility for the job: it then writes the job to the socket, returns it to its
  * queue, or reports it as failed or cancelled.
  */

@@ -1,13 +1,14 @@
 /**
- * Handles claims, by which workers request jobs. A claim stays open until jobs are assigned to its
- * session or its poll time ends. It is then answered with the first of these jobs, or without jobs.
- * Every claim is answered while the connection is open. `offers.ts` decides which jobs are
- * assigned.
+ * Handles claims, by which workers request jobs. A claim is answered with the first jobs that are
+ * assigned to its session. It is answered without jobs when its poll time ends, the worker drains,
+ * the gateway stops, or too many newer claims are open. A claim stays unanswered only if its
+ * connection ends. `offers.ts` decides which jobs are assigned.
  *
  * Invariants:
  * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
  *     not fit wait for the next claim.
- * C2. An answer never has more jobs than its claim has slots, nor more than the latest claim has.
+ * C2. An answer never contains more jobs than its claim has slots, nor more than the latest claim
+ *     has.
  * C3. After an answer that leaves slots free or jobs undelivered, a worker without another open
  *     claim receives `work.available`, because many workers do not claim again on their own.
  */
@@ -65,8 +66,8 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
 }
 
 /**
- * An unanswered claim. It is a class without closures, because every idle worker has such an
- * object.
+ * An unanswered claim. It is a class without closures to save memory, because every idle worker has
+ * one.
  */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined
@@ -96,7 +97,7 @@ class OpenClaim implements Claim {
 
 /**
  * Delivers a job that became ready: at once if no other job is reserved for the session, otherwise
- * after `limits.batch`, so that several jobs are sent in one answer.
+ * within `limits.batch`, so that several jobs are sent in one answer.
  */
 export function arrived(edge: Edge, session: Session): void {
   if (session.promised === 0) flush(edge, session)

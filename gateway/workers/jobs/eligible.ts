@@ -1,7 +1,7 @@
 /**
- * Determines which jobs a worker may take, and to which offers its gateway must therefore
- * subscribe. The subscriptions may match more than the filters, because a subject cannot express
- * every filter. Every job is therefore also checked by `eligible`.
+ * Determines which jobs a worker may take, and to which offers its gateway must subscribe. A
+ * subject cannot express every filter, so the subscriptions can match more jobs than the filters.
+ * Every job is therefore also checked by `eligible`.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability } from '../../../protocol/subjects.ts'

@@ -1,12 +1,12 @@
 /**
- * Counts the leases that a session has from before its current connection. Leases that are granted
- * later are counted in `assign.ts`.
+ * Counts the leases that a session already had before its current connection. Leases that are
+ * granted later are counted in `assign.ts`.
  *
  * Invariants:
  * L1. A resumed session receives no job until its leases are counted.
- * L2. A job is returned to its queue only under the lease that the queue currently has, and only
- *     when the worker sent a list of its leases without this one. The queue refuses if it has
- *     received a heartbeat under the lease.
+ * L2. A job is returned to its queue only under the lease that is current in the queue, and only if
+ *     the worker sent a list of its leases that lacks this one. The queue ignores the return if it
+ *     has received a heartbeat under the lease.
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -81,8 +81,8 @@ function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease
 
 /**
  * Compares the lease tokens of the queues with those of the worker. Leases that the worker has are
- * counted, and so are those of a queue that does not answer. All other jobs are returned to their
- * queues.
+ * counted, and so are those of a queue that does not answer. A job whose lease only the queue has
+ * is returned to the queue.
  */
 async function compare(
   edge: Edge,

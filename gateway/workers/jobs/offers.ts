@@ -43,7 +43,9 @@ interface Promised {
 /** The sessions of one project on this gateway, and their interests. */
 export interface OfferSubscription {
   readonly interests: Map<string, Listened>
-  /** How often a session was chosen for a job so far. The chosen session stores it in `served`. */
+  /**
+   * How many times a session has been chosen for a job. The chosen session stores it in `served`.
+   */
   served: number
   /** The sessions for which jobs are reserved, by job id. */
   readonly promised: Map<string, Session>

@@ -11,8 +11,8 @@
  *     jobs that precede its own. It also waits for shards that have not sent an offer yet, if it is
  *     unknown which shards have jobs, and if slots became free less than `COLLECT_TIMEOUT_MS` ago.
  * R2. A job does not wait for an older job of another shard if the difference of their ages is
- *     within a tolerance: 100 ms when few jobs are left, and 1 s when many are left, because free
- *     slots that wait would then reduce the throughput.
+ *     within a tolerance: 100 ms when few jobs are left, and 1 s when many are left, because slots
+ *     left idle would then reduce the throughput.
  * R3. What is known about other shards is only a hint. It may delay an offer, but never prevents a
  *     job from being taken.
  */
@@ -32,8 +32,8 @@ const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Time in milliseconds for which the knowledge of which shards have jobs remains valid, after all
- * of them have had time to send an offer.
+ * Milliseconds for which it remains known which shards have jobs once all of them have had time to
+ * send an offer.
  */
 const KNOWN = 2000
 /** Number of fairness keys above which keys with past turns are removed. */
@@ -105,9 +105,11 @@ export class Order<J extends Ranked, T> {
    */
   readonly #turns = new Map<string, number>()
   #turn = 0
-  /** The last time by which all shards had been able to send an offer, in Unix milliseconds. */
+  /** The last time at which every shard had sent an offer or had time to, in Unix milliseconds. */
   #heard = Number.NEGATIVE_INFINITY
-  /** The wait of the open offers. `since` is the number of the last answer when the wait began. */
+  /**
+   * The wait of the open offers. `since` is the number of the last answer before the wait began.
+   */
   #wait: { readonly since: number; readonly cancel: () => void } | undefined
 
   constructor(parts: Parts<J, T>) {

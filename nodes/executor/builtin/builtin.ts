@@ -1,7 +1,7 @@
 /**
  * Built-in actions of the service for agents. They are jobs, so that they have leases, attempts and
- * records like any other call. Each is idempotent, because the ids that it creates are derived from
- * the job.
+ * records like any other call. Each is idempotent, because the id of its command and the ids that
+ * it creates are derived from the job.
  */
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'

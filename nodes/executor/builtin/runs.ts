@@ -1,6 +1,6 @@
 /**
- * Built-in actions with which an agent starts and reads runs. The id of a run is derived from the
- * job, so a job that is performed twice starts one run.
+ * Built-in actions with which an agent starts and reads runs, and calls published workflows. The id
+ * of a run is derived from the job, so a job that is performed twice starts one run.
  */
 import { workflowNamed } from '../../../gateway/prepare.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -74,8 +74,8 @@ export const getRun: Does = async (service, { project, call }) => {
 }
 
 /**
- * Calls a published workflow: starts it and waits for its output. A run that takes longer
- * continues, and can be read later.
+ * Calls a published workflow: starts it and waits for its output. A run that takes longer than
+ * `RESULT_TIMEOUT_MS` continues, and can be read later.
  */
 export const callWorkflow =
   (handle: string): Does =>

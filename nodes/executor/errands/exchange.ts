@@ -30,7 +30,7 @@ const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /**
- * Messages that the agent was not shown yet, oldest first, within the limits of `SHOWN`. In a
+ * Messages that the agent has not been shown yet, oldest first, within the limits of `SHOWN`. In a
  * thread that is new to the agent, the root and the agent's own messages are included.
  */
 async function unheard(

@@ -20,7 +20,7 @@ export const leaveChannels: Runs<'leave'> = async (asking, project, { principal_
   return {}
 }
 
-/** Removes new members that are not active from a channel. */
+/** Removes new members from a channel if they are not active principals. */
 export const confirmMembers: Runs<'confirm'> = async (
   asking,
   project,

@@ -1,7 +1,7 @@
 /**
- * Converts the messages of a request for the `ai` library. Content that a model cannot read is
- * replaced by a short text. Thinking goes back only to the provider that wrote it, because other
- * providers reject its signature.
+ * Converts the messages of a request to the form of the `ai` library. A file whose content is not
+ * available is replaced by a short text. Thinking goes back only to the provider that wrote it,
+ * because other providers reject its signature.
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'

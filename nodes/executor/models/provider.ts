@@ -1,7 +1,7 @@
 /**
  * Creates clients for the models of providers. They use the `ai` library, which is loaded when a
  * generation first needs it. The operator configures the URLs of providers, so private addresses
- * are allowed. Redirects are not followed, because every request carries a key.
+ * are allowed. Redirects are not followed, because requests carry keys.
  */
 import { readFile } from 'node:fs/promises'
 import type { JSONValue, LanguageModel } from 'ai'

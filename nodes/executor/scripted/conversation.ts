@@ -11,8 +11,8 @@ export interface Result {
   /** The tool name that the model used. */
   readonly tool: string
   /**
-   * The argument `command` of the call, if it is a text. In a call of the router of a group of
-   * tools, it names the tool.
+   * The argument `command` of the call, if it is a text. In a call to the router of a tool group,
+   * it names the tool.
    */
   readonly command?: string
   readonly text: string
@@ -23,7 +23,9 @@ export interface Facts {
   readonly text: string
   /** The number of messages from people so far. */
   readonly turn: number
-  /** The number of answers since that text, including the one that is now computed. */
+  /**
+   * The number of answers since the last message from a person, including the one being computed.
+   */
   readonly step: number
   /** The tool results in the last message. */
   readonly results: readonly Result[]

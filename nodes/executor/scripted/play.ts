@@ -103,7 +103,7 @@ function fits(
   )
   return one && [...stars, ...(result === undefined ? [] : (starsIn(result, one.text) ?? []))]
 }
-/** Whether a result is from this tool, in any spelling of its name that a model may receive. */
+/** Whether a result is from this tool, in any spelling of its name that a model can receive. */
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||
@@ -163,7 +163,7 @@ function faultOf({ fail }: Rule, attempt: number): ExecutorFault | undefined {
       )
 }
 
-/** Token counts; four characters count as one token. */
+/** Token counts: those of the rule, otherwise one token per four characters. */
 const usageOf = (
   { usage }: Rule,
   { system = [], messages }: ModelRequest,

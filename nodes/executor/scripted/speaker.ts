@@ -12,7 +12,8 @@ const KNOWN = 32
 
 /**
  * Creates the speaker.
- * @param later runs something after milliseconds; the returned function cancels it.
+ * @param later calls a function after a number of milliseconds; the returned function cancels the
+ *   call.
  */
 export function scriptedSpeaker(later: (ms: number, run: () => void) => () => void): Speaker {
   const scripts = new Map<string, ReturnType<typeof readScript>>()

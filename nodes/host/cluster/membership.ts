@@ -13,9 +13,9 @@
  *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
  *     measured up to the last reading of the records, so a node does not mistake its own suspension
  *     for the silence of others.
- * M3. A node was away if its last renewal was older than `FRESH_MS`. It then checks what became of
- *     its shards before it is `fresh` again. Its renewals do not wait for that check; otherwise a
- *     busy node would seem to be away because its checks are slow.
+ * M3. A node was away if its previous renewal is older than `FRESH_MS` when it renews its record.
+ *     It then checks what became of its shards before it is `fresh` again. Its renewals do not wait
+ *     for that check; otherwise a busy node would seem to be away because its checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves, so that no other
  *     node takes a shard of a live node when the shard's record is missing.
@@ -31,7 +31,7 @@ import type { Claimed } from './node-id.ts'
 import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
- * Milliseconds after a renewal for which a node is fresh, and may consider itself alone. Both are
+ * Milliseconds for which a renewal keeps a node fresh and lets it consider itself alone. Both are
  * shorter than the limits that other nodes apply, because clocks run at different speeds.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
@@ -71,7 +71,7 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /** How often this node was away: so far, and at the last check of its shards (M3). */
+  /** How many times this node was away: so far, and before the last check of its shards (M3). */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
@@ -91,8 +91,8 @@ export class Membership {
   }
 
   /**
-   * Joins the cluster and keeps renewing the record of this node. Resolves when every live node
-   * must have seen the record; only then can this node rely on receiving messages (M5).
+   * Joins the cluster and keeps renewing the record of this node. Resolves when no other node can
+   * still consider itself alone; only then can this node rely on receiving messages (M5).
    * @param onRound called after every reading of the records.
    */
   async start(onRound: () => Promise<void>): Promise<void> {
@@ -119,8 +119,8 @@ export class Membership {
     await this.#introduce()
   }
   /**
-   * Makes this membership renew the record that was claimed for this process, and end when another
-   * process has claimed it since. Called before `start`.
+   * Makes this membership renew the record that was claimed for this process, and end once another
+   * process has claimed it. Called before `start`.
    */
   hold(claimed: Claimed): void {
     this.#claimed = claimed
@@ -286,7 +286,7 @@ export class Membership {
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
-  /** Milliseconds until the next round: fewer than usual if a node's silence reaches a limit. */
+  /** Milliseconds until the next round: fewer if a node's silence reaches a limit sooner. */
   #rest(): number {
     const since = this.#clock.elapsed()
     const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]
@@ -380,8 +380,8 @@ export class Membership {
         void this.#registry.delete(key).catch(() => {})
   }
   /**
-   * Probes a node that has been silent for longer than it considers itself fresh. If it has no
-   * subscriber, it is dead before its lease expires.
+   * Probes a node that has been silent for `DEAD_WITHOUT_SUBSCRIBER_MS`, and therefore no longer
+   * considers itself fresh. If it has no subscriber, it is dead before its lease expires.
    */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed

@@ -50,7 +50,7 @@ export interface Neighbours {
    */
   nobody(id: string): Promise<boolean>
   /**
-   * Announces to a node that this one has joined. True if that node is now `unsure`
+   * Announces to a node that this one has joined. True if that node is dead, is now `unsure`
    * (`membership.ts`), or will be before it receives anything again.
    */
   greet(id: string): Promise<boolean>

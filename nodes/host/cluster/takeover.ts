@@ -38,10 +38,10 @@ const FENCES = 2
 const MAX_REPLAY_TURN_MS = 20
 
 /**
- * Milliseconds before each retry of a missing snapshot. A server that leads while it is still
- * catching up has neither the newest snapshot of an actor nor the one before. Replaying everything
- * instead would take much longer (measured: 38 to 50 s for four shards with 60,000 entries each, on
- * a busy machine).
+ * Milliseconds before each further attempt to read a missing snapshot. A server that leads while it
+ * is still catching up has neither the newest snapshot of an actor nor the one before. Replaying
+ * everything instead would take much longer (measured: 38 to 50 s for four shards with 60,000
+ * entries each, on a busy machine).
  */
 const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
 
@@ -103,7 +103,7 @@ export async function takeOver(
 
 /**
  * Appends the fence. When the leader refuses it, or answers requests but stores nothing in two
- * attempts, the storage is full and the shard serves reads only.
+ * attempts, the storage counts as full and the shard serves reads only.
  * @throws Error when another owner was faster, or the outcome is unknown.
  */
 async function appendFence(
@@ -293,7 +293,7 @@ async function* together(
   }
   if (some.length > 0) yield some
 }
-/** The actors that have events before the first of these entries. */
+/** The actors that have events before their own first entry in this list. */
 function begunBefore(places: readonly Placed[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {

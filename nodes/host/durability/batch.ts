@@ -77,6 +77,8 @@ export class Batch {
    * Decides one command and its tells. An exception in an actor is answered with `internal`; see
    * `torn`.
    * @throws Unreadable when the snapshot of an actor cannot be read.
+   * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
+   *   unknown format.
    */
   async decide(command: Command): Promise<Decide> {
     const found = this.#instance(command)

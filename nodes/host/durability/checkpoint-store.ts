@@ -33,7 +33,9 @@ export interface Covered {
   /** Entries up to this sequence are in snapshots. Never less than `sequence`. */
   readonly state: number
 }
-/** `state` is absent in records of older releases and then equals `sequence`. */
+/**
+ * `state` is absent in empty records and in records of older releases, and then equals `sequence`.
+ */
 interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   readonly v: 1
   readonly epoch: number

@@ -1,7 +1,8 @@
 /**
  * Repeats an append until its outcome is known. After a timeout the outcome is unknown; the last
- * message of the subject, read from the stream's leader, decides it. Appending the same bytes again
- * under the same message id and the same expected sequence cannot store them twice.
+ * message of the subject, read from the stream's leader, shows whether the envelope was stored.
+ * Appending the same bytes again under the same message id and the same expected sequence cannot
+ * store them twice.
  */
 import type { ShardContext } from '../shard-context.ts'
 import type { WriteGate } from './write-gate.ts'

@@ -34,7 +34,10 @@ interface GateCallbacks {
   isOpen(): boolean
   /** Gives up the shard, so that it is taken over again. */
   lose(reason: string): void
-  /** Called for every actor whose deadline may have changed because its leases were extended. */
+  /**
+   * Called for every actor in memory when the gate opens, because renewed leases have new
+   * deadlines.
+   */
   note(instance: ActorInstance): void
   /** Rejects the waiting commands of effects (W4). */
   rejectEffects(): void

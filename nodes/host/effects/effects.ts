@@ -233,10 +233,10 @@ export class Effects {
   }
 
   /**
-   * Sends a message to a gateway. A job that certainly reached no worker is released at once. A job
-   * that may have reached its worker stays leased, because after a release it would be executed
-   * twice (measured: a new owner released jobs that its predecessor had sent through a gateway that
-   * had disconnected since).
+   * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
+   * at once. A job that may have reached its worker stays leased, because after a release it would
+   * be executed twice (measured: a new owner released jobs that its predecessor had sent through a
+   * gateway that had disconnected since).
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#context.deps
@@ -271,7 +271,7 @@ export class Effects {
     }
   }
   /**
-   * Returns a job that did not reach a worker to its queue, without counting an attempt.
+   * Releases a job that did not reach a worker: it returns to its queue, and no attempt is counted.
    */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#context.deps

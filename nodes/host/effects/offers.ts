@@ -39,7 +39,9 @@ interface Matching {
   again: boolean
 }
 
-/** Whether the service itself executes these jobs, so that they are not offered to workers. */
+/**
+ * Whether these jobs are never executed by workers, and are therefore offered to executors only.
+ */
 const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
 
@@ -96,7 +98,7 @@ export class Offers {
   waiting(): string[] {
     return [...this.#queues.keys()]
   }
-  /** Adds a queue that had work when the checkpoint was made. `start` begins to offer it. */
+  /** Adds a queue that had work when the checkpoint was made. `start` begins to offer its work. */
   recall(queue: Address): void {
     this.#known(queue)
   }
@@ -104,14 +106,14 @@ export class Offers {
   kick(project: string, queue: string): void {
     this.#kick(this.#known({ project, kind: 'queue', id: `${this.#context.shard}.${queue}` }))
   }
-  /** Offers the work of a project in which a worker gained slots. */
+  /** Offers the work of a project for which a worker or an executor gained slots. */
   kickProject(project: string): void {
     for (const matching of this.#queues.values())
       if (matching.address.project === project) this.#kick(matching)
   }
 
   /**
-   * Offers the jobs that a batch has queued to the listeners in this process, before the batch is
+   * Offers jobs to the listeners in this process before the batch that queued the jobs is
    * committed. Claims join the batch.
    */
   async ahead(batch: Batch): Promise<void> {
@@ -219,7 +221,7 @@ export class Offers {
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
-   * Offers jobs of one capability. Returns whether all of them found a worker, so that there may be
+   * Offers jobs of one capability. Returns whether all of them were taken, so that there may be
    * more to offer.
    */
   async #offer(

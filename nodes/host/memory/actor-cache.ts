@@ -4,7 +4,8 @@
  *
  * Invariants:
  * A1. No actor is in memory twice: concurrent requests for an actor share one read.
- * A2. An actor enters memory only if a check after its read shows that no stored state was lost.
+ * A2. An actor that was read enters memory only after a check shows that no stored state was lost.
+ *     During a takeover, one check at the end covers all reads.
  */
 import type { Address } from '../../../protocol/entry.ts'
 import type { HostDeps } from '../deps.ts'
@@ -18,7 +19,7 @@ import {
   restore,
 } from './actor-instance.ts'
 
-/** Maximum delay of a message in milliseconds: longer than any request waits for its answer. */
+/** Maximum delay of a message in milliseconds: twice the default time that a request may take. */
 const MAX_MESSAGE_DELAY_MS = 30_000
 
 /** Maximum number of snapshots read at a time. */
@@ -48,7 +49,7 @@ export class ActorCache {
   readonly #partition: number
   #since = Number.NEGATIVE_INFINITY
   readonly #instances = new Map<string, ActorInstance>()
-  /** Actors that left memory recently, with the time and the revision of their snapshot then. */
+  /** Actors that left memory recently, each with the time and the revision of its snapshot. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
   readonly #coming = new Map<string, Promise<ActorInstance>>()

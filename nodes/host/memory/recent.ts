@@ -12,7 +12,7 @@
  */
 import type { Envelope } from '../../../protocol/entry.ts'
 
-/** Maximum number of characters of JSON retained: a view that falls behind reads the journal. */
+/** Maximum number of characters of JSON retained: a view that falls behind parses the envelopes. */
 const KEPT = 4 * 1024 * 1024
 
 export class Recent {
