@@ -38,7 +38,7 @@ export type QueueCommands = {
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
   /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /** Assigns jobs to workers of one gateway, or to an executor, after it accepted an offer. */
+  /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
   'queue.claim': {
     input: { gateway: string; takes: readonly Take[] }
     reply: { claimed: readonly string[] }
@@ -54,8 +54,8 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Puts a job that was not delivered to its worker back into the queue. The claim does not count
-   * as an attempt. Changes nothing after a heartbeat for the job.
+   * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
+   * Changes nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
@@ -195,7 +195,7 @@ export type RunCommands = {
   'run.begin': { input: { later?: true }; reply: undefined }
   /** From the loop of the run: the reason why the run has to wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** From the loop of the run: another run replaces the run, or the loop is deleted. */
+  /** From the loop of the run: another run replaces this one, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
   /** From the loop of the run: the loop's daily budget is spent. Amounts are in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
@@ -208,7 +208,8 @@ export type RunCommands = {
     reply: undefined
   }
   /**
-   * From the loop from which a step requested a run: the id of that run, or why it was not started.
+   * From the loop that a step of this run asked to start a run: the id of the started run, or why
+   * none was started.
    */
   'child.answered': {
     input: {

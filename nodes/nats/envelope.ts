@@ -27,8 +27,8 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
 }
 
 /**
- * The checksum of a stored envelope does not match: the bytes were not written by the service, or
- * have changed since.
+ * The checksum of a stored envelope is missing or wrong: the bytes were not written by the service,
+ * or have changed since.
  */
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {

@@ -1,9 +1,9 @@
 /**
  * Notification by e-mail. It is sent only on request: an interaction names addresses in its
  * delivery, or it has no delivery and its project has the setting `email_notifications`, which
- * sends e-mail to the addresses of its targets. An answer link is included only in a message to the
- * address that an administrator stored for that target. Otherwise the author of a question could
- * receive another person's link.
+ * sends e-mail to the addresses of its targets. An answer link is sent only to the address that an
+ * administrator stored for its target. Otherwise the author of a question could receive another
+ * person's link.
  */
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -31,8 +31,8 @@ interface EmailOptions {
   readonly log: Log
 }
 /**
- * Timeout in milliseconds of connecting to the mail server, of its greeting, and of its silence
- * afterwards.
+ * Timeout in milliseconds for connecting to the mail server, for its greeting, and for any later
+ * silence.
  */
 const SMTP_TIMEOUT_MS = 10_000
 const CONNECTIONS = 4

@@ -54,7 +54,7 @@ export interface Price {
 }
 /** A model of the service with the facts that turns need. */
 export interface Model extends CatalogModel {
-  /** Absent: the price is unknown, so that usage of the model counts against no budget. */
+  /** Absent: the price is unknown, so usage of the model counts against no budget. */
   readonly price?: Price
   /** The highest effort that the model accepts; absent: the model has no effort setting. */
   readonly max_effort?: Effort

@@ -55,9 +55,7 @@ const emitted = [
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 
-/**
- * Prefixes of events that the service itself publishes, with their display names in the catalog.
- */
+/** Prefixes of the service's own events, with their display names in the catalog. */
 export const capabilities: Readonly<Record<string, string>> = {
   artifact: 'Artifacts',
   check: 'Checks',

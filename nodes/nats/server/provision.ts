@@ -92,8 +92,8 @@ const bucketConfig = (
 /**
  * Returns the configuration of a snapshot bucket. Snapshots are a cache: a crash loses the newest
  * part of their stream as a whole, checkpoint included, so they need not be on disk before they are
- * acknowledged. A single server supports this mode (measured on a busy disk: 12,900 writes/s,
- * against 500 with fsync); a replicated stream does not.
+ * acknowledged. Only an unreplicated stream supports this mode (measured on a busy disk: 12,900
+ * writes/s, against 500 with fsync).
  */
 const stateConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
   ...bucketConfig(space.bucket(names.state(partition)), StorageType.File, replicas),
@@ -101,8 +101,8 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 })
 
 /**
- * Creates a stream when it is absent; otherwise raises its number of replicas and switches its
- * compression when they differ. Stored blocks keep their compression; the new setting applies to
+ * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
+ * compression, if needed. Stored blocks keep their compression; the new setting applies to
  * blocks filled from then on. Safe to run in many processes at once.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
