@@ -122,7 +122,7 @@ export function createWorld(parts: WorldParts): World {
             return end(given)
           }
         }
-        // The latest attempt found no owner: a node that does not own the shard answered, or none did.
+        // The latest attempt found no owner: the node that answered is not the owner, or none did.
         if (mine === tries) wait()
       }
       if (ownerProbe.isProbing(subject)) wait()
