@@ -68,7 +68,7 @@ function repeated(message: ShardMessage): ShardMessage {
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const
-/** Milliseconds to wait for an answer of the node that publishes the preview of a message. */
+/** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
 const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {

@@ -69,9 +69,9 @@ export type QueueCommands = {
   wake: { input: unknown; reply: undefined }
 }
 /**
- * The assignment of a job to a worker session or an executor. `losses`: the minimum number of lost
- * leases at which the job fails, because the work is safe to repeat. `served`: the service itself
- * does the work.
+ * The assignment of a job to a worker session or an executor. `losses`: raises the
+ * `max_losses` of the job to this number, because the work is safe to repeat; ignored for `strict`
+ * jobs. `served`: the service itself does the work.
  */
 export interface Take {
   readonly job_id: string

@@ -53,8 +53,8 @@ export interface Publication {
   readonly record?: JsonObject
   /**
    * A repeat with this key within a day stores nothing and is answered with the id of the first
-   * event. Absent when the event is published by an effect, whose repeats the receiver detects by
-   * their journal position.
+   * event. Absent without an idempotency key, and when an effect publishes the event: the receiver
+   * detects repeats of effects by their journal position.
    */
   readonly dedup_key?: string
   /**

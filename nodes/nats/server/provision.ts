@@ -295,8 +295,8 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 /**
  * Makes sure that all streams and buckets of the installation exist.
  * @param within milliseconds to wait for each during a leader election; 60 s by default.
- * @throws StartFault when the layout differs from the stored one, a journal is missing, or the
- * servers do not provide a stream in time.
+ * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`, a
+ * journal is missing, or the servers do not provide a stream in time.
  */
 export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout
