@@ -61,17 +61,17 @@ export type QueueCommands = {
   /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
-   * Ends a lease whose last heartbeat is longer ago than a lease lasts. Sent by a gateway. Affects
-   * only leases whose heartbeats the queue does not know, because the owner of its shard has
-   * changed.
+   * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
+   * Affects only leases whose heartbeats the queue does not know, because the owner of its shard
+   * has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /**
- * The assignment of a job to a worker session or an executor. `losses`: raises the
- * `max_losses` of the job to this number, because the work is safe to repeat; ignored for `strict`
- * jobs. `served`: the service itself does the work.
+ * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
+ * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the
+ * service itself does the work.
  */
 export interface Take {
   readonly job_id: string
@@ -104,7 +104,7 @@ export interface ChildStart {
   readonly depth: number
   /** Depth of the source event that caused the parent. */
   readonly cause_depth?: number
-  /** The causal chain of that source event. */
+  /** The causal chain of the source event that caused the parent. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
@@ -207,10 +207,7 @@ export type RunCommands = {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /**
-   * From the loop that a step of this run asked to start a run: the id of the started run, or why
-   * none was started.
-   */
+  /** From the loop that a step asked to start a run: the id of the run, or why none was started. */
   'child.answered': {
     input: {
       wait_id: string

@@ -87,7 +87,7 @@ export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string
   `${provider}/${id}`
 
 /**
- * Returns the model that a text names, as `provider/model` or only by the id of the model. When
+ * Returns the model that a text names as `provider/model` or by the id of the model alone. When
  * several providers have a model with this id, the first provider wins. Returns undefined when
  * there is no such model.
  */
