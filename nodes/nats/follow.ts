@@ -4,8 +4,8 @@
  * mismatch it resumes the read after the last received message.
  *
  * Invariants:
- * F1. Every message from `from` on is passed to the handler in order, and not again once its batch
- *     has succeeded.
+ * F1. Every message, beginning with the sequence `from`, is passed to the handler in order, and not
+ *     again once its batch has succeeded.
  * F2. The handler processes one batch at a time; meanwhile about `AHEAD` messages are buffered.
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
  *     so that many followers do not resume at the same moment.

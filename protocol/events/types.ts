@@ -67,7 +67,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Prefixes that clients cannot use: for signals, for internal events, and reserved ones. */
+/** Prefixes that clients cannot use: those of signals and internal events, and reserved ones. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',
