@@ -1,6 +1,6 @@
 /**
  * The encoding of envelopes in messages: a header contains a checksum of the bytes, because the
- * storage may not detect a flipped bit in a stored block. A message with a wrong checksum is never
+ * storage might not detect a flipped bit in a stored block. A message with a wrong checksum is never
  * passed on.
  */
 

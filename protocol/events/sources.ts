@@ -70,7 +70,7 @@ export interface Publication {
   /**
    * The id of the private session in which the event happened. Only principals that may read the
    * session can read the event. The event fires a trigger or reaches a webhook only if the last
-   * editor of the trigger or webhook is such a principal. It resumes no waits.
+   * editor of the trigger or webhook is such a principal. The event resumes no waits.
    */
   readonly private_session?: string
   /** Id of the event, of the form `sevt_…`, if the producer has already assigned one. */
