@@ -1,7 +1,7 @@
 /**
  * The encoding of envelopes in messages: a header contains a checksum of the bytes, because the
- * storage might not detect a flipped bit in a stored block. A message with a wrong checksum is never
- * passed on.
+ * storage might not detect a flipped bit in a stored block. A message with a wrong checksum is
+ * never passed on.
  */
 
 import { crc32 } from 'node:zlib'

@@ -35,7 +35,7 @@ export interface Received {
   readonly body: Buffer
 }
 /**
- * Why a request failed. `refused`: the address is not permitted. `too_large`: the answer exceeds the
+ * Why a request failed. `refused`: the address is not allowed. `too_large`: the answer exceeds the
  * limit. `stopped`: the signal was aborted. `timeout` and `network` may be temporary.
  */
 export interface Failed {
