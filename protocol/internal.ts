@@ -24,8 +24,8 @@ export interface GrantedLease {
   readonly lease_token: string
 }
 /**
- * The current state of a lease. `last_heartbeat_at`: absent before the first heartbeat that the
- * queue has received.
+ * The current state of a lease. `last_heartbeat_at`: absent until the current owner of the queue's
+ * shard has received a heartbeat.
  */
 export interface Renewal {
   readonly job_id: string
