@@ -306,7 +306,7 @@ export async function startNode(
         patiently(nats, 'the organization', () => initialise(world, installed)),
         doomed,
       ])
-    // Views start last, because a view that is far behind leaves little time for other work.
+    // Views start after the shards: a view that is far behind leaves little time for other work.
     if (hasViews) {
       stops.push(
         await startViews({

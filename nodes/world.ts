@@ -68,7 +68,7 @@ function repeated(message: ShardMessage): ShardMessage {
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const
-/** Milliseconds to wait for an answer of the node that publishes the preview of a message. */
+/** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
 const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {
@@ -122,7 +122,7 @@ export function createWorld(parts: WorldParts): World {
             return end(given)
           }
         }
-        // The latest attempt found no owner: the node does not own the shard, or no node answered.
+        // The latest attempt found no owner: the node that answered is not the owner, or none did.
         if (mine === tries) wait()
       }
       if (ownerProbe.isProbing(subject)) wait()

@@ -6,8 +6,8 @@ interface ErrorFacts {
   /** HTTP status of the answer. */
   readonly status: number
   /**
-   * The default message, which states the fault and the next step. It is used when the refusal has
-   * no `message`.
+   * The default message: the fault and, where it helps, the next step. It is used when the refusal
+   * has no `message`.
    */
   readonly message: string
   /** Whether the same request can succeed later, without a change. */

@@ -24,8 +24,8 @@ export interface GrantedLease {
   readonly lease_token: string
 }
 /**
- * The current state of a lease. `last_heartbeat_at`: absent before the first heartbeat that the
- * queue has received.
+ * The current state of a lease. `last_heartbeat_at`: absent until the current owner of the queue's
+ * shard has received a heartbeat.
  */
 export interface Renewal {
   readonly job_id: string
@@ -38,7 +38,7 @@ export type QueueCommands = {
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
   /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /** Assigns jobs to workers of one gateway, or to an executor, after it accepted an offer. */
+  /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
   'queue.claim': {
     input: { gateway: string; takes: readonly Take[] }
     reply: { claimed: readonly string[] }
@@ -54,24 +54,24 @@ export type QueueCommands = {
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
   /**
-   * Puts a job that was not delivered to its worker back into the queue. The claim does not count
-   * as an attempt. Changes nothing after a heartbeat for the job.
+   * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
+   * Changes nothing after a heartbeat for the job.
    */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
   /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
-   * Ends a lease whose last heartbeat is longer ago than a lease lasts. Sent by a gateway. Affects
-   * only leases whose heartbeats the queue does not know, because the owner of its shard has
-   * changed.
+   * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
+   * Affects only leases whose heartbeats the queue does not know, because the owner of its shard
+   * has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /**
- * The assignment of a job to a worker session or an executor. `losses`: the minimum number of lost
- * leases at which the job fails, because the work is safe to repeat. `served`: the service itself
- * does the work.
+ * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
+ * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the
+ * service itself does the work.
  */
 export interface Take {
   readonly job_id: string
@@ -104,7 +104,7 @@ export interface ChildStart {
   readonly depth: number
   /** Depth of the source event that caused the parent. */
   readonly cause_depth?: number
-  /** The causal chain of that source event. */
+  /** The causal chain of the source event that caused the parent. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
@@ -195,7 +195,7 @@ export type RunCommands = {
   'run.begin': { input: { later?: true }; reply: undefined }
   /** From the loop of the run: the reason why the run has to wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** From the loop of the run: another run replaces the run, or the loop is deleted. */
+  /** From the loop of the run: another run replaces this one, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
   /** From the loop of the run: the loop's daily budget is spent. Amounts are in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
@@ -207,9 +207,7 @@ export type RunCommands = {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /**
-   * From the loop from which a step requested a run: the id of that run, or why it was not started.
-   */
+  /** From the loop that a step asked to start a run: the id of the run, or why none was started. */
   'child.answered': {
     input: {
       wait_id: string

@@ -20,7 +20,7 @@ const MAX = {
   files: 100,
 }
 
-/** Facts about a message that do not come from its headers. */
+/** Facts about a message that its parsed form does not contain. */
 export interface Received {
   readonly agent_id: string
   /** Unix milliseconds. */

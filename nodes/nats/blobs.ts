@@ -51,8 +51,8 @@ export function createBlobs(nats: Nats): Blobs {
 const SILENCE = 1000
 
 /**
- * Returns the bytes of a value; undefined when there is none. Also undefined when the value is
- * deleted during the read, because the client library would wait for its chunks forever.
+ * Returns the bytes of a value; undefined when there is none, and when it is deleted during the
+ * read: the client library alone would wait for its chunks forever.
  */
 async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefined> {
   const found = await at.get(name)

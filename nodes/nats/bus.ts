@@ -39,8 +39,8 @@ const header = (name: string, value: string): MsgHdrs => {
 
 /**
  * Creates the bus of a connection.
- * @param alone whether no other process can be listening; nothing is encoded or sent while it
- *   returns true.
+ * @param alone returns whether no other process can be listening; as long as it returns true,
+ *   nothing is encoded or sent.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log, space } = nats

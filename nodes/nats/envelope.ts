@@ -1,7 +1,7 @@
 /**
  * The encoding of envelopes in messages: a header contains a checksum of the bytes, because the
- * storage may not detect a flipped bit in a stored block. A message with a wrong checksum is never
- * passed on.
+ * storage might not detect a flipped bit in a stored block. A message with a wrong checksum is
+ * never passed on.
  */
 
 import { crc32 } from 'node:zlib'
@@ -27,8 +27,8 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
 }
 
 /**
- * The checksum of a stored envelope does not match: the bytes were not written by the service, or
- * have changed since.
+ * The checksum of a stored envelope is missing or wrong: the bytes were not written by the service,
+ * or have changed since.
  */
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {

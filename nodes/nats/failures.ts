@@ -29,8 +29,8 @@ export class Forbidden extends StartFault {
   }
 }
 /**
- * Returns the error that names the missing permission when an error, or one of its causes, reports
- * one; undefined otherwise.
+ * Returns the error that names the missing permission if the given error or one of its causes
+ * reports one; undefined otherwise.
  */
 export function forbidden(error: unknown): Forbidden | undefined {
   if (error instanceof Forbidden) return error
@@ -47,8 +47,8 @@ export const codes = {
   wrongLastSequenceUnknown: 10164,
   duplicateInProcess: 10158,
   /**
-   * The next four codes report a limit of the account, the server's memory or disk, or the stream:
-   * the message was not stored.
+   * The next four codes mean that the message was not stored: a limit of the account or the stream
+   * was reached, or the server's memory or disk is full.
    */
   accountResourcesExceeded: 10002,
   insufficientResources: 10023,
@@ -78,7 +78,7 @@ export const isWrongSequence = (error: unknown): boolean => {
 /** Whether the stream's leader did not store a message for lack of space. */
 export const isOutOfSpace = (error: unknown): boolean => outOfSpace.has(codeOf(error) ?? 0)
 
-/** Whether the subject of a request has no subscriber. */
+/** Whether a request failed because its subject has no subscriber. */
 export const isNoResponders = (error: unknown): boolean =>
   error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders())
 /** Whether a request got no answer in time, or can no longer get one. */

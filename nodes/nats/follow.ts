@@ -4,8 +4,8 @@
  * mismatch it resumes the read after the last received message.
  *
  * Invariants:
- * F1. Every message from `from` on is passed to the handler in order, and not again once its batch
- *     has succeeded.
+ * F1. Every message, beginning with the sequence `from`, is passed to the handler in order, and not
+ *     again once its batch has succeeded.
  * F2. The handler processes one batch at a time; meanwhile about `AHEAD` messages are buffered.
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
  *     so that many followers do not resume at the same moment.
@@ -113,8 +113,8 @@ export function follow(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),
       )
-      // The stream has more messages but none arrived between two checks. The cause is not the
-      // handler, because the buffer is not full.
+      // The stream has more messages, but none has arrived since the check before last. The cause
+      // is not the handler, because the buffer is not full.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(

@@ -89,7 +89,7 @@ export function createRequestMux(
   const sendLater = (send: () => void): void => {
     if (leaving.push(send) === 1) setImmediate(leave)
   }
-  /** Removes a request that is still open, and returns it so that the caller settles it. */
+  /** Removes a request that is still open, and returns it so that the caller can settle it. */
   const close = (number: string): Question | undefined => {
     const question = open.get(number)
     if (!question) return undefined

@@ -1,9 +1,9 @@
 /**
  * Notification by e-mail. It is sent only on request: an interaction names addresses in its
  * delivery, or it has no delivery and its project has the setting `email_notifications`, which
- * sends e-mail to the addresses of its targets. An answer link is included only in a message to the
- * address that an administrator stored for that target. Otherwise the author of a question could
- * receive another person's link.
+ * sends e-mail to the addresses of its targets. An answer link is sent only to the address that an
+ * administrator stored for its target. Otherwise the author of a question could receive another
+ * person's link.
  */
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -24,15 +24,15 @@ interface EmailOptions {
   /** Base URL of links; absent: e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** Returns the active people with an e-mail address among the targets. */
+  /** Returns the active people among the targets who have an e-mail address. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
   /** Whether a project wants e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>
   readonly log: Log
 }
 /**
- * Timeout in milliseconds of connecting to the mail server, of its greeting, and of its silence
- * afterwards.
+ * Timeout in milliseconds for connecting to the mail server, for its greeting, and for any later
+ * silence.
  */
 const SMTP_TIMEOUT_MS = 10_000
 const CONNECTIONS = 4

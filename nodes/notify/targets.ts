@@ -1,6 +1,6 @@
 /**
  * Checks the principals in questions that steps and models ask, because no gateway has looked them
- * up. After such a question was committed, its targets and reviewers are looked up here; a question
+ * up. After such a question is committed, its targets and reviewers are looked up here; a question
  * that names missing principals or roles is cancelled before anyone is notified.
  */
 import type { World } from '../../gateway/ports.ts'

@@ -1,8 +1,8 @@
 /**
  * Notifies people outside the service of an interaction: sends one message to the configured URL,
- * with an answer link for each person who may use one, and signed if a secret is configured. The
- * receiver forwards the message to the people. A message may arrive more than once, with the same
- * `delivery_id`.
+ * with an answer link for each person who may use one and, if a secret is configured, a signature.
+ * The receiver forwards the message to the people. A message may arrive more than once, with the
+ * same `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'

@@ -1,5 +1,5 @@
 /**
- * The log: one JSON line per event. Fields whose name denotes a secret are redacted, down to two
+ * The log: one JSON line per event. Fields whose names denote secrets are redacted, down to two
  * levels of nesting.
  */
 import { type DestinationStream, pino } from 'pino'

@@ -47,7 +47,7 @@ export interface Metrics extends Counters {
   writesStopped(reasons: Readonly<Record<string, boolean>>): void
   /** Sets whether a journal that this node verifies has entries that cannot be read. */
   journalDamaged(partition: number, damaged: boolean): void
-  /** Counts offered jobs, and those of them that gateways claimed (`taken`). */
+  /** Counts offered jobs, and those of them that gateways or executors accepted (`taken`). */
   offer(offered: number, taken: number): void
   /** Returns all metrics in the Prometheus text format. */
   text(): Promise<string>
@@ -175,7 +175,7 @@ export function createMetrics(version: string): Metrics {
   const known = new Map<string, Map<string, Counter.Internal>>()
   /**
    * Returns the counter of a kind and an outcome. It is cached, because the library otherwise sorts
-   * and joins the labels at every count.
+   * and joins the labels on every increment.
    */
   const decided = (kind: string, outcome: string): Counter.Internal => {
     const outcomes = known.get(kind) ?? new Map<string, Counter.Internal>()

@@ -19,7 +19,7 @@ interface Parts {
 /** Timeout of each check in milliseconds. */
 const WITHIN = 2000
 /**
- * Milliseconds for which a shard may lack an owner, or a view may not answer, before the check
+ * Milliseconds for which a shard may lack an owner, or a view may be silent, before the check
  * fails: requests wait while a shard or a view moves. All gateways notice this at the same moment;
  * if all of them reported that they are not ready, a load balancer would have no gateway left.
  */

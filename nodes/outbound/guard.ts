@@ -28,7 +28,7 @@ export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
    * Returns the addresses of a host, which is given as in a URL.
-   * @throws AddressRefused when the service may not connect to one of them, or there is none.
+   * @throws AddressRefused when the service may not connect to one of them, or the host has none.
    * @throws Error the error of the name lookup.
    */
   check(host: string): Promise<readonly Resolved[]>

@@ -8,8 +8,9 @@
  *     once per `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at
  *     least `MIN_ENTRIES`.
  * V2. Only the owner of a partition's first shard reads, so each journal is read by one node.
- * V3. A finding remains until the same entries were read without one, or the journal starts after
- *     them. It causes a warning and stops no writes: appends and all later entries are unaffected.
+ * V3. A finding remains until the same entries are read without one, the journal starts after them,
+ *     or the node loses the shard. It causes a warning and stops no writes: appends and all later
+ *     entries are unaffected.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock, Journal } from '../host/ports.ts'

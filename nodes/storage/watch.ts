@@ -5,7 +5,7 @@
  *
  * Invariants:
  * D1. Writes stop before the disk is full, while fences, checkpoints and views still have space.
- * D2. Freed space is used from the next check on. An embedded server that found its disk full
+ * D2. Freed space is used after the next check. An embedded server that found its disk full
  *     stores nothing until it is restarted (nats-server freezes such a stream), so it is restarted
  *     once there is space.
  * D3. A partition whose journal lacks entries accepts no new entries until `HOLDS` milliseconds

@@ -1,8 +1,8 @@
 /**
  * Actions that the service itself executes for agents: access to their memory, and starting and
- * reading runs. Their names begin with the brand, which is reserved for them. A published workflow
- * is also callable, as `workflow.<handle>`. Toolkits grant built-in actions like any other action.
- * This file only describes them; executors implement them.
+ * reading runs. The names of these actions begin with the brand, which is reserved for them. A
+ * published workflow is also callable, as `workflow.<handle>`. Toolkits grant built-in actions like
+ * any other action. This file only describes them; executors implement them.
  */
 import type { JsonObject } from '../common.ts'
 import { memoryLimits } from '../memory/schema.ts'

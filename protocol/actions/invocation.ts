@@ -41,9 +41,7 @@ export interface ActionCall {
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
   readonly channel_exchange_id?: string
-  /**
-   * Milliseconds that one attempt may take (`timeout`), and that pass between attempts (`delay`).
-   */
+  /** In milliseconds: the timeout of one attempt, and the delay between two attempts. */
   readonly timeout?: number
   readonly delay?: number
 }

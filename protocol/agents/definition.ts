@@ -205,8 +205,8 @@ interface Routed {
   readonly max_effort?: Effort
 }
 /**
- * Returns the route with its model. The effort of a worker's model is not limited, because its
- * maximum is unknown.
+ * Returns the route with its model. Only the ceiling limits the effort of a worker's model, because
+ * the maximum of the model is unknown.
  */
 function routeOf(
   { step, binding_route, config, source: { agent }, models }: Layers,

@@ -54,7 +54,7 @@ export interface Price {
 }
 /** A model of the service with the facts that turns need. */
 export interface Model extends CatalogModel {
-  /** Absent: the price is unknown, so that usage of the model counts against no budget. */
+  /** Absent: the price is unknown, so usage of the model counts against no budget. */
   readonly price?: Price
   /** The highest effort that the model accepts; absent: the model has no effort setting. */
   readonly max_effort?: Effort
@@ -87,7 +87,7 @@ export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string
   `${provider}/${id}`
 
 /**
- * Returns the model that a text names, as `provider/model` or only by the id of the model. When
+ * Returns the model that a text names as `provider/model` or by the id of the model alone. When
  * several providers have a model with this id, the first provider wins. Returns undefined when
  * there is no such model.
  */

@@ -120,8 +120,8 @@ export type ExchangeCommands = {
   /** From the session, when the turn has ended. */
   'exchange.settled': { input: ExchangeOutcome; reply: undefined }
   /**
-   * From the queue, when the errand has ended. A success changes nothing, because the session
-   * reports the outcome of the turn. A failure ends the exchange.
+   * From the queue, when an errand has ended. For the errand of an exchange, a success changes
+   * nothing, because the session reports the outcome of the turn; a failure ends the exchange.
    */
   'job.settled': RunCommands['job.settled']
 }

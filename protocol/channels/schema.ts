@@ -180,8 +180,8 @@ export type ChannelCommands = ExchangeCommands & {
 }
 export type ChannelNameCommands = {
   /**
-   * From the gateway, before it creates a channel under an idempotency key. It is sent to the actor
-   * that represents the key, which then refuses a different request under the key.
+   * From the gateway, before it creates a channel under an idempotency key, to the actor that
+   * represents the key. That actor then refuses a different request under the key.
    */
   'name.key': { input: unknown; reply: undefined }
   /** From the channel, in the commit that deletes it: releases the name. */

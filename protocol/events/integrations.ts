@@ -8,8 +8,8 @@ import type { EventCatalog } from './rows.ts'
 interface Provider {
   readonly display_name: string
   /**
-   * Descriptions of common event types by type without the prefix. The provider may send other
-   * types.
+   * Descriptions of common event types, by the type without its prefix. The provider may send
+   * other types.
    */
   readonly events: Readonly<Record<string, string>>
 }

@@ -53,8 +53,8 @@ export interface Publication {
   readonly record?: JsonObject
   /**
    * A repeat with this key within a day stores nothing and is answered with the id of the first
-   * event. Absent when the event is published by an effect, whose repeats the receiver detects by
-   * their journal position.
+   * event. Absent without an idempotency key, and when an effect publishes the event: the receiver
+   * detects repeats of effects by their journal position.
    */
   readonly dedup_key?: string
   /**
@@ -70,7 +70,7 @@ export interface Publication {
   /**
    * The id of the private session in which the event happened. Only principals that may read the
    * session can read the event. The event fires a trigger or reaches a webhook only if the last
-   * editor of the trigger or webhook is such a principal. It resumes no waits.
+   * editor of the trigger or webhook is such a principal. The event resumes no waits.
    */
   readonly private_session?: string
   /** Id of the event, of the form `sevt_…`, if the producer has already assigned one. */

@@ -55,9 +55,7 @@ const emitted = [
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 
-/**
- * Prefixes of events that the service itself publishes, with their display names in the catalog.
- */
+/** Prefixes of the service's own events, with their display names in the catalog. */
 export const capabilities: Readonly<Record<string, string>> = {
   artifact: 'Artifacts',
   check: 'Checks',
@@ -69,7 +67,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Prefixes that clients cannot use: for signals, for internal events, and reserved ones. */
+/** Prefixes that clients cannot use: those of signals and internal events, and reserved ones. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',

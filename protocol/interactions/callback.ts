@@ -6,8 +6,7 @@ import { type KeptUrl, keptUrl, type UrlParts, withMaskedUrl } from '../masked-u
 import type { Interaction } from './schema.ts'
 
 /**
- * Returns the record with a masked callback URL. The URL may not be masked yet, because earlier
- * releases stored it in plain text.
+ * Returns the record with a masked callback URL. Records of earlier releases contain it unmasked.
  */
 export function withMaskedCallback(interaction: Interaction): Interaction {
   const { consumer } = interaction

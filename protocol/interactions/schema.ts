@@ -126,7 +126,7 @@ export const HttpConsumer = Closed({
 })
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
-/** The consumer of the outcome. Only the field that `kind` names is present. */
+/** The consumer of the outcome. Fields other than the one that `kind` names are absent. */
 export const Consumer = Closed({
   kind: ConsumerKind,
   run: Type.Optional(orAbsent(RunConsumer)),

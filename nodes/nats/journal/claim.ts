@@ -44,7 +44,8 @@ const known = (pid: number): Known => ({ pid, command: commandOf(pid) })
 const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(pid) === command
 
 /**
- * Records that this process runs the server process `server` in the folder, and the server's URL.
+ * Records this process as the owner of the folder, with its server process `server` and the
+ * server's URL.
  */
 export const claimFolder = (folder: string, server: number, url: string): void =>
   writePrivate(

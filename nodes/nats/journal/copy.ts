@@ -25,9 +25,7 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/**
- * Size of one chunk in bytes, and the maximum number of chunks of a restore in flight at a time.
- */
+/** Size of one chunk in bytes, and the maximum number of chunks in flight during a restore. */
 const CHUNK = 256 * 1024
 const AHEAD = 16
 /**

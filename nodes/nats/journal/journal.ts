@@ -38,7 +38,7 @@ export interface JournalOptions {
 const IN_PROCESS = [10, 30, 100, 300]
 /**
  * Maximum number of messages in the first fetch. It is large because a new owner waits for this
- * read and every further fetch costs a request. With envelopes of the maximum size, this is 16 MB.
+ * read and every further fetch costs a request. With full envelopes of 512 KiB, this is 16 MiB.
  */
 const AT_FIRST = 32
 /** Milliseconds before the repeat of an append to a stream that has no leader. */

@@ -4,8 +4,8 @@
  * reader.
  *
  * Invariants:
- * P1. Messages come in order and without gaps: a delivery out of sequence ends the read with an
- *     error.
+ * P1. Messages come in order and no delivery is lost: one that is out of sequence ends the read
+ *     with an error.
  * P2. A read does not recover from errors: the caller decides where to resume (journal.ts,
  *     follow.ts).
  * P3. The consumer is deleted at the end of the read, or by the server 30 s after the last fetch.
@@ -39,8 +39,8 @@ const MAX_BATCH = 256
 const BYTES = 8 * 1_048_576
 
 /**
- * Reads a stream from a sequence on.
- * @param subject reads only messages of this subject.
+ * Reads a stream, beginning with the sequence `from`.
+ * @param subject limits the read to messages of this subject.
  * @param idle milliseconds that one fetch waits for messages, at least 1000.
  * @param first number of messages in the first fetch, for callers that expect many.
  */

@@ -25,7 +25,7 @@ const untoken = (key: string): string =>
 export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
   const stream = `KV_${nats.space.bucket(name)}`
   const stepDown = createLeaderStepDown(nats)
-  /** The keys found under each prefix by the last `list`. */
+  /** The keys that the last `list` of each prefix found. */
   const last = new Map<string, readonly string[]>()
 
   const restoring = async <T>(run: () => Promise<T>): Promise<T> => {

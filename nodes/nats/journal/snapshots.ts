@@ -29,7 +29,7 @@ export function createSnapshots(nats: Nats): Snapshots {
   const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
   const subjectOf = (partition: number, key: string): string =>
     nats.space.storedKey(names.state(partition), token(key))
-  /** The name of the object of each key whose value was last read or written as a large one. */
+  /** Names of the objects with large values, by key, as last read or written. */
   const objects = new Map<string, string>()
   const place = (partition: number, key: string) => `${partition}/${key}`
   /**

@@ -138,7 +138,7 @@ async function firstConnection(
 /**
  * Connects to NATS and checks that the server can be used.
  * @throws StartFault when no server answers in time, or when the server rejects the credentials, is
- *   too old, lacks JetStream or its domain, or lacks the TLS that the settings require.
+ *   too old, or lacks JetStream, the JetStream domain or the TLS that the settings require.
  */
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const { log, access } = options
@@ -190,7 +190,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         space.isInbox(status.error.subject)
       ) {
         // The permission to answer a request (`allow_responses`) ends with the connection that
-        // received the request; the request is repeated.
+        // received it. The reply is lost, and the requester repeats the request.
         log.debug(
           { event: 'nats_reply_dropped', subject: status.error.subject },
           'NATS reply dropped after a reconnect',

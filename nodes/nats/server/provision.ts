@@ -92,8 +92,8 @@ const bucketConfig = (
 /**
  * Returns the configuration of a snapshot bucket. Snapshots are a cache: a crash loses the newest
  * part of their stream as a whole, checkpoint included, so they need not be on disk before they are
- * acknowledged. A single server supports this mode (measured on a busy disk: 12,900 writes/s,
- * against 500 with fsync); a replicated stream does not.
+ * acknowledged. Only an unreplicated stream supports this mode (measured on a busy disk: 12,900
+ * writes/s, against 500 with fsync).
  */
 const stateConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
   ...bucketConfig(space.bucket(names.state(partition)), StorageType.File, replicas),
@@ -101,8 +101,8 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 })
 
 /**
- * Creates a stream when it is absent; otherwise raises its number of replicas and switches its
- * compression when they differ. Stored blocks keep their compression; the new setting applies to
+ * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
+ * compression, if needed. Stored blocks keep their compression; the new setting applies to
  * blocks filled from then on. Safe to run in many processes at once.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
@@ -295,8 +295,8 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 /**
  * Makes sure that all streams and buckets of the installation exist.
  * @param within milliseconds to wait for each during a leader election; 60 s by default.
- * @throws StartFault when the layout differs from the stored one, a journal is missing, or the
- * servers do not provide a stream in time.
+ * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`, a
+ * journal is missing, or the servers do not provide a stream in time.
  */
 export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout
