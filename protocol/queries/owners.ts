@@ -91,7 +91,7 @@ export interface OwnerQueries {
   queue: {
     /** The headers of the next jobs to offer, in order, at most `limit` for each capability. */
     waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
-    /** The number of waiting jobs and of leased jobs. */
+    /** The number of jobs that wait or rest (`waiting`), and of leased jobs. */
     depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
     /** The jobs whose leases a worker session holds, with the lease tokens. */
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
@@ -141,7 +141,7 @@ export interface OwnerQueries {
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   session: {
-    /** Whether the session is live, for a gateway that looks up a session by its key. */
+    /** Whether the session is live, and what a gateway needs to know to request a turn. */
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec

@@ -77,8 +77,8 @@ export interface Attaching {
 export interface TurnOpening {
   readonly turn_id: string
   /**
-   * The location of the session, which is created from `seed` if it does not exist. When absent,
-   * the session exists.
+   * The location of the session, which is created from `seed` if it does not exist. Absent: the
+   * session already exists.
    */
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>

@@ -1,6 +1,6 @@
 /**
- * Schemas of the steps in the authoring form, one for each kind. `rules/workflow-check/kinds.ts`
- * checks the rules for a kind that a schema cannot express.
+ * Schemas of the steps in the authoring form, one for each kind. Rules that a schema cannot express
+ * are checked in `rules/workflow-check/kinds.ts`.
  *
  * The steps inside a step contain no further steps. Deeper nesting requires a separate workflow,
  * which a `loop` step runs.
@@ -268,7 +268,7 @@ export const ForEachStep = kindOf(
   }),
 )
 
-/** One step: `{id?, kind, config, if?, retry?, timeout?}`. */
+/** One step: `{id?, name?, kind, config, if?, retry?, timeout?}`. */
 export const Step = Type.Union([
   ActionStep,
   SleepStep,
