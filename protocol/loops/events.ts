@@ -338,8 +338,8 @@ export type HandleEvent =
   | (Event & { readonly type: 'handle.released' })
 /**
  * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has or
- * reserves the handle; otherwise, it returns the time until which the caller may use the
- * reservation, in Unix milliseconds. The other commands are never refused.
+ * reserves the handle, or a handle with the same hash; otherwise, it returns the time until which
+ * the caller may use the reservation, in Unix milliseconds. The others are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {

@@ -30,9 +30,9 @@ export type SessionCommands = {
     reply: undefined
   }
   /**
-   * From a run or a channel: opens a turn, under admission rules that differ from those for
-   * requests of clients. A run receives the end of the turn as `turn.settled`, even when the turn
-   * cannot start.
+   * From a run: opens a turn, under admission rules that differ from those for requests of
+   * clients. The run receives the end of the turn as `turn.settled`, even when the turn cannot
+   * start.
    */
   'turn.open': { input: TurnOpening; reply: undefined }
   /**
