@@ -76,7 +76,7 @@ export interface OwnerQueries {
   run: {
     /** The content of a job, or null when the run no longer waits for the job. */
     job_spec: JobSpec
-    /** What an executor needs for a call in addition to its parameters, or null. */
+    /** What an executor needs for an action call, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
     /** The status and outcome of an action that was called directly. */
     invoked: { input: NoInput; reply: Optional<Reply<Api['action.invoke']>> }
@@ -145,7 +145,7 @@ export interface OwnerQueries {
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec
-    /** What an executor needs for an action call in addition to its parameters. */
+    /** What an executor needs for an action call, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
     /** The row of the transcript that a generation writes, for previews of its output. */
     generation: { input: { readonly job_id: string }; reply: Optional<Generating> }

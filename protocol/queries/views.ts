@@ -86,7 +86,8 @@ interface InternalQueries {
   /**
    * The access of a viewer to a session: whether the session exists (`known`), whether the viewer
    * is not allowed to read it (`closed`), whether it is private (`restricted`), and the id of the
-   * channel to which it belongs.
+   * channel to which it belongs. For an interaction, the answer is about the interaction itself,
+   * which is `restricted` if it belongs to a session.
    */
   session_access: {
     input: {

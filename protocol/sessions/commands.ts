@@ -146,8 +146,8 @@ export interface Place {
   /** Default compaction policy of new sessions. */
   readonly compaction_policy?: CompactionPolicy
   /**
-   * Id of the loop or workflow whose namespace contains the key. Absent: the key is in the
-   * namespace of the agent.
+   * Id of the loop, workflow or inline run whose namespace contains the key. Absent: the key is in
+   * the namespace of the agent.
    */
   readonly scope_ref_id?: string
   /** The session is created by a run. */
