@@ -68,13 +68,13 @@ export type ProjectCommands = LoopsCommands & {
    * exists (H2).
    */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
-  /** From the queue, when the errand that removes a principal from all channels has ended. */
+  /** From the queue, when the errand that removes a principal from its channels has ended. */
   'job.settled': RunCommands['job.settled']
 }
 
 /**
  * Private events of a project about errands that remove a disabled or deleted principal (`id`) from
- * all channels. `job_id` is the id of the errand.
+ * its channels. `job_id` is the id of the errand.
  */
 export type PartingEvent =
   | (Event & { readonly type: 'parting.begun'; readonly id: string; readonly job_id: string })
