@@ -133,7 +133,7 @@ export interface JobHeader {
   readonly enqueued_at: number
   /**
    * The number of reported failures (`max_attempts`) and of lost leases (`max_losses`) after which
-   * the job fails. For the job of an action step, both are the number of its remaining attempts.
+   * the job fails. For an action step, both are the number of attempts that the step has left.
    */
   readonly max_attempts: number
   readonly max_losses: number

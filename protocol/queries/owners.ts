@@ -91,7 +91,7 @@ export interface OwnerQueries {
   queue: {
     /** The headers of the next jobs to offer, in order, at most `limit` for each capability. */
     waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
-    /** The number of jobs that wait or rest (`waiting`), and of leased jobs. */
+    /** The numbers of jobs that wait or rest (`waiting`) and of leased jobs. */
     depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
     /** The jobs whose leases a worker session holds, with the lease tokens. */
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }

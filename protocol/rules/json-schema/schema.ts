@@ -112,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** Forms that only need a simple test: the test, and the message of its fault. */
+/** Forms that need only a simple test: the test, and the message of its fault. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],

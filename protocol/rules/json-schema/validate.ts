@@ -36,8 +36,7 @@ const MAX_DEPTH = 400
 const MAX_FAULTS = 20
 
 /**
- * A keyword that cannot be applied, with its path in the schema: for example,
- * `properties.id.pattern`.
+ * A keyword that cannot be applied, with its path in the schema, such as `properties.id.pattern`.
  */
 export interface SchemaFault {
   readonly place: string

@@ -1,6 +1,6 @@
 /**
- * Commands of a loop that `admission.model.test.ts` does not cover, about schedules, firings,
- * budgets and handles, for example.
+ * Commands of a loop that `admission.model.test.ts` does not cover: schedules, firings, budgets and
+ * handles.
  */
 import t from 'tap'
 import { triggerHandle } from '../../../actors/loops/http-trigger/handle.ts'
