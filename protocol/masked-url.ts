@@ -5,7 +5,7 @@
  *
  * Invariants:
  * - The n-th masked parameter of a URL belongs to the n-th part that is stored with the URL.
- * - A value is only reused for the address with which it was sent. A caller who cannot read a value
+ * - A value is reused only for the address with which it was sent. A caller who cannot read a value
  *   therefore cannot redirect it to another server.
  */
 
@@ -38,8 +38,8 @@ export interface KeptUrl {
 }
 
 /**
- * The field that a gateway adds to a command whose body has a URL. It is absent when a gateway of
- * an older release sends the command, with the URL in plain text.
+ * The field that a gateway adds to a command whose body has a URL. When absent, a gateway of an
+ * older release sent the command, with the URL in plain text.
  */
 export interface SentUrl {
   readonly url_parts?: SentParts
@@ -149,8 +149,8 @@ export function keepUrl(
   return { url, parts }
 }
 /**
- * Returns the names of the parameters that have a value. The occurrence number precedes each name,
- * so that repeated names are distinct.
+ * Returns the names of the parameters that have a value. Each name is preceded by its occurrence
+ * number, so that repeated names are distinct.
  */
 function namesOf(url: string): string[] {
   const times = new Map<string, number>()

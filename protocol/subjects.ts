@@ -110,8 +110,8 @@ export const subjects = {
    */
   gateway: (node: string) => `gateway.${node}`,
   /**
-   * The name of an executor: the argument of `gateway` for its mailbox, and its name in claims. It
-   * differs from the name of a gateway on the same node.
+   * The name of an executor in claims, and the argument of `gateway` for its mailbox. It differs
+   * from the name of a gateway on the same node.
    */
   executor: (node: string) => `x-${node}`,
   /** Messages to all gateways. */

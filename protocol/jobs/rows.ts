@@ -103,8 +103,8 @@ const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 
 export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
 
 /**
- * The data that a queue stores about a waiting or leased job. The parameters stay with the owner of
- * the job.
+ * The data that a queue stores about a job until the job ends. The parameters stay with the owner
+ * of the job.
  */
 export interface JobHeader {
   readonly id: string
@@ -133,7 +133,7 @@ export interface JobHeader {
   readonly enqueued_at: number
   /**
    * The number of reported failures (`max_attempts`) and of lost leases (`max_losses`) after which
-   * the job fails. For the job of an action step, both are the number of attempts of the step.
+   * the job fails. For an action step, both are the number of attempts that the step has left.
    */
   readonly max_attempts: number
   readonly max_losses: number

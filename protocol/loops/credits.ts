@@ -40,7 +40,7 @@ export function costOf(
       cache_read_input_tokens * cache_read +
       output_tokens * output) /
     1e6
-  // Without the subtraction, a floating-point error could round an exact amount up.
+  // Without the subtraction, a floating-point error could cause an exact amount to be rounded up.
   return Math.ceil(usd * MILLI_PER_USD - 1e-9)
 }
 

@@ -141,8 +141,8 @@ export type LoopEvent =
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /**
-   * Work remains that does not fit into one commit; the loop continues at `more_at`, in Unix
-   * milliseconds. Null: no work remains.
+   * Work that did not fit into one commit continues at `more_at`, in Unix milliseconds. Null: no
+   * work remains.
    */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
   /** The new list of all triggers that listen to source events. */
@@ -215,8 +215,8 @@ export interface RunOpening {
    */
   readonly actor?: ActorOf
   /**
-   * Id of the principal that started the requesting run. When absent, the run counts as started by
-   * the principal that caused this command.
+   * Id of the principal that started the requesting run. When absent, the new run counts as started
+   * by the principal that caused this command.
    */
   readonly initiated_by?: string
   /** The budget of the run in thousandths of a credit. */
@@ -251,7 +251,7 @@ export interface ChildRequest {
   readonly chain?: Chain
   /** The principal on whose behalf the requesting run works. */
   readonly actor?: ActorOf
-  /** The principal that started the requesting run, and the source of that run. */
+  /** Id of the principal that started the requesting run, and the source of that run. */
   readonly initiated_by?: string
   readonly source?: RunSource
 }
@@ -338,8 +338,8 @@ export type HandleEvent =
   | (Event & { readonly type: 'handle.released' })
 /**
  * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has or
- * reserves the handle; otherwise, it returns the time until which the caller may use the
- * reservation, in Unix milliseconds. The other commands are never refused.
+ * reserves the handle, or a handle with the same hash; otherwise, it returns the time until which
+ * the caller may use the reservation, in Unix milliseconds. The others are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {

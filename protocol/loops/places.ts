@@ -27,7 +27,7 @@ export type PlaceEvent =
  */
 export type PlaceCommands = {
   'place.ask': { input: Wanting; reply: undefined }
-  /** The run has ended or no longer needs a slot. */
+  /** The run has ended, or its loop declines the slot for now. */
   'place.return': { input: { run_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

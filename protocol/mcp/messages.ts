@@ -23,7 +23,7 @@ export const PRIMED = '2025-11-25'
  */
 const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
 
-/** Maximum length of an id, a progress token and an idempotency key in characters. */
+/** Maximum length, in characters, of an id, a progress token or an idempotency key. */
 const MAX_LENGTH = 255
 const Name = Type.String({ minLength: 1, maxLength: MAX_LENGTH })
 const RpcId = Type.Union([Type.Integer(), Name])
@@ -61,7 +61,7 @@ export const McpNotice = Type.Object({
 })
 
 /**
- * Returns the faults of a message that the schema cannot detect. A message either has a method, or
+ * Returns the faults that the schema cannot detect in a message. A message either has a method, or
  * is a response with an id and either a result or an error.
  */
 export function checkMessage({ id, method, params, result, error }: McpMessage): FieldError[] {

@@ -72,7 +72,7 @@ export const SaveMemory = Closed({
   pinned: Type.Optional(Type.Boolean()),
 })
 export type SaveMemory = Static<typeof SaveMemory>
-/** Returns the faults of an entry that schemas cannot detect. */
+/** Returns the faults that schemas cannot detect in an entry. */
 export const checkSaveMemory = ({ metadata }: SaveMemory) =>
   metadata && JSON.stringify(metadata).length > memoryLimits.metadata
     ? [

@@ -1,6 +1,6 @@
 /**
- * Generation of the OpenAPI 3.1 document from the table of rows and the operations that require no
- * credential. Their schemas are JSON Schema, so nothing is described twice.
+ * Generation of the OpenAPI 3.1 document from the table of rows and from the operations that
+ * require no credential. Their schemas are JSON Schema, so nothing is described twice.
  */
 import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'
@@ -97,7 +97,7 @@ const events: Json = {
     },
   },
 }
-/** Returns the reply of a row on success, by content type. */
+/** Returns the response content of a row on success, by content type. */
 function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
   if (verb === 'blob') return { 'application/octet-stream': { schema: reference(shape.reply) } }

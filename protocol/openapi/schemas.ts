@@ -52,8 +52,8 @@ import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../
 import * as steps from '../workflows/steps.ts'
 
 /**
- * Names that are set here. All other names are derived from the first operation that uses the
- * shape.
+ * Names that are set here. All other names are derived: for a list, from the name of its items;
+ * otherwise, from the first operation that uses the shape.
  */
 const chosen: Readonly<Record<string, unknown>> = {
   AcceptedEvent: events.Accepted,

@@ -5,10 +5,9 @@
  * Handles of workflows are unique in the organization, although each project stores its own
  * workflows. Therefore the organization stores one CLAIM per workflow, which is created before the
  * workflow:
- * H1. The gateway generates a workflow id, requests a reservation of the handle for this id from
- *     the organization, and then sends `workflow.create` with the reservation to the project. The
- *     organization grants a handle to one project at a time. The project rejects duplicates among
- *     its own workflows.
+ * H1. The gateway generates a workflow id, asks the organization to reserve the handle for this id,
+ *     and then sends `workflow.create` with the reservation to the project. The organization grants
+ *     a handle to one project at a time. The project rejects duplicates among its own workflows.
  * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project
  *     guarantees that the workflow does not exist and cannot be created any more. The organization
  *     requests this guarantee a minute after the reservation, and the project then rejects the id
@@ -52,8 +51,8 @@ export type OrganizationCommands = SkillHoldCommands &
     /** Records that these keys were used at the time of the command. */
     'key.touch': { input: { ids: readonly string[] }; reply: undefined }
     /**
-     * Reserves a handle for a workflow id. Refused with `already_exists` while another project
-     * holds the handle.
+     * Reserves a handle for a workflow id. Refused with `not_found` if the project does not exist,
+     * and with `already_exists` while another project holds the handle.
      */
     'handle.reserve': { input: { id: string; handle: string; project: string }; reply: undefined }
     /** Ends a claim: the workflow with this id was deleted, or can no longer be created. */
@@ -69,13 +68,13 @@ export type ProjectCommands = LoopsCommands & {
    * exists (H2).
    */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
-  /** From the queue, when the errand that removes a principal from all channels has ended. */
+  /** From the queue, when the errand that removes a principal from its channels has ended. */
   'job.settled': RunCommands['job.settled']
 }
 
 /**
  * Private events of a project about errands that remove a disabled or deleted principal (`id`) from
- * all channels. `job_id` is the id of the errand.
+ * its channels. `job_id` is the id of the errand.
  */
 export type PartingEvent =
   | (Event & { readonly type: 'parting.begun'; readonly id: string; readonly job_id: string })

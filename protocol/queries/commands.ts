@@ -55,7 +55,7 @@ interface AddedReplies {
   'event.publish': Pick<Published, 'unsure'>
   'event.publish_many': Pick<Published, 'unsure'>
 }
-/** Kinds that have no internal commands are absent from `InternalCommands`. */
+/** A kind without internal commands need not be in `InternalCommands`. */
 type InternalOf<K extends Kind> = K extends keyof InternalCommands ? InternalCommands[K] : unknown
 type Commands = { readonly [K in Kind]: RowCommands<K> & InternalOf<K> }
 

@@ -76,7 +76,7 @@ export interface OwnerQueries {
   run: {
     /** The content of a job, or null when the run no longer waits for the job. */
     job_spec: JobSpec
-    /** What an executor needs for a call in addition to its parameters, or null. */
+    /** What an executor needs for an action call, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
     /** The status and outcome of an action that was called directly. */
     invoked: { input: NoInput; reply: Optional<Reply<Api['action.invoke']>> }
@@ -91,7 +91,7 @@ export interface OwnerQueries {
   queue: {
     /** The headers of the next jobs to offer, in order, at most `limit` for each capability. */
     waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
-    /** The number of waiting jobs and of leased jobs. */
+    /** The numbers of jobs that wait or rest (`waiting`) and of leased jobs. */
     depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
     /** The jobs whose leases a worker session holds, with the lease tokens. */
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
@@ -141,11 +141,11 @@ export interface OwnerQueries {
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   session: {
-    /** Whether the session is live, for a gateway that looks up a session by its key. */
+    /** Whether the session is live, and what a gateway needs to know to request a turn. */
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec
-    /** What an executor needs for an action call in addition to its parameters. */
+    /** What an executor needs for an action call, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
     /** The row of the transcript that a generation writes, for previews of its output. */
     generation: { input: { readonly job_id: string }; reply: Optional<Generating> }

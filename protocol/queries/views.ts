@@ -57,7 +57,7 @@ interface InternalQueries {
    */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
   /**
-   * The id of the run of the project whose id begins with `stem` (see `stemOf`), if there is one.
+   * The run id that begins with `stem` (see `stemOf`), if the project has such a run.
    */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
@@ -76,7 +76,7 @@ interface InternalQueries {
     } & Timely
   }
   /**
-   * Whether a viewer may follow a channel, and on what this depends, as of the cursor `at`. Refused
+   * Whether a viewer may follow a channel, and what this depends on, as of the cursor `at`. Refused
    * with `not_found` when the viewer may not.
    */
   channel_access: {
@@ -84,9 +84,10 @@ interface InternalQueries {
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
   /**
-   * The access of a viewer to a session: whether the session exists (`known`), is not readable by
-   * the viewer (`closed`), is private (`restricted`), and the id of the channel to which it
-   * belongs.
+   * The access of a viewer to a session: whether the session exists (`known`), whether the viewer
+   * is not allowed to read it (`closed`), whether it is private (`restricted`), and the id of the
+   * channel to which it belongs. For an interaction, the answer is about the interaction itself,
+   * which is `restricted` if it belongs to a session.
    */
   session_access: {
     input: {

@@ -253,7 +253,7 @@ export const runs = {
     reply: RunEventPage,
     errors: ['not_found'],
   }),
-  // The bodies of cancelling, resuming and retrying have no idempotency key, so only the header
+  // Requests to cancel, resume or retry have no idempotency key in the body, so only the header
   // identifies a repeat.
   'run.cancel': command(`POST ${P}/:id/cancellations`, {
     summary: 'Request cancellation',

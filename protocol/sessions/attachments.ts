@@ -85,7 +85,7 @@ export const fileName = (project: string, artifact_id: string): string =>
   `file/${project}/${artifact_id}`
 
 /**
- * Returns the name of the text of an Office file, as Markdown, in the object store.
+ * Returns the name of the Markdown text of an Office file in the object store.
  * @param place name of the bytes of the file.
  */
 export const textName = (place: string): string => `${place}.md`
@@ -116,7 +116,7 @@ export function fileOf(block: JsonObject): string | undefined {
 }
 /**
  * Returns the text block that replaces a file that is not shown to the model.
- * @param why end of the sentence in the block.
+ * @param why the reason, which ends the sentence in the block.
  */
 export const unread = (
   { type, title, media_type, size_bytes }: JsonObject,

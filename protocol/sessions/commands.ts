@@ -30,9 +30,9 @@ export type SessionCommands = {
     reply: undefined
   }
   /**
-   * From a run or a channel: opens a turn, under admission rules that differ from those for
-   * requests of clients. A run receives the end of the turn as `turn.settled`, even when the turn
-   * cannot start.
+   * From a run: opens a turn, under admission rules that differ from those for requests of
+   * clients. The run receives the end of the turn as `turn.settled`, even when the turn cannot
+   * start.
    */
   'turn.open': { input: TurnOpening; reply: undefined }
   /**
@@ -77,8 +77,8 @@ export interface Attaching {
 export interface TurnOpening {
   readonly turn_id: string
   /**
-   * The location of the session, which is created from `seed` if it does not exist. When absent,
-   * the session exists.
+   * The location of the session, which is created from `seed` if it does not exist. Absent: the
+   * session already exists.
    */
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
@@ -146,8 +146,8 @@ export interface Place {
   /** Default compaction policy of new sessions. */
   readonly compaction_policy?: CompactionPolicy
   /**
-   * Id of the loop or workflow whose namespace contains the key. Absent: the key is in the
-   * namespace of the agent.
+   * Id of the loop, workflow or inline run whose namespace contains the key. Absent: the key is in
+   * the namespace of the agent.
    */
   readonly scope_ref_id?: string
   /** The session is created by a run. */

@@ -96,8 +96,8 @@ export type SessionEvent =
       readonly root: string
       readonly generation: number
       /**
-       * The request specified the visibility (see `visibility.ts`). Absent in events of earlier
-       * releases.
+       * The request specified the visibility (see `visibility.ts`). Always absent in events of
+       * earlier releases.
        */
       readonly visibility_requested?: true
     })

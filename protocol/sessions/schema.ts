@@ -1,7 +1,7 @@
 /**
- * Schemas of sessions, turns, messages and nudges as clients receive them. The objects are closed:
- * they have exactly these fields. The messages and turns that clients fold have the same shape in
- * pages and in frames, except for `phase` of a turn.
+ * Schemas of sessions, turns, messages and nudges as clients receive them. All objects except
+ * usages and pages of messages are closed: they have exactly these fields. The messages and turns
+ * that clients fold have the same shape in pages and in frames, except for `phase` of a turn.
  */
 import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'

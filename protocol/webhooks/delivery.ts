@@ -89,7 +89,7 @@ export interface DeliveryOutcome
 
 /** Internal commands of a delivery. They are idempotent and never refused. */
 export type DeliveryCommands = {
-  /** From the actor that produced the event, or from the project for a test: opens the delivery. */
+  /** From the `events` actor, an interaction, or the project for a test: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
    * From the executor that has the lease of the job: starts an attempt. `attempt` is the number of

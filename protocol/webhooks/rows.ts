@@ -91,7 +91,7 @@ const SecretRotated = Type.Object({
 })
 
 /**
- * Returns the faults of a webhook that a schema cannot detect. The gateway also checks whether the
+ * Returns the faults that a schema cannot detect in a webhook. The gateway also checks whether the
  * URL may be called.
  */
 function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {

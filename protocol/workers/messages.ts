@@ -1,6 +1,6 @@
 /**
- * Messages between shards and gateways or executors about jobs and workers. No client or worker
- * receives them.
+ * Messages between shards and gateways or executors about jobs, workers and cached configuration.
+ * No client or worker receives them.
  */
 
 import type { Take } from '../internal.ts'
@@ -14,7 +14,7 @@ import type { ClaimedJob } from './socket.ts'
 export type GatewayMessage =
   /**
    * Delivers a leased job to a worker session. The reply is `ok: false` when the session is not
-   * connected to this gateway or does not accept the job; the lease is then released.
+   * connected to the receiver or does not accept the job; the lease is then released.
    */
   | {
       readonly type: 'assign'
@@ -62,7 +62,7 @@ export interface Taking {
   readonly gateway: string
   readonly takes: readonly Take[]
   /**
-   * No job was accepted, because no slot is free. The gateway has unsubscribed, so another gateway
+   * No job was accepted, because no slot is free. A gateway has then unsubscribed, so another one
    * can receive the offer at once.
    */
   readonly busy?: true

@@ -1,6 +1,6 @@
 /**
- * Schemas of the steps in the authoring form, one for each kind. `rules/workflow-check/kinds.ts`
- * checks the rules for a kind that a schema cannot express.
+ * Schemas of the steps in the authoring form, one for each kind. Rules that a schema cannot express
+ * are checked in `rules/workflow-check/kinds.ts`.
  *
  * The steps inside a step contain no further steps. Deeper nesting requires a separate workflow,
  * which a `loop` step runs.
@@ -154,8 +154,8 @@ export const LoopStep = kindOf(
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 /**
  * The session of the turns of an agent step. The session is found by `name`, among the sessions of
- * the loop or workflow (`loop`, also for `auto`) or of the agent (`agent`). `thinking_effort`
- * applies to each turn. The other settings apply only to a session that is created.
+ * the loop, workflow or inline run (`loop`, also for `auto`) or of the agent (`agent`).
+ * `thinking_effort` applies to each turn. The other settings apply only when a session is created.
  */
 export const SessionPolicy = Closed({
   scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),
@@ -268,7 +268,7 @@ export const ForEachStep = kindOf(
   }),
 )
 
-/** One step: `{id?, kind, config, if?, retry?, timeout?}`. */
+/** One step: `{id?, name?, kind, config, if?, retry?, timeout?}`. */
 export const Step = Type.Union([
   ActionStep,
   SleepStep,

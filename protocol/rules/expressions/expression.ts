@@ -5,7 +5,7 @@
  *
  * - Syntax: literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`,
  *   `== != < <= > >=`, `&& || !` or `and or not`, `in`, `contains startsWith endsWith matches` (as
- *   `a contains b`, `a.contains(b)` or `contains(a, b)`), `len lower upper` (as `len(a)` or
+ *   `a contains b`, `a.contains(b)` or `contains(a, b)`), `len size lower upper` (as `len(a)` or
  *   `a.len()`).
  * - An unknown field is null, at any depth. An order comparison with null is false. As a condition,
  *   null is false.

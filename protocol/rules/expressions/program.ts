@@ -43,7 +43,7 @@ export interface ProgramFault {
 /** Maximum length of an expression, in UTF-16 units. */
 const MAX_SOURCE = 4096
 const REMEMBERED = 1024
-/** Roots that are valid in every scope; a root without a value is null. */
+/** Roots that evaluate to null when the scope has no value for them. */
 const WELL_KNOWN: ReadonlySet<string> = new Set([
   'input',
   'event',

@@ -74,16 +74,16 @@ function render(value: unknown, rendering: Rendering, depth = 0): unknown {
 }
 
 /**
- * Renders a document for an action. Each interpolation becomes text: null becomes empty text, and
- * lists and objects become compact JSON. Values that are not strings are unchanged.
+ * Renders a document. Each interpolation becomes text: null becomes empty text, and lists and
+ * objects become compact JSON. Values that are not strings are unchanged.
  * @throws ExpressionError if an interpolation cannot be evaluated or the result is too large.
  */
 export const renderText = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: false, sizeBudget: { left: MAX_SIZE } })
 
 /**
- * Renders an output or inputs like `renderText`, except that a string which is exactly one
- * interpolation becomes the value of the expression with its type.
+ * Renders a document like `renderText`, except that a string which is exactly one interpolation
+ * becomes the value of the expression with its type.
  * @throws ExpressionError if an interpolation cannot be evaluated or the result is too large.
  */
 export const renderNative = (value: unknown, roots: Roots): unknown =>

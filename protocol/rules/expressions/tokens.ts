@@ -1,7 +1,7 @@
 /**
  * Scanner for the tokens of an expression. The CEL parser defines the grammar. This scanner exists
  * because two facts are required before parsing: where an interpolation ends, and which words are
- * operators. Both require that string literals are skipped.
+ * operators. Both require string literals to be skipped.
  *
  * Invariant: scanning never fails and always advances. Text that is not a token has the kind
  * `other`, and the parser rejects it.

@@ -20,7 +20,7 @@ export const fail = (message: string): never => {
   throw new ExpressionError(message)
 }
 
-/** Remaining work of one evaluation. A unit takes about ten nanoseconds. */
+/** What is left of a budget for work or size. A unit of work takes about ten nanoseconds. */
 export interface Budget {
   left: number
 }
@@ -34,7 +34,7 @@ const MAX_TEXT = 1_048_576
 export const MAX_DEPTH = 64
 
 /**
- * Charges work to a budget.
+ * Charges units to a budget.
  * @throws ExpressionError when the budget is exhausted.
  */
 export function spend(
@@ -167,7 +167,7 @@ export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
 }
 
 /**
- * Returns a string unchanged, and charges its length to the budget.
+ * Returns a string unchanged, and charges work in proportion to its length.
  * @throws ExpressionError if the string is longer than MAX_TEXT, or the budget is exhausted.
  */
 export function bounded(text: string, budget: Budget): string {

@@ -1,6 +1,6 @@
 /**
  * The interface between the validator and the keywords of JSON Schema. This file has only types and
- * shared messages; `validate.ts` implements the validator.
+ * a shared message; `validate.ts` implements the validator.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Budget } from '../expressions/values.ts'
@@ -18,7 +18,7 @@ export interface Check {
   readonly evaluated: Evaluated
   /**
    * Reports an error of the value, or of its property or item `key`.
-   * @returns false, so that a keyword can return the call.
+   * @returns false, so that a keyword can end with `return fail(…)`.
    */
   fail(message: string, more?: Omit<FieldError, 'field' | 'message'>, key?: string | number): false
   /**

@@ -3,7 +3,7 @@
  * standard allows. `regex` is one of them, because patterns of users are never compiled by the
  * JavaScript engine.
  *
- * Invariant: each test takes linear time in the length of the text. A format is checked by a
+ * Invariant: each test takes time linear in the length of the text. A format is checked by a
  * pattern of the automaton, or by a built-in pattern without backtracking.
  */
 import { test } from '../regex/automaton.ts'

@@ -1,7 +1,7 @@
 /**
  * Checks of JSON Schemas when a definition is saved, so that every stored schema can be applied. A
  * valid schema is well-formed and within bounds, and its patterns run in linear time. Its
- * references lead only to parts of itself, and never in a cycle of schemas for the same value.
+ * references lead only to parts of itself, and form no cycle of schemas for the same value.
  */
 import type { FieldError } from '../../errors.ts'
 import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
@@ -112,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** The test of each form without subschemas, and the message of its fault. */
+/** Forms that need only a simple test: the test, and the message of its fault. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],
@@ -284,7 +284,7 @@ function besides(document: unknown, schema: Readonly<Record<string, unknown>>): 
 }
 /**
  * Returns a reference in a cycle of schemas that apply to the same value, or undefined if there is
- * no cycle. Applying schemas of a cycle would never end.
+ * no cycle. Applying the schemas of such a cycle would never end.
  */
 function circleIn(document: unknown): string | undefined {
   const state = new Map<object, 'open' | 'done'>()

@@ -1,8 +1,8 @@
 /**
- * Checks of JSON values against JSON Schemas that users supply: outputs and arguments of tools, and
- * inputs and outputs of actions. The schema is interpreted, never compiled to code, so it may run
- * inside a shard. The language is draft 2020-12, with the forms of draft 7 (`items` as a list,
- * `additionalItems`, `dependencies`, `definitions`) and of OpenAPI 3.0 (`nullable`,
+ * Checks of JSON values against JSON Schemas that users supply: outputs of turns, arguments of
+ * tools, and inputs and outputs of actions. The schema is interpreted, never compiled to code, so
+ * it may run inside a shard. The language is draft 2020-12, with the forms of draft 7 (`items` as a
+ * list, `additionalItems`, `dependencies`, `definitions`) and of OpenAPI 3.0 (`nullable`,
  * `exclusiveMinimum: true`). `$dynamicRef` and `$recursiveRef` are resolved like `$ref`.
  *
  * Invariants:
@@ -36,8 +36,7 @@ const MAX_DEPTH = 400
 const MAX_FAULTS = 20
 
 /**
- * A keyword of a schema that cannot be applied, with its path in the schema, such as
- * `properties.id.pattern`.
+ * A keyword that cannot be applied, with its path in the schema, such as `properties.id.pattern`.
  */
 export interface SchemaFault {
   readonly place: string

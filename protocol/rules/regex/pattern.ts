@@ -1,6 +1,6 @@
 /**
  * Compilation of regular expressions that users supply. A pattern becomes a small program, which is
- * simulated in all states at once, in linear time in the text (Ken Thompson, 1968;
+ * simulated in all states at once, in time linear in the length of the text (Ken Thompson, 1968;
  * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
  * shard. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes,
  * `\d \w \s \b`, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and a leading `(?i)`. A pattern
@@ -210,7 +210,7 @@ export function compilePattern(source: string, dialect: Dialect = RE2): Pattern 
       bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
     return code
   }
-  /** Reads a code unit, or the code point of a surrogate pair: `\ud83d\ude00`. */
+  /** Reads a code point, which may be escaped as a surrogate pair: `\ud83d\ude00`. */
   const unit = (char: string): number => {
     const high = hexadecimal(char)
     const pair = high >= 0xd800 && high < 0xdc00 && chars[at] === '\\' && chars[at + 1] === 'u'

@@ -1,6 +1,6 @@
 /**
- * Checks of agent steps and of checks by agents that a JSON Schema cannot express, and the agents
- * that a workflow refers to. Only the gateway can check whether these agents exist.
+ * Checks, beyond the JSON Schema, of agent steps and of assertions that agents judge, and the
+ * agents that a workflow refers to. Only the gateway can check whether these agents exist.
  */
 import type { Static } from 'typebox'
 import { compactionFaults, routeFaults } from '../../agents/schema.ts'

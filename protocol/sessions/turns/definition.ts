@@ -38,9 +38,9 @@ export interface GrantedTool {
   readonly queue?: string
   readonly environment_id?: string
   /**
-   * Only for a destructive action. When absent, in turns that earlier releases admitted, the
-   * requester of the turn approves. If the requester is an agent or the service, administrators and
-   * owners approve.
+   * Only for a destructive action. Absent in turns that earlier releases admitted: the requester of
+   * the turn then approves or, if the requester is an agent or the service, administrators and
+   * owners do.
    */
   readonly approvers?: readonly Approver[]
 }

@@ -8,7 +8,7 @@ import { given, type Outcome, type Scene } from '../../support/given.ts'
 export type Asked = Scene<InteractionState>
 export type After = Outcome<InteractionState>
 
-/** An interaction that a client opened, by default an approval of one person. */
+/** An interaction that a client opened; by default, it asks one person for approval. */
 export const asked = (input: Record<string, unknown> = {}): After =>
   given<InteractionState>(interactionActor({ brand: 'Service' })).when('interaction.create', {
     kind: 'request_approval',

@@ -1,5 +1,6 @@
 /**
- * Commands of a loop that its admission model does not cover: schedules, firings, budgets, handles.
+ * Commands of a loop that `admission.model.test.ts` does not cover: schedules, firings, budgets and
+ * handles.
  */
 import t from 'tap'
 import { triggerHandle } from '../../../actors/loops/http-trigger/handle.ts'

@@ -1,5 +1,5 @@
 /**
- * A loop whose runs are stubs. Each message that the loop sends changes the state of a stub, and
+ * A loop whose runs are stubs. Messages of the loop to a run change the state of its stub, and
  * tests end the runs.
  */
 
