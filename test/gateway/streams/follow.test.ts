@@ -8,7 +8,7 @@ import type { Sink } from '../../../gateway/http/respond.ts'
 import { Follower, type Page } from '../../../gateway/streams/follow.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
-/** The numbers of items on a normal page, and on a page for a lagging reader. */
+/** The maximum numbers of items on a normal page, and on a page for a lagging reader. */
 const LIMIT = 3
 const LONG = 7
 interface Visible {
