@@ -39,7 +39,7 @@ class Model {
   applied = 0
   oldest = 0
   questions = 0
-  /** Whether queries without a cursor may receive an outdated answer. */
+  /** Whether some queries without a cursor receive an outdated answer. */
   stale = false
   /** Whether the view answers as soon as it has anything new. */
   eager = false
