@@ -1,5 +1,5 @@
 /**
- * Every story of `cases/` must yield the written timeline. `LANGUAGE=accept` rewrites the stories
+ * Every story in `cases/` must yield the timeline that it states. `LANGUAGE=accept` rewrites them
  * from the current behaviour: review the difference before you commit it.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
