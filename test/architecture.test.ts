@@ -77,8 +77,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
 ]
 
 /**
- * The file that lists the packages outside of the single-file program. It contains their names, but
- * does not import them.
+ * The file that lists the packages that stay outside of the single-file program. It contains their
+ * names, but does not import them.
  */
 const names = 'nodes/boot/program.mjs'
 

@@ -15,7 +15,7 @@ export interface Start {
   readonly ends: readonly Ending[]
   /** The time of its acknowledgement, and the id of its run. */
   acknowledged?: { readonly at: number; readonly run: string }
-  /** Whether a cancellation was acknowledged for a run that cannot complete without it. */
+  /** Whether the cancellation of a run that does not end by itself was acknowledged. */
   cancelled?: boolean
 }
 /** A start that was repeated under its key after its acknowledgement. */
@@ -91,6 +91,6 @@ export interface History {
   readonly streams: readonly Stream[]
   readonly requests: readonly Asked[]
   readonly strikes: readonly Strike[]
-  /** What must never happen: answers such as 404 for an acknowledged run, and crashes. */
+  /** What must never happen, such as 404 for an acknowledged run, or a process that crashes. */
   readonly oddities: readonly string[]
 }

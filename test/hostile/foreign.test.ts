@@ -160,7 +160,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
   t.pass(`${rows.length} rows, ${foreign.length} ids`)
 })
 
-/** Returns the paths of fields in a schema whose names suggest that they refer to a record. */
+/** Returns the paths of those fields of a schema whose names suggest a reference to a record. */
 function idFields(schema: unknown, at: readonly string[] = []): string[][] {
   const { properties, items, anyOf } = (schema ?? {}) as {
     properties?: Record<string, unknown>

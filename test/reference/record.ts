@@ -85,8 +85,8 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 
 /**
  * Records one example of every operation, in the order of the table; operations without
- * authentication come last. Rows that end records have separate projects, because other rows need
- * these records, and so do rows that need no permission.
+ * authentication come last. Rows that end records and rows that need no permission have separate
+ * projects, because other rows need the records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []
