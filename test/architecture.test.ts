@@ -77,8 +77,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
 ]
 
 /**
- * This file names the packages that stay outside of the single-file program. It imports none of
- * them.
+ * The file that lists the packages that stay outside of the single-file program. It contains their
+ * names, but does not import them.
  */
 const names = 'nodes/boot/program.mjs'
 

@@ -1,6 +1,6 @@
 /**
- * Value imports between modules of the program form no cycle. Imports of types and dynamic imports
- * may.
+ * Value imports between modules of the program form no cycles. Type imports and dynamic imports do
+ * not count.
  */
 import t from 'tap'
 import { importCyclesOf } from './support/structure/import-cycles.ts'

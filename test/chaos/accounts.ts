@@ -1,6 +1,6 @@
 /**
- * The NATS users of a chaos run in operator mode: one for each node role, and one for the run
- * itself.
+ * The NATS users of a chaos run in operator mode: one for each node role, one for the node that
+ * creates the streams, and one for the run itself.
  */
 import { permissionsOf } from '../../nodes/nats/server/permissions.ts'
 import { createOperatorAccount } from '../nodes/support/operator.ts'

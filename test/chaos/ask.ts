@@ -51,7 +51,7 @@ export class Asker {
   }
 
   /**
-   * Sends a request and returns the final answer, or undefined if `over` was set before it.
+   * Sends a request and returns the final answer, or undefined if `over` is set first.
    * @param measured whether the waiting time counts.
    */
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {

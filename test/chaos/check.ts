@@ -27,7 +27,7 @@ export const kinds = {
 export type Kind = keyof typeof kinds
 
 /**
- * The maximum p99 of waiting times after strikes of a manner, in milliseconds. Only requests that
+ * The maximum p99 of waiting times after strikes, by manner, in milliseconds. Only requests that
  * were pending at a strike, or sent within `WINDOW` after it, count.
  */
 export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
@@ -134,8 +134,8 @@ function* checkStream({
   const brief = (frames: readonly string[]) =>
     `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
   /**
-   * Describes the place of a missed frame: the frames around it, and the connection that began
-   * there.
+   * Describes the place of a missed frame: the frames around it, the connection that began there,
+   * and the connections without frames.
    */
   const around = (frame: string): string => {
     const at = recorded.indexOf(frame)
@@ -183,7 +183,7 @@ export interface Waits {
   readonly p50: number
   readonly p99: number
   readonly longest: number
-  /** The strike with the longest p99 after it. */
+  /** The strike with the highest p99 after it. */
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
 /** A quantile of sorted numbers. */
@@ -194,8 +194,8 @@ const quantile = (sorted: readonly number[], share: number): number =>
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**
- * Returns waiting times by manner. A strike that overlaps with one of a longer limit is not
- * counted, because the causes of a delay cannot be separated.
+ * Returns waiting times by manner. A strike is not counted if it overlaps with one that has a
+ * higher limit, because either could be the cause of a delay.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)

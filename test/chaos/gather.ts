@@ -14,7 +14,7 @@ async function get(asker: Asker, path: string): Promise<Json> {
   return reply.body
 }
 
-/** Reads from the list all stored runs with this status, or all runs if it is empty. */
+/** Lists the stored runs with this status, or all runs if `status` is empty. */
 export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   const runs: Recorded[] = []
   for (let cursor: unknown; ; ) {

@@ -15,7 +15,7 @@ export interface Start {
   readonly ends: readonly Ending[]
   /** The time of its acknowledgement, and the id of its run. */
   acknowledged?: { readonly at: number; readonly run: string }
-  /** Whether a cancellation was acknowledged, so that the run must end as cancelled. */
+  /** Whether the cancellation of a run that does not end by itself was acknowledged. */
   cancelled?: boolean
 }
 /** A start that was repeated under its key after its acknowledgement. */
@@ -30,9 +30,9 @@ export interface Repeat {
 export interface Recorded {
   readonly id: string
   readonly status: string
-  /** The key of the start that the run names as its origin. */
+  /** The key of the run's start, as stored in its input. */
   readonly key: string
-  /** The key in the run's result; undefined if the run has no result. */
+  /** The key in the run's result; undefined if the result contains none. */
   readonly result?: string
 }
 /**
@@ -41,9 +41,9 @@ export interface Recorded {
  */
 export interface Stream {
   readonly name: string
-  /** Ids of the frames, in order of arrival. */
+  /** The frames as `id/type`, in order of arrival. */
   readonly followed: readonly string[]
-  /** The same part of the stream in the later read. */
+  /** The frames of the later read. */
   readonly recorded: readonly string[]
   readonly connections: number
   /** The number of received frames when each connection began. */
@@ -86,11 +86,11 @@ export interface History {
   readonly courses: ReadonlyMap<string, readonly string[]>
   /** Runs for which a retry after a failure was requested. */
   readonly retried: ReadonlySet<string>
-  /** Keys of completed steps by run, from the final timelines of the runs that were read. */
+  /** Keys of completed steps by run, for the runs whose timelines were read at the end. */
   readonly steps: ReadonlyMap<string, readonly string[]>
   readonly streams: readonly Stream[]
   readonly requests: readonly Asked[]
   readonly strikes: readonly Strike[]
-  /** Answers that no request of the load may receive, such as 404 for an acknowledged run. */
+  /** What must never happen, such as 404 for an acknowledged run, or a process that crashes. */
   readonly oddities: readonly string[]
 }

@@ -193,8 +193,8 @@ export class Load {
       key: `${run}-retry-${count}`,
       body: {},
     })
-    // A run that failed before its start was acknowledged may be retried twice. The second retry
-    // then finds the run active.
+    // 409 is not a violation: it means that the run is no longer failed when the request is
+    // decided.
     if (reply && reply.status !== 202 && reply.status !== 409)
       this.oddities.push(
         `the retry of ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`,

@@ -188,8 +188,8 @@ async function live(
     Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)),
     pause(CATCH_UP),
   ])
-  // Followers that wait for the missing end of a run are stopped here. The check reports such an
-  // end.
+  // Followers that still wait for the end of a run are stopped here. The check reports the missing
+  // frames.
   followers.abort()
   const runs = await readRuns(asker)
   const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]

@@ -1,6 +1,6 @@
 /**
- * A worker process of a chaos run: it does simple jobs through the worker library until it is
- * killed.
+ * A worker process of a chaos run. It does simple jobs through the worker library until it is
+ * killed or its parent process ends.
  */
 import { type Action, Worker } from '../../client/worker.ts'
 import { hashOf } from '../../protocol/subjects.ts'

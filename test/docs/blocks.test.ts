@@ -1,4 +1,4 @@
-/** The command blocks of a document, and the marks of blocks. */
+/** The command blocks of a document, their marks, and the commands in its text. */
 import t from 'tap'
 import { blocksOf } from './blocks.ts'
 import { faultOf, inlineCode } from './inline.ts'

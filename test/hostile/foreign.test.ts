@@ -29,7 +29,7 @@ t.teardown(async () => {
   await s.stop()
 })
 t.setTimeout(120_000)
-/** A text in every record of the project whose data must stay hidden. */
+/** A text by which the data that must stay hidden is recognized. */
 const MARK = 'Xylophone'
 const [mine, theirs] = [await furnish(s, 'mine'), await furnish(s, MARK)]
 const principal = await s.ok('principal.create', {
@@ -142,7 +142,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
         )
     if (ending(name)) continue
     for (const slot of slots) {
-      // The caller chooses the keys of memory entries and the names of secrets, so no value of them
+      // The caller chooses the keys of memory entries and the names of secrets, so none of them
       // belongs to another project.
       if (slot === 'project' || slot === 'memory_key' || slot === 'secret_name') continue
       // The caller also chooses the name of a worker instance. The same name is another worker in
@@ -160,7 +160,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
   t.pass(`${rows.length} rows, ${foreign.length} ids`)
 })
 
-/** Returns the paths of the fields of a schema that may name a record, judging by their names. */
+/** Returns the paths of those fields of a schema whose names suggest a reference to a record. */
 function idFields(schema: unknown, at: readonly string[] = []): string[][] {
   const { properties, items, anyOf } = (schema ?? {}) as {
     properties?: Record<string, unknown>

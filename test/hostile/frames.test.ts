@@ -323,8 +323,8 @@ t.test(
       if (n % 2 === 0) worker.send({ type: 'worker.draining' })
       worker.socket.terminate()
     }
-    // Jobs that were never written to a closed connection are returned at once. Written ones are
-    // lost with their leases, here after 3 s.
+    // A job whose connection closes before the job is written returns to its queue at once. A
+    // written job is lost with its lease, here after 3 s.
     await ready()
     const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })
     for (const _ of wanted) await good.report(await good.job())

@@ -1,4 +1,4 @@
-/** Every role against every row: the row's permission decides, in some rows also a membership. */
+/** Every role against every row. The row's permission decides; some also require membership. */
 import t from 'tap'
 import {
   brandedPermission,
@@ -153,7 +153,7 @@ t.test('the owner is accepted on every row, so every example is valid', async (t
 t.test('each role may do exactly what its permissions allow', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
-    // A project key acts in its own project, and each key of the organization in a new one.
+    // A project key acts in its own project, and each organization key in a new one.
     const at = what.startsWith('organization') ? await furnish(s) : place
     const lacking = (name: string, row: Row) =>
       demands(name, row).find(
@@ -206,7 +206,7 @@ t.test(
   async (t) => {
     const place = await furnish(s)
     const { handle } = place
-    /** A principal for which a caller without other permissions can create a key. */
+    /** A principal without roles, so that creating a key for it grants no further permissions. */
     const humble = await s.ok('principal.create', { project: handle, name: 'humble' })
     const target = await s.ok('principal.create', { project: handle, name: 'target' })
     const given = new Set<string>()

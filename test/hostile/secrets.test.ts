@@ -2,7 +2,7 @@
  * Secrets never appear in clear text. A scenario with recognizable secrets runs at the most verbose
  * log level. Then all output and all stored data are searched.
  *
- * Only the following is stored, by design:
+ * Apart from sealed values, only the following is stored of secrets, by design:
  * - hashes of keys and of session tokens.
  * - lease tokens, only in the journal and in snapshots. A lease must outlive the owner of its
  *   queue, and a token is valid for one attempt of one job.
@@ -144,8 +144,8 @@ await s.ok('run.start', { spec: sleeping() })
 said.push(...other.frames.map((frame) => JSON.stringify(frame)))
 
 /**
- * Secrets in every location where a client may put them by mistake. Each request is refused, and no
- * answer repeats the secret.
+ * Secrets in every location where a client could put them by mistake. Each request is refused, and
+ * no answer repeats the secret.
  */
 for (const [name] of rows) {
   const path = placedPath(name, place)

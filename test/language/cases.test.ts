@@ -1,6 +1,6 @@
 /**
- * Every story of `cases/` must yield the written timeline. `LANGUAGE=accept` rewrites the stories
- * from the current behaviour: review the difference before you commit it.
+ * Every story in `cases/` must yield the timeline that it states. `LANGUAGE=accept` rewrites the
+ * stories from the current behaviour: review the difference before you commit it.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -62,7 +62,10 @@ export class World {
     }
     this.now = until
   }
-  /** Reports the outcome of a step's job. A failure leads to another attempt if any remain. */
+  /**
+   * Reports the outcome of a step's job, or marks the job as taken. A failure leads to another
+   * attempt if any remain.
+   */
   job(step: string, outcome: string, more: Values): void {
     const held = [...this.#jobs.values()].findLast(
       ({ header, ended }) => header.step_key === step && !ended,

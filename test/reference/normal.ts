@@ -33,8 +33,8 @@ const ITEMS = 2
 type Open = Readonly<Record<string, unknown>>
 
 /**
- * Returns a function that replaces the changing values of examples. Equal ids stay equal in all of
- * them.
+ * Returns a function that replaces the changing values of one example. Equal ids stay equal in all
+ * its parts.
  */
 export function normalizer(): <T>(value: T) => T {
   const ids = new Map<string, string>()

@@ -28,7 +28,7 @@ interface Request {
 
 /**
  * Sends a request and records it with its answer.
- * @throws {Error} when the request is refused.
+ * @throws {Error} when the request is refused, except with 426 by the worker socket.
  */
 async function exampleOf(s: Service, request: Request): Promise<Example> {
   const { method, path } = routeOf(request)
@@ -85,8 +85,8 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 
 /**
  * Records one example of every operation, in the order of the table; operations without
- * authentication come last. Rows that end records have separate projects, because other rows need
- * these records.
+ * authentication come last. Rows that end records and rows that need no permission have separate
+ * projects, because other rows need the records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []

@@ -1,4 +1,4 @@
-/** Delivery of source events to runs, and the index of the waits that runs have open. */
+/** Delivery of source events to runs, and the index of the open waits of a run. */
 import t from 'tap'
 import { type RunEvent, waitChange } from '../../../protocol/runs/events.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'

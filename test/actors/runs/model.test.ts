@@ -520,7 +520,7 @@ function checkRest(scene: Run): void {
     )
 }
 
-/** Turns that the run opened in sessions and has not stopped. */
+/** The turns in sessions that the run waits for: the session of each, by turn id. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
     placesOf(scene.state).flatMap(([, { wait }]) =>
@@ -714,7 +714,7 @@ t.test('after any commands, the history of a run is legal and determines its sta
       same(rows, scene.state.steps, 'the steps by their patches')
     },
   )
-  // The fixed seed reaches every type of event. Other seeds may miss a rare one.
+  // The fixed seed reaches every type that is required below. Other seeds may miss a rare one.
   void fc.assert(lives, { numRuns: 750 })
   void fc.assert(lives, { numRuns: 750, seed: 3 })
   // Two types are too rare: a branch that is cancelled between two steps (see deliver.test.ts), and

@@ -80,8 +80,8 @@ export class SessionFollower {
     }
   }
   /**
-   * Waits until the end of a turn is shown, and returns its state. Undefined if following ended
-   * first.
+   * Waits until the end of a turn is shown. Returns the state of the turn at that moment, or
+   * undefined if following ended first.
    */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {

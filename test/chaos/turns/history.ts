@@ -39,7 +39,7 @@ export interface Followed {
   /** The number of connections that broke instead of ending. */
   readonly lost: number
   /**
-   * The final state of the follower as a text, and the later reads through each gateway. Equal
+   * The final state of the follower as a text, and one later read through each gateway. Equal
    * texts mean equal transcripts.
    */
   readonly folded: string
@@ -58,6 +58,6 @@ export interface TurnHistory {
   /** The ids of the stored turns, by session. */
   readonly onRecord: ReadonlyMap<number, readonly string[]>
   readonly strikes: readonly Strike[]
-  /** Answers that no request may receive, and followers that failed. */
+  /** What must never happen, such as a refused request or a follower that failed. */
   readonly oddities: readonly string[]
 }

@@ -15,8 +15,8 @@ export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.leng
 export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const
 
 /**
- * The script of the agent. The answers arrive in delayed chunks, so some are incomplete whenever a
- * process is killed.
+ * The script of the agent. Most answers are delayed or arrive in chunks, so that kills interrupt
+ * some of them.
  */
 export const script = `
 script:

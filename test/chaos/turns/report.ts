@@ -5,11 +5,11 @@ import type { TurnHistory } from './history.ts'
 interface Told {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]
-  /** Milliseconds from the first message to the last end of a turn. */
+  /** Milliseconds until all turns had ended and all killed processes had returned. */
   readonly took: number
   /** The numbers of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
-  /** The number of successful tool calls that the scripts make. */
+  /** The number of tool calls that must succeed according to the scripts. */
   readonly calls: number
 }
 /** The maximum number of shown violations per kind. */

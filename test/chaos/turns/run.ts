@@ -17,7 +17,7 @@ import { strikeTurns } from './trouble.ts'
 
 interface TurnOptions {
   readonly turns: number
-  /** Concurrent conversations. */
+  /** The number of concurrent conversations. */
   readonly sessions: number
   readonly strikes: number
   readonly seed: number

@@ -12,7 +12,7 @@ interface Options {
   readonly members: readonly Member[]
   readonly dice: Dice
   readonly now: () => number
-  /** The share of completed tool calls, 0 to 1. */
+  /** Completed tool executions as a share of the expected calls. Repeats count as well. */
   readonly progress: () => number
   readonly count: number
   /** Whether strikes must stop. Killed processes still return. */

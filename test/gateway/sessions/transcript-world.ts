@@ -71,8 +71,8 @@ export interface Client {
   ids: string[]
   connected: boolean
   /**
-   * Whether the stream ended with the reason `idle` in a calm frame. The client then does not
-   * reconnect.
+   * Whether the stream ended with the reason `idle` in a calm frame. Such a client is not
+   * reconnected by `rest`.
    */
   idle: boolean
   opening: boolean

@@ -8,7 +8,7 @@ import type { Sink } from '../../../gateway/http/respond.ts'
 import { Follower, type Page } from '../../../gateway/streams/follow.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
-/** The numbers of items on a normal page, and on a page for a lagging reader. */
+/** The maximum numbers of items on a normal page, and on a page for a lagging reader. */
 const LIMIT = 3
 const LONG = 7
 interface Visible {
@@ -39,7 +39,7 @@ class Model {
   applied = 0
   oldest = 0
   questions = 0
-  /** Whether queries without a cursor may receive an outdated answer. */
+  /** Whether some queries without a cursor receive an outdated answer. */
   stale = false
   /** Whether the view answers as soon as it has anything new. */
   eager = false

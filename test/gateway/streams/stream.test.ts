@@ -7,7 +7,7 @@ import { type RunEvent, timelineRecord } from '../../../protocol/runs/events.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import { gateway, home, RUN, type TestGateway, until } from '../support/edge-world.ts'
 
-/** A run's journal and its view; `publish` delivers live entries. */
+/** The journal of one run, and the view of it that the gateway queries. */
 function journal(at: TestGateway) {
   const placed: Placed[] = []
   const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])

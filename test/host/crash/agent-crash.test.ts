@@ -1,7 +1,7 @@
 /**
- * A run with an agent step, with run and session in two shards, where the node of one shard dies at
- * every step. Invariants: the run requests one turn per attempt; each turn is opened and reported
- * once; the run ends as without a crash.
+ * A run with an agent step, whose session is in another shard. The node of either shard dies, at
+ * each of its steps in turn. Invariants: the run requests one turn per attempt; each turn is opened
+ * and reported once; the run ends as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'

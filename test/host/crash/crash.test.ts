@@ -9,7 +9,7 @@ import { runId, ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying } from './dying.ts'
 
 /**
- * Sends ten commands with effects, one of which sets a timer, with checkpoints in between. The
+ * Sends nine commands with effects and one that sets a timer, with checkpoints in between. The
  * client repeats unanswered commands.
  */
 async function play(

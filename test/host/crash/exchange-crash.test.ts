@@ -1,7 +1,7 @@
 /**
- * Two calls of an agent in a channel, on a node that dies at every step; another node continues
- * from the last commit. Invariants: each call is answered once, in order, and the session contains
- * the same conversation as without a crash.
+ * Two calls of an agent in a channel, on a node that dies at each of its steps in turn; another
+ * node continues from the last commit. Invariants: each call is answered once, in order, and the
+ * session contains the same conversation as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'

@@ -1,5 +1,5 @@
 /**
- * Pushes of leased jobs to their gateway, also while the owner's lease is stale, so that the owner
+ * Pushes of leased jobs to their gateway. While its own lease is stale, the owner of the shard
  * cannot read the state of a job's run.
  */
 import t from 'tap'
@@ -25,8 +25,8 @@ t.test("a push with content to read waits until the owner's lease is fresh again
   const base = world.deps(bus)
   const run = base.kinds.run
   /**
-   * Each count causes a push with the state of another run. After the takeover, that state is not
-   * in memory.
+   * Each event `counted` causes a push with the state of another run. After the takeover, that
+   * state is not in memory.
    */
   const pushing = {
     ...run,

@@ -56,7 +56,7 @@ export const skills: readonly string[] = [
   `${'---\n'.repeat(10_000)}`,
 ]
 
-/** Markdown and HTML that a page could execute, or that could take a renderer very long. */
+/** Markdown and HTML that a page could execute, or that a renderer could process very slowly. */
 export const markdowns: readonly string[] = [
   '<img src=x onerror="globalThis.pwned=1">',
   '<script>globalThis.pwned=1</script>',

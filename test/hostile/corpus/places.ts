@@ -86,7 +86,7 @@ interface Leaf {
 }
 
 /**
- * Fields that must accompany the location because a check of the row requires them, not its schema.
+ * Fields that must accompany the location. A check of the row requires them; the schema does not.
  */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',

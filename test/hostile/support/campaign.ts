@@ -13,7 +13,7 @@ export const tries = (some: number): number => Math.ceil(some * factor)
  * Runs a property many times.
  * @param salt distinguishes properties that share a seed.
  * @param some the number of runs in a normal test.
- * @throws {Error} with the seed and the smallest failing input, when the property fails.
+ * @throws {Error} with the seed and a failing input, when the property fails.
  */
 export async function often<T>(
   what: string,

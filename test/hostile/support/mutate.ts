@@ -103,8 +103,8 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
 const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /**
- * The JSON of a value with a further field at the beginning of one of its objects. If the object
- * has a field of that name, the name is repeated.
+ * The JSON of a value with a further field at the beginning of the object at `path`. If the object
+ * has a field of that name, the name is repeated. A value that is no object is replaced by `raw`.
  */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>(

@@ -65,7 +65,7 @@ let made = 0
 
 /**
  * Creates a project with a record of each kind.
- * @param mark a text that every record of the project contains.
+ * @param mark a text in names and contents of the records, by which tests recognize them.
  */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
@@ -157,7 +157,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     provider: 'slack',
     integration_id: handle,
   })
-  // The name does not resolve, so calls of the action fail.
+  // The host name does not resolve, so calls of the actions fail.
   const [, shared] = await Promise.all([
     s.ok('action.create', {
       ...at,

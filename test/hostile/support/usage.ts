@@ -12,8 +12,8 @@ export interface Usage {
   readonly followers: number
   readonly files: number
   /**
-   * The number of requests with an internal error. 503 does not count, because a node that had no
-   * processor time for seconds answers it.
+   * The number of answers with status 500. Status 503 does not count, because it is expected from a
+   * node that had no processor time for seconds.
    */
   readonly failed: number
 }
@@ -37,9 +37,9 @@ export async function usage(s: Service): Promise<Usage> {
 }
 
 /**
- * Polls for at most 15 s and returns the last values. Stops early once the streams, sockets and
- * followers of `base` remain, with at most 8 more files. Without `base`, stops once the values no
- * longer change.
+ * Polls for at most 15 s and returns the last values. Stops early once there are as many streams,
+ * sockets and followers as in `base`, and at most 8 more files. Without `base`, stops once the
+ * values no longer change.
  */
 export async function settled(s: Service, base?: Usage): Promise<Usage> {
   let last = await usage(s)

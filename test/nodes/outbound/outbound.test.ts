@@ -1,6 +1,6 @@
 /**
  * Outbound requests for users: the guard against non-public addresses in every spelling, the
- * signatures, and the limits.
+ * limits, the signatures, and sealed secrets.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * The entry point: when packages count as installed, how results are counted, and which files are
- * unit tests.
+ * The entry point: when packages count as installed, how results are counted, which files are unit
+ * tests, and when changed files cause a run.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -19,7 +19,7 @@ interface Logged {
   readonly messages: readonly string[]
 }
 
-/** The string literals to which an expression may evaluate: one, or both of a conditional. */
+/** The string literals to which an expression can evaluate: one, or both of a conditional. */
 function literals(node: ts.Expression | undefined): readonly string[] {
   if (node === undefined) return []
   if (ts.isConditionalExpression(node))

@@ -1,6 +1,6 @@
 /**
  * Calls every operation of the API table without access: with no credential, with an unknown one,
- * and with the key of another project. New operations are therefore covered automatically.
+ * and with the key of another project. A new operation is tested automatically.
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
@@ -12,10 +12,10 @@ const s = await service()
 t.teardown(() => s.stop())
 const rows = Object.entries(api) as [RowName, Row][]
 const STRANGER = 'stranger'
-/** Text that every record of the other project contains. */
+/** A text by which the data of the other project is recognized. */
 const MARK = 'Xylophone'
 
-/** Valid request bodies, so that a call can only be refused for its project. */
+/** Valid request bodies, so that a call is refused only because access is missing. */
 const bodies: Readonly<Record<string, object>> = {
   'run.start': { spec: instant() },
   'run.cancel_many': { run_ids: ['run_x'] },

@@ -28,7 +28,7 @@ t.teardown(async () => {
   await there.close()
   await s.stop()
 })
-/** Paths of the received requests that start with `path`, with their queries. */
+/** Waits for requests whose path starts with `path`. Returns their paths with queries. */
 const called = (path: string) =>
   until(
     async () => there.deliveries.filter((one) => one.path.startsWith(path)).map((one) => one.path),

@@ -1,7 +1,7 @@
 /**
  * Clients that stop reading. The gateway buffers a bounded amount for each of them, and other
- * clients still receive everything. A client that resumes skips nothing. If the gateway has ended
- * its stream, it reconnects with its last cursor.
+ * clients still receive everything. A client that resumes reading skips nothing; after the gateway
+ * has ended its stream, the client reconnects with its last cursor.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'

@@ -29,7 +29,7 @@ interface Started {
   output(): string
   readonly exited: Promise<number | string>
 }
-/** Starts the program as a user does, without inherited `BATON_` and `npm_` variables. */
+/** Starts the program as a user does. Of its variables, only `BATON_NATS_SERVER` is inherited. */
 function start(
   args: readonly string[],
   settings: Readonly<Record<string, string>>,
