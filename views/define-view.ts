@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 /** The context of a query. */
 export interface QueryContext {
   readonly store: Store
-  /** The number of the project in the view's file, which `Store.findProject` returns. */
+  /** The number of the project in the view's file, as `Store.findProject` returns it. */
   readonly project: number
   /** The time of the query, in Unix milliseconds. */
   readonly now: number

@@ -65,8 +65,8 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // The next start would stop the NATS server that a killed process leaves running, but no start
-    // follows here.
+    // A killed process leaves its NATS server running until the next start, and no start follows
+    // here.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])
@@ -130,7 +130,7 @@ async function onSmallDisk(t: Test) {
     fill,
     free: () => rmSync(join(disk, 'others')),
     left: () => statfsSync(disk).bavail * statfsSync(disk).bsize,
-    /** Ids of acknowledged runs that cannot be read. */
+    /** The acknowledged runs that cannot be read, each with the response. */
     lost: async (ids: readonly string[]): Promise<string[]> => {
       const lost: string[] = []
       for (const id of ids) {

@@ -18,8 +18,8 @@ import type { Store } from '../../store.ts'
 import { type SessionRow, sessionRow } from './sessions.ts'
 
 /**
- * Maximum number of characters of the records on a page. A first record that is larger is returned
- * alone.
+ * Maximum number of characters of the changes, or of the newest messages, on a page. A first record
+ * that is larger is returned alone.
  */
 const SIZE = 512_000
 
