@@ -140,7 +140,7 @@ function unasked(
 }
 
 const validators = new Map<string, ReturnType<typeof Compile>>()
-/** Returns how a reply deviates from the schema of its row, or undefined. */
+/** Returns how a reply deviates from the schema of its row; undefined if it does not. */
 export function undocumented(name: string, row: Row, body: unknown): string | undefined {
   if (!row.shape.reply) return body === undefined ? undefined : 'a body where none is documented'
   let validator = validators.get(name)

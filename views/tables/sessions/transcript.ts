@@ -153,7 +153,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest rows that fit in a page, with those of their turns that are not active. */
+/** The newest messages that fit in a page, and their turns except the active ones. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,
