@@ -43,7 +43,7 @@ export interface ViewDefinition<
   /**
    * For each kind of actor, the arms that apply its entries, in the order in which they run. A kind
    * with audited events has `applyAudit` as its first arm; for `organization` and `project`, the
-   * view `access` has it.
+   * view `access` supplies it.
    */
   readonly kinds: Arms
   /**

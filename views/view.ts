@@ -4,10 +4,10 @@
  *
  * V1. Rows and position commit together: the file always equals the journal up to some position.
  *     Changes collect in memory until there are many, or a query or another entry needs the tables;
- *     then they are written in one open transaction, which `save` commits. `position()` and every answer include
- *     the changes in memory and in the open transaction. If the process dies or a write fails,
- *     those changes are lost: `position()` is then that of the file, and the journal must be
- *     applied from there.
+ *     then they are written in one open transaction, which `save` commits. `position()` and every
+ *     answer include the changes in memory and in the open transaction. If the process dies or a
+ *     write fails, those changes are lost: `position()` is then that of the file, and the journal
+ *     must be applied from there.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
  * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
  *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types

@@ -1,5 +1,5 @@
 /**
- * After the journal has been purged, streams report the missing entries by a reset, and
+ * After the journal has been purged, streams report the missing entries with a reset, and
  * configuration and runs continue from snapshots.
  */
 import { readdirSync, rmSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * The audit rules: one table entry for each type of event that changes configuration, of all kinds
- * of actors. Further event types are added to `Configuration`; the compiler then requires a rule
- * for each of them. `null` marks an event that is not audited. A kind other than `organization` and
+ * The audit rules: one for each type of event that changes configuration, of any kind of actor.
+ * Further event types are added to `Configuration`; the compiler then requires a rule for each of
+ * them. `null` marks an event that is not audited. A kind other than `organization` and
  * `project` also needs the arm `applyAudit` in the `view.ts` of its resource.
  */
 
