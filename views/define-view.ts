@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 /** The context of a query. */
 export interface QueryContext {
   readonly store: Store
-  /** The number of the project in the view's file, which `Store.findProject` returns. */
+  /** The number of the project in the view's file, as `Store.findProject` returns it. */
   readonly project: number
   /** The time of the query, in Unix milliseconds. */
   readonly now: number
@@ -43,7 +43,7 @@ export interface ViewDefinition<
   /**
    * For each kind of actor, the arms that apply its entries, in the order in which they run. A kind
    * with audited events has `applyAudit` as its first arm; for `organization` and `project`, the
-   * view `access` has it.
+   * view `access` supplies it.
    */
   readonly kinds: Arms
   /**

@@ -67,7 +67,7 @@ export interface Hooks {
     readonly seconds: number
     readonly refused: boolean
   }): void
-  /** The journal could not be applied, or the view was discarded; operators should be notified. */
+  /** Following or a save failed, or the view was discarded; operators should be notified. */
   alarm?(error: unknown): void
 }
 interface Waiter {
@@ -214,7 +214,7 @@ export class ViewFollower {
       }
       const find = (): void =>
         void this.#readEnd().then(wait, () => {
-          // Usually the stream has no leader at the moment; this may change before the timeout.
+          // The usual reason is that the stream has no leader. It may get one before the timeout.
           if (over || !this.#running) done(false)
           else this.#options.later(AGAIN, find)
         })
@@ -303,7 +303,7 @@ export class ViewFollower {
       }
     })
   }
-  /** Schedules a save of the view's file, or cancels it when nothing is unsaved. */
+  /** Schedules a save of the view's file, or cancels the scheduled one. */
   #saveLater(wanted: boolean): void {
     if (!wanted) {
       this.#cancelSave?.()
@@ -347,7 +347,7 @@ export class ViewFollower {
   }
 }
 
-/** The refusal of a view that did not catch up in time. */
+/** The refusal of a view that did not catch up in time, was stopped, or has a damaged file. */
 export const behind = refuse(
   'service_unavailable',
   { reason: 'view_behind' },

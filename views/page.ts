@@ -67,8 +67,8 @@ export const sizeOf = ({ record, spec, events }: Sized): number =>
   lengthOf(record) + lengthOf(spec) + lengthOf(events)
 
 /**
- * Builds a page from rows, of which one more than the requested limit was read if there were
- * enough. The page has fewer items than requested when the JSON of the rows exceeds `CHARACTERS`.
+ * Builds a page from rows, which were read with a limit of one more than requested. The page has
+ * fewer items than requested when the JSON of the rows exceeds `CHARACTERS`.
  */
 export function page<R extends object, T>(
   rows: readonly R[],
@@ -86,8 +86,8 @@ export function page<R extends object, T>(
 
 /**
  * Returns the SQL condition and the values with which a statement continues after a position. All
- * `columns` are sorted in one direction. The condition is empty without a position, and for one
- * that does not fit `columns`.
+ * `columns` are sorted in the same direction. The condition is empty without a position, and for a
+ * position that does not fit `columns`.
  */
 export function beyond(
   columns: readonly string[],

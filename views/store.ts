@@ -154,8 +154,8 @@ export class Store {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
   /**
-   * Rows of a query for a page. Reading stops once their records have more characters than a page
-   * may have.
+   * Rows of a query for a page. Reading stops once their JSON has more characters than a page may
+   * have.
    */
   upToPage<R extends object>(sql: string, ...values: Value[]): R[] {
     const rows: R[] = []

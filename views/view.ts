@@ -3,11 +3,11 @@
  * batches in journal order (`follow.ts`). Queries are answered from what was applied so far.
  *
  * V1. Rows and position commit together: the file always equals the journal up to some position.
- *     Changes collect in memory until there are many or a query needs the tables; then they are
- *     written in one open transaction, which `save` commits. `position()` and every answer include
- *     the changes in memory and in the open transaction. If the process dies or a write fails,
- *     those changes are lost: `position()` is then that of the file, and the journal must be
- *     applied from there.
+ *     Changes collect in memory until there are many, or a query or another entry needs the tables;
+ *     then they are written in one open transaction, which `save` commits. `position()` and every
+ *     answer include the changes in memory and in the open transaction. If the process dies or a
+ *     write fails, those changes are lost: `position()` is then that of the file, and the journal
+ *     must be applied from there.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
  * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
  *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types
@@ -72,8 +72,8 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**
- * Number of entries after which the open transaction is committed. A larger transaction writes a
- * page that many entries change only once, but after a crash more entries must be applied again.
+ * Number of entries after which the open transaction is committed. In a larger transaction, more
+ * entries share one write of a page, but after a crash more entries must be applied again.
  */
 const OPEN = 4096
 export class View {
@@ -250,7 +250,7 @@ export class View {
   }
 
   /**
-   * Answers a query by name; `input` holds path slots and query parameters.
+   * Answers a query by name; `input` holds path and query parameters.
    * @returns the answer or the refusal of the query; `service_unavailable` if this release has no
    * such query.
    */

@@ -23,7 +23,7 @@ import { webhooks } from './tables/webhooks/view.ts'
 import { workers } from './tables/workers/view.ts'
 import { workflows } from './tables/workflows/view.ts'
 
-/** Arms of several views for one kind run in this order. */
+/** If several views have arms for one kind, the arms run in this order. */
 const views = [
   access,
   workflows,

@@ -1,4 +1,4 @@
-/** Decides whether the simulation is at rest, that is, whether all work has ended. */
+/** Decides whether the simulation is at rest: all that is left waits for input or a later time. */
 
 import type { QueueState } from '../../actors/jobs/state.ts'
 import type { LoopState } from '../../actors/loops/state.ts'

@@ -6,7 +6,7 @@
 import type { FaultKind } from './faults/weather.ts'
 import { type Options, type Outcome, runSeed } from './simulation.ts'
 
-/** The default number of lines of a trace that are shown. */
+/** The default number of trace lines that are shown. */
 const LINES = 40
 
 /**

@@ -9,7 +9,7 @@ import { type Frames, streamFrames } from '../../protocol/openapi/frames.ts'
 const validators = new Map<TSchema, ReturnType<typeof Compile>>()
 
 /**
- * Returns how a frame deviates from the description of its stream, or undefined.
+ * Returns how a frame deviates from the description of its stream; undefined if it does not.
  * @param event the event name of the frame; undefined: `message`.
  */
 export function undescribed(

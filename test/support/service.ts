@@ -1,7 +1,7 @@
 /**
  * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
  * process, and real HTTP, SSE and WebSockets on loopback. Every successful reply to a call of a row
- * is checked against the row: its status, its schema, and that it has no undocumented fields. Every
+ * is checked against the row: its status, its schema, and the absence of undocumented fields. Every
  * frame of a followed stream is checked against its description. Only `raw` skips the checks.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -140,7 +140,7 @@ function unasked(
 }
 
 const validators = new Map<string, ReturnType<typeof Compile>>()
-/** Returns how a reply deviates from the schema of its row, or undefined. */
+/** Returns how a reply deviates from the schema of its row; undefined if it does not. */
 export function undocumented(name: string, row: Row, body: unknown): string | undefined {
   if (!row.shape.reply) return body === undefined ? undefined : 'a body where none is documented'
   let validator = validators.get(name)

@@ -34,8 +34,8 @@ export function openStore(file: string): Store {
   throw new Error(`view: ${file} cannot be recreated`)
 }
 /**
- * Creates the file, unless it exists, before SQLite would, so that only its owner may access it.
- * SQLite gives its logs the same mode.
+ * Creates a missing file before SQLite does, so that only the file's owner may access it. SQLite
+ * gives the file's logs the same mode.
  */
 function makePrivate(file: string): void {
   if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))

@@ -30,8 +30,8 @@ export function migrate(db: Database): boolean {
   db.pragma('synchronous = NORMAL')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -65536')
-  // In pages. This automatic checkpoint is a fallback: the thread of `logs.ts` usually checkpoints
-  // the log earlier.
+  // The limit is in pages. This automatic checkpoint is a fallback: the thread of `logs.ts` usually
+  // checkpoints earlier.
   db.pragma('wal_autocheckpoint = 16000')
   const version = db.pragma('user_version', { simple: true })
   if (version === SCHEMA_VERSION) return true

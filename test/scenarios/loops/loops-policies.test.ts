@@ -1,6 +1,6 @@
 /**
  * Runs of loops over HTTP: how many execute concurrently, what ends them, and how they continue.
- * Also how invalid loops are rejected, and how loops are deleted.
+ * Also covers invalid loops, and the deletion of loops.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

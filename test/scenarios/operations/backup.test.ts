@@ -254,8 +254,8 @@ t.test('a cluster is restored into one server, and invalid restores are rejected
 
   t.match(await attempt(join(folder, 'nowhere'), 1), /There is no backup at/)
   copyFileSync(place, join(folder, 'bad.tar'))
-  // This overwrites more bytes than the padding between two files of the archive, because a restore
-  // does not read the padding.
+  // A restore does not read the padding between two files of the archive, so this overwrites more
+  // bytes than a padding can have.
   writeSync(
     openSync(join(folder, 'bad.tar'), 'r+'),
     'x'.repeat(2000),

@@ -1,6 +1,6 @@
 /**
- * After the journal was purged, streams report the missing entries with a reset, and configuration
- * and runs continue from snapshots.
+ * After the journal has been purged, streams report the missing entries with a reset, and
+ * configuration and runs continue from snapshots.
  */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

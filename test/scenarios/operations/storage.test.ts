@@ -65,8 +65,8 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // The next start would stop the NATS server that a killed process leaves running, but no start
-    // follows here.
+    // A killed process leaves its NATS server running until the next start, and no start follows
+    // here.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])
@@ -130,7 +130,7 @@ async function onSmallDisk(t: Test) {
     fill,
     free: () => rmSync(join(disk, 'others')),
     left: () => statfsSync(disk).bavail * statfsSync(disk).bsize,
-    /** Ids of acknowledged runs that cannot be read. */
+    /** The acknowledged runs that cannot be read, each with the response. */
     lost: async (ids: readonly string[]): Promise<string[]> => {
       const lost: string[] = []
       for (const id of ids) {
@@ -168,8 +168,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // The load is slow enough not to fill the disk between two measurements of its usage, even
-      // with the data that the server writes in the seconds after an entry.
+      // The load is too slow to fill the disk between two measurements of the disk usage, even with
+      // the data that the server writes in the seconds after an entry.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer

@@ -44,8 +44,8 @@ script:
 const last = `Version v7 is out on all hosts. ${ASKED_AGAIN}`
 
 /**
- * Script that the page runs from the start. It records rows that were removed or added twice, and
- * settled rows that were changed.
+ * Script that the page runs from the start. It records rows that were removed, rows that were added
+ * twice, and settled rows that were changed.
  */
 const watcher = `
 window.watched = { removed: [], twice: [], touched: [] }

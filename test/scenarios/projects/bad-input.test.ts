@@ -1,6 +1,6 @@
 /**
- * Invalid requests over HTTP: bodies, fields, parameters, paths, origins and request ids. Also the
- * endpoints that need no key, and the rate limit of a key.
+ * Invalid requests over HTTP: bodies, fields, parameters, paths, origins and request ids. Also
+ * covers the endpoints that need no key, and the rate limit of a key.
  */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'

@@ -1,5 +1,6 @@
 /**
- * Usage events over HTTP: one for each paid answer of a model, with its cost, filters and totals.
+ * Usage events over HTTP: one for each paid answer of a model, with its cost. Also covers the
+ * filters and totals of their list.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

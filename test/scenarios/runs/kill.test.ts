@@ -87,8 +87,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     return ended ?? String(body['id'])
   }
   /**
-   * Follows a run to its end over any number of connections. Returns the ids of all received events
-   * in order.
+   * Follows a run to its end, over a new connection whenever one breaks. Returns the ids of all
+   * received events in order.
    */
   async function follow(id: string): Promise<string[]> {
     const given: string[] = []

@@ -21,7 +21,7 @@ const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
 /**
  * Calls a gateway that may be unavailable for a while. A request that fails or gets a server error
- * is retried some 400 times.
+ * is retried up to about 400 times.
  */
 const callerOf =
   (it: Processes, port: number) =>

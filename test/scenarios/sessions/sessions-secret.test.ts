@@ -13,7 +13,7 @@ const SECRET = 'Xylophone'
 
 /**
  * A worker whose results contain the secret, and an agent that passes it to an action that requires
- * an approval.
+ * approval.
  */
 const worker = await s.worker({ action_names: ['vault.open', 'vault.close'] })
 t.teardown(async () => {

@@ -38,8 +38,7 @@ export const instant = (output: Open = { done: true }): Open => ({
   output,
 })
 /**
- * A workflow whose only step fails, also when it is retried: the value of its condition is not a
- * boolean.
+ * A workflow whose only step fails, even on a retry: the value of its condition is not a boolean.
  */
 export const failing = (more: Open = {}): Open => ({
   steps: [{ id: 'odd', kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }],

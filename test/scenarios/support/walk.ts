@@ -134,8 +134,8 @@ export class Walk {
       )
   }
   /**
-   * Stores the ids of a list under the list's name, and all text values under the names of their
-   * fields.
+   * Stores the ids of a list's items, or else their names, under the list's name, and all text
+   * values under the names of their fields.
    */
   #learn(row: Row, { status, text }: Read): void {
     if (status !== 200 || !text.startsWith('{')) return

@@ -21,8 +21,8 @@ async function line(
   return names
 }
 /**
- * Claims and reports one job at a time until the job of every run was claimed. Returns the names of
- * the runs in the order of their jobs.
+ * Claims and reports one job at a time until the job of every run has been claimed. Returns the
+ * names of the runs in the order of their jobs.
  */
 async function order(worker: TestWorker, names: ReadonlyMap<unknown, string>): Promise<string[]> {
   const given: string[] = []

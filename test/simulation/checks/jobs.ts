@@ -1,6 +1,7 @@
 /**
- * Invariants of jobs and their leases, in journal order: one lease at a time, reports only under
- * the current or last lease, no lease that ends too early, and nothing after the end of a job.
+ * Invariants of jobs and their leases, in journal order: one lease at a time; reports only under
+ * the current lease or, if there is none, the last one; no lease that ends too early; nothing after
+ * the end of a job.
  */
 
 import type { Placed } from '../../../protocol/entry.ts'

@@ -154,8 +154,8 @@ export class LoopRules {
     )
   }
   /**
-   * The reason why a loop is not at rest. Undefined if it was deleted with its project and stores
-   * exactly those of its runs that have not ended.
+   * The reason why a loop is not at rest. Undefined if it was deleted, as its project knows, and
+   * stores exactly those of its runs that have not ended, none of which waits to start.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address

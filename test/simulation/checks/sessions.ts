@@ -141,8 +141,8 @@ export class SessionRules {
   }
 
   /**
-   * The reason why a session is not at rest. Undefined if each turn that has not ended waits for a
-   * person's answer.
+   * The reason why a session is not at rest. Undefined if it has counted its frames and rows
+   * correctly, and waits for nothing but people's answers.
    */
   unsettled({ address: { id, project }, state }: Past): string | undefined {
     const { turns, compacting, nudges, revision, sequence } = state as SessionState

@@ -17,7 +17,7 @@ import type { Simulation } from '../simulation.ts'
 import { Follower } from './follower.ts'
 import { people, signals, specOf } from './specs.ts'
 
-/** Milliseconds for which a client waits for an answer before it tries another gateway. */
+/** Milliseconds for which a client waits for the answer of a gateway. */
 const PATIENCE = 9000
 /** Milliseconds after which a refused or unanswered command that must succeed is repeated. */
 const PAUSE = 500

@@ -158,9 +158,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases whose time has passed without a renewal. Those without a heartbeat for a full
-   * duration are also expired at their queues, if this connection is still the current one of its
-   * session.
+   * Drops leases whose time has passed without a renewal. Those without a heartbeat or report for a
+   * full duration are also expired at their queues, if this connection is still the current one of
+   * its session.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

@@ -1,6 +1,6 @@
 /**
- * A worker process: it connects through some gateway and executes jobs. If the seed enables it, it
- * misbehaves in the ways that `Manner` lists.
+ * A worker process: it connects through some gateway and executes jobs. In seeds with the fault
+ * `workers`, it misbehaves in the ways that `odd` lists.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'

@@ -229,7 +229,7 @@ const rash: Plant = {
   },
 }
 
-/** A published event is stored but not delivered. */
+/** A published source event is stored, but has no effects. */
 const mute: Plant = {
   name: 'does not deliver events to waiting runs',
   kinds: (kinds) => ({
@@ -238,7 +238,7 @@ const mute: Plant = {
   }),
 }
 
-/** A run of a loop that is to stop counts as ended before it has stopped. */
+/** A run that its loop stops counts as ended before it has stopped. */
 const hurried: Plant = {
   name: 'counts stopping runs as ended',
   kinds: (kinds) => {
@@ -302,7 +302,7 @@ const careless: Plant = {
   }),
 }
 
-/** The end of a connection marks its worker as disconnected even if the worker has a newer one. */
+/** The end of a connection marks its worker as disconnected, even one that has reconnected. */
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
   kinds: (kinds) => {

@@ -67,7 +67,7 @@ export class Weather {
   strikes(kind: FaultKind, chance: number): boolean {
     return !this.calm && this.kinds.has(kind) && this.dice(kind).chance(chance)
   }
-  /** Milliseconds that a message between machines takes. */
+  /** Milliseconds that a message takes between machines, or to or from the servers. */
   travel(): number {
     const dice = this.#usual
     const usual = dice.chance(0.05) ? dice.between(3, 25) : dice.between(0.1, 1.5)

@@ -1,6 +1,6 @@
 /**
- * Finds literals that list rows of the endpoint table outside of the table: an array (also of a
- * set) with the names of rows, or an object whose properties have the names of rows and constant
+ * Finds literals that list rows of the endpoint table outside of the table: an array with names of
+ * rows (also inside `new Set`), or an object whose properties have names of rows and constant
  * values. Such a list states a fact about its rows that must be kept up to date when rows are
  * added. The fact belongs to the row, and the list can be derived from it.
  *

@@ -91,11 +91,11 @@ const covers = (place: string, file: string): boolean => {
   return new RegExp(`^${pattern}${place.endsWith('/') ? '' : '$'}`).test(file)
 }
 
-/** Files of edits that no place covers. */
+/** The edited files that no place covers. */
 export const unnamedFiles = (edits: readonly Edit[], places: readonly string[]): string[] =>
   edits.map(({ file }) => file).filter((file) => !places.some((place) => covers(place, file)))
 
-/** The number of lines of edits in files outside of the addition's own folders. */
+/** The number of edited lines in files outside of the addition's own folders. */
 export const linesOutside = (edits: readonly Edit[], places: readonly string[]): number =>
   edits
     .filter(({ file }) => !places.some((place) => isOwn(place) && covers(place, file)))

@@ -1,5 +1,5 @@
 /**
- * Lists of channels and messages are read along an index for any filter; search text is never
+ * Whatever the filter, lists of channels and messages are read along an index. Search text is never
  * parsed as a query.
  */
 import Database from 'better-sqlite3'

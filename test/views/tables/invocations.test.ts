@@ -1,4 +1,4 @@
-/** Records of action calls, as the view creates them. */
+/** The summaries of results in the records of action calls. */
 import t from 'tap'
 import { summaryOf } from '../../../views/tables/actions/invocations.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Deduplication keys of published events. A query returns the latest event of each key in its own
- * project, unless that event is too old.
+ * Deduplication keys of published events. For each key, a query returns the latest event of the
+ * queried project, unless that event is too old.
  */
 import t from 'tap'
 import { View } from '../../../views/view.ts'

@@ -1,7 +1,7 @@
 /**
- * The audit rules: one table entry for each type of event that changes configuration, of all kinds
- * of actors. Further event types are added to `Configuration`; the compiler then requires a rule
- * for each of them. `null` marks an event that is not audited. A kind other than `organization` and
+ * The audit rules: one for each type of event that changes configuration, of any kind of actor.
+ * Further event types are added to `Configuration`; the compiler then requires a rule for each of
+ * them. `null` marks an event that is not audited. A kind other than `organization` and
  * `project` also needs the arm `applyAudit` in the `view.ts` of its resource.
  */
 
@@ -127,8 +127,8 @@ const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
   changes: { principal_id: { from: principal_id }, role_id: { from: role_id } },
 })
 /**
- * Changes of memory by agents are part of their work and recorded in the feed of memory changes, so
- * they are not audited. The audit log never contains the content of memory entries.
+ * Changes that agents make to memory are part of their work, and the feed of memory changes records
+ * them, so they are not audited. The audit log never contains the content of memory entries.
  */
 const memorized: Details<
   Extract<MemoryEvent, { readonly type: 'memory.saved' | 'memory.forgotten' }>
@@ -307,7 +307,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
 /**
- * The audited changes of one record in an entry. `index`: position, in the entry, of the first
+ * The audited changes of one record in an entry. `index`: the position in the entry of the first
  * event that changes the record.
  */
 interface Told extends Reading {

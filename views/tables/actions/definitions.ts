@@ -157,9 +157,9 @@ export const actionsOf = <T extends Definition>(
     .map(({ record }) => JSON.parse(record) as T)
 
 /**
- * The actions and published workflows of a project that can be called. `reachable`: whether a
- * worker that is connected and not draining accepts the action; false for actions that the service
- * calls itself.
+ * What can be called in a project: its actions and published workflows; with `name`, only the one
+ * of that name. `reachable`: whether a worker that is connected and not draining accepts the
+ * action; false for actions that the service calls itself.
  */
 export function callable(
   store: Store,

@@ -200,7 +200,7 @@ const messageAt = (store: Store, cursor: number): MessageRow | undefined =>
   store.one<MessageRow>('SELECT cursor, replies, record FROM messages WHERE cursor = ?', cursor)
 
 /**
- * Events of a channel after a cursor, oldest first; those of new messages are derived from the
+ * Events of a channel after a cursor, oldest first. `message.created` events are derived from the
  * messages.
  */
 function after(

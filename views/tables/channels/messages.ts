@@ -22,8 +22,8 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
 /**
- * The tokens of a message in the index column `place`: its channel and, if that channel is public
- * when the message is indexed, the public channels of its project.
+ * The tokens of a message in the index column `place`: one for its channel and, if that channel is
+ * public when the message is indexed, one for all public channels of its project.
  */
 export const placesOf = ({
   n,

@@ -109,7 +109,7 @@ export function applyQueue(store: Store, place: Placed): void {
   })
 }
 
-/** Adds the result that a run's `action.completed` event contains to the record of the job. */
+/** Adds the result in a run's `action.completed` event to the record of the job. */
 export function applyResult(store: Store, { project }: RunRow, event: RunEvent): void {
   if (event.type !== 'action.completed') return
   const { job_id, result } = event.payload ?? {}

@@ -83,7 +83,7 @@ function put(store: Store, project: number, agent: string, entry: MemoryEntry): 
   )
 }
 
-/** The number of an agent's entries, in total and by kind. */
+/** The number of an agent's entries, in total and by kind, and the time of their last update. */
 export function memoryGet(
   store: Store,
   project: number,
@@ -120,8 +120,8 @@ export interface MemoryFilters extends Paging {
 }
 /**
  * Entries of an agent: pinned ones first, then by decreasing importance, then latest update first.
- * Semantic search needs an index that the service does not have, so search modes other than
- * `keyword` are refused.
+ * Semantic search needs an index that the service does not have, so a search in any mode other than
+ * `keyword` is refused.
  */
 export function memoryEntries(
   store: Store,

@@ -29,7 +29,7 @@ interface ListRow {
   readonly record: string
 }
 
-// From the most to the least selective filter. An index with `byStatus` is read once for each
+// Ordered from the most to the least selective. An index with `byStatus` is read once for each
 // requested status, or for every status if none is requested.
 const filters = [
   { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
@@ -78,8 +78,8 @@ const newest = (a: ListRow, b: ListRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /**
- * Runs of the project, each in the form of its origin (workflow or loop). Filters for which runs of
- * loops have no field (queue, type, initiator, external id, definition) exclude those runs.
+ * Runs of the project, each in the form of its origin (workflow or loop). Filters by fields that
+ * runs of loops lack (queue, type, initiator, external id, definition) exclude those runs.
  */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>

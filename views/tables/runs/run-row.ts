@@ -31,7 +31,7 @@ const COLUMNS = [
 
 /**
  * The indexed columns of a run. The published record of a run of a loop has no queue, type,
- * initiator, external id or definition, so filters for these do not match it.
+ * initiator, external id or definition, so filters by these fields do not match such a run.
  */
 function indexed(record: RunRecord): Value[] {
   const {

@@ -18,8 +18,8 @@ import type { Store } from '../../store.ts'
 import { type SessionRow, sessionRow } from './sessions.ts'
 
 /**
- * Maximum number of characters of the records on a page. A first record that is larger is returned
- * alone.
+ * Maximum number of characters of the changes, or of the newest messages, on a page. A first record
+ * that is larger is returned alone.
  */
 const SIZE = 512_000
 
@@ -153,7 +153,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest rows that fit in a page, with those of their turns that are not active. */
+/** The newest messages that fit in a page, and their turns except the active ones. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,

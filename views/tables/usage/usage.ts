@@ -40,8 +40,8 @@ export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
 }
 
 /**
- * Applies an entry of a session: the usage of turns without a run. The usage of runs' turns is
- * recorded by the run.
+ * Applies an entry of a session: the usage of turns without a run. A run records the usage of its
+ * turns itself.
  */
 export function applySessionUsage(store: Store, { cursor, entry }: Placed): void {
   for (const [index, event] of (entry.events as readonly SessionEvent[]).entries()) {
@@ -126,7 +126,7 @@ export interface UsageTotals {
   readonly milli: number
 }
 
-/** Usage events of this partition: newest first, or oldest first from `recorded_after` on. */
+/** Usage events of this partition, newest first; with `recorded_after`, oldest first. */
 export function usageList(
   store: Store,
   input: UsageFilters,

@@ -1,6 +1,6 @@
 /**
- * Worker instances, from the events of `worker` actors: which jobs they accept, whether they are
- * connected, and how many leases they hold.
+ * Worker instances, from the events of `worker` actors: which jobs they accept, and whether they
+ * are connected. Their leases are counted in the table of jobs.
  */
 
 import type { Action } from '../../../protocol/actions/rows.ts'
@@ -78,8 +78,8 @@ interface WorkerRow {
 }
 
 /**
- * A worker that drained and then closed its connection without a lease has ended; any other
- * disconnected worker is stale.
+ * A worker that drained and then closed its connection without a lease has ended; any other worker
+ * that is gone is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
   gone_at === null
@@ -91,9 +91,9 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       : 'stale'
 
 /**
- * Connected workers and, for a while, those whose connection ended.
+ * Connected workers and, for a while, those that have disconnected or become stale.
  * @param now Unix milliseconds.
- * @param lasting milliseconds for which a disconnected worker is still listed.
+ * @param lasting milliseconds for which the latter are still listed.
  */
 export function workerList(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * A minimal load balancer: it assigns connections in turn to the gateways whose `/readyz` returned
- * 200 to the latest probe.
+ * A minimal load balancer: it assigns connections in turn to the gateways whose `/readyz` answered
+ * the latest probe with 200.
  */
 import { connect, createServer, type Socket } from 'node:net'
 

@@ -1,5 +1,5 @@
 /**
- * A receiver of signed deliveries: it records deliveries and returns configured responses.
+ * A receiver of signed deliveries: it records them and returns configured responses.
  * `verified` checks a signature as a user's receiver would.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
