@@ -47,6 +47,7 @@ const STRUCTURE = [
   'test/architecture.test.ts',
   'test/circles.test.ts',
   'test/doors.test.ts',
+  'test/registrations.test.ts',
   'test/retired-words.test.ts',
   'test/row-facts.test.ts',
 ]

@@ -77,12 +77,14 @@ export function requestDevice(
 ): Decision<DeviceEvent, DeviceCommands['device.request']['reply']> {
   const kept = Object.values(devices)
   const ofAddress = kept.filter((login) => login.address === address).length
-  if (kept.length >= DEVICE_LIMITS.requests || ofAddress >= DEVICE_LIMITS.ofAddress)
-    return refuse(
-      'conflict',
-      { limit: DEVICE_LIMITS.requests },
-      'Too many devices are waiting to sign in.',
-    )
+  const limit =
+    kept.length >= DEVICE_LIMITS.requests
+      ? DEVICE_LIMITS.requests
+      : ofAddress >= DEVICE_LIMITS.ofAddress
+        ? DEVICE_LIMITS.ofAddress
+        : undefined
+  if (limit !== undefined)
+    return refuse('conflict', { limit }, 'Too many devices are waiting to sign in.')
   if (getOwn(devices, id) || kept.some((login) => login.user_code === user_code))
     return refuse('already_exists', { field: 'user_code' })
   return {

@@ -127,13 +127,13 @@ t.test('only a person can answer, once, and only for the requested project', asy
 
 t.test('open requests are limited in total and per address', async (t) => {
   const org = started()
-  const ask = (n: number, from: string) =>
+  const send = (n: number, from: string) =>
     org.send('device.request', { id: `d${n}`, user_code: `code ${n}`, label: 'x', address: from })
-      .refused
+  const ask = (n: number, from: string) => send(n, from).refused
   for (let n = 0; n < 20; n++) t.equal(ask(n, address), undefined)
-  t.equal(ask(20, address), 'conflict')
+  t.match(send(20, address), { refused: 'conflict', details: { limit: 20 } })
   for (let n = 20; n < 200; n++) ask(n, `192.0.2.${n}`)
-  t.equal(ask(200, '198.51.100.1'), 'conflict')
+  t.match(send(200, '198.51.100.1'), { refused: 'conflict', details: { limit: 200 } })
   org.at = org.deadline() ?? 0
   org.send('wake')
   t.equal(ask(200, address), undefined, 'forgotten ones make room')

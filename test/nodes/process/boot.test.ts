@@ -125,6 +125,11 @@ t.test('unit tests are selected by folder, and a named file must be one', async 
     units.filter((file) => file.startsWith('test/client/')),
   )
   t.strictSame(unitTestsOf(root, ['test/views/view.test.ts']), ['test/views/view.test.ts'])
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const checked = String(scripts.check).match(/test\/\S+\.test\.ts/g) ?? []
+  t.ok(checked.length > 5)
+  t.strictSame(unitTestsOf(root, checked), checked, '`npm run check` names them')
+  t.notOk(units.includes('test/circles.test.ts'), 'the structure is tested only by name')
   t.throws(() => unitTestsOf(root, ['test/client/follow-channel.test.ts']), /starts a service/)
   t.throws(() => unitTestsOf(root, ['test/scenarios/runs/runs.test.ts']), /no unit test/)
 })

@@ -70,7 +70,13 @@ async function begin(call: Call): Promise<{ run: string; job: Job }> {
 }
 
 t.setTimeout(120_000)
-t.test('another executor continues a turn within two seconds', async (t) => {
+/**
+ * Milliseconds within which a turn continues: far less than a lease, far more than the two seconds
+ * that it takes on a machine without other work.
+ */
+const SOON_MS = 15_000
+
+t.test('another executor continues a turn before its lease expires', async (t) => {
   const it = await processes({})
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)
@@ -84,15 +90,10 @@ t.test('another executor continues a turn within two seconds', async (t) => {
   const next = await claimed(call, run, job)
   const ms = performance.now() - started
   t.equal(next.id, job.id)
-  t.ok(ms < 2000, `after ${Math.round(ms)} ms`)
+  t.ok(ms < SOON_MS, `after ${Math.round(ms)} ms`)
   t.equal(await ended, '0')
 })
 
-/**
- * Milliseconds within which a turn continues: far less than a lease, far more than the two seconds
- * that it takes on a machine without other work.
- */
-const SOON_MS = 15_000
 t.test('a turn continues after a restart without waiting for its lease to expire', async (t) => {
   const it = await processes({})
   t.teardown(() => it.stop())
