@@ -68,7 +68,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
   // Markdown is parsed where it is shown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
-  // Browsers receive the modules of the pages without types.
+  // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/boot\/program\.mjs$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],

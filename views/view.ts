@@ -144,9 +144,9 @@ export class View {
     return entries
   }
   /**
-   * Commits what the file lacks.
-   * @throws what SQLite throws; the changes are then discarded, and `position()` is that of the
-   * file again.
+   * Commits all applied entries that are not yet in the file.
+   * @throws any error of SQLite. The uncommitted changes are then discarded, and `position()`
+   * returns the position of the file.
    */
   save(): void {
     if (!this.unsaved()) return

@@ -158,7 +158,7 @@ export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
 /**
  * Whether the session accepts no more turns and nudges. Pending nudges count as turns: when a turn
- * ends, all of its undelivered nudges become turns in the same commit.
+ * ends without being cancelled, all of its undelivered nudges become turns in the same commit.
  */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns

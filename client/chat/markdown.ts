@@ -333,8 +333,9 @@ const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:'])
 
 /**
  * Returns the address of a link as the browser will use it; undefined if a message may not contain
- * the link. Other schemes are refused, and so are relative addresses and addresses with a user name
- * or password, which can imitate another host.
+ * the link. Only addresses with one of the schemes in `linkSchemes` are allowed. Relative addresses
+ * are refused, and so are addresses with a user name or password, because they can imitate another
+ * host.
  */
 export function linkTarget(written: string): string | undefined {
   if (!URL.canParse(written)) return undefined

@@ -68,8 +68,8 @@ export interface WorkerOptions {
 }
 
 /**
- * Why a worker ended with an error. `code` is the service's frame code, or `refused` for an upgrade
- * that will never be accepted.
+ * Why a worker ended with an error. `code` is the code of the `error` frame that the service sent,
+ * or `refused` when the service permanently rejects the WebSocket upgrade.
  */
 export class WorkerError extends Error {
   readonly code: string

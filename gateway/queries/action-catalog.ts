@@ -177,7 +177,7 @@ export async function entriesOf(
     entries.set(`workflow.${workflow.handle}`, ofWorkflow(workflow))
   return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
-/** The entry with a name. Refused with `not_found` when there is none. */
+/** The catalog entry with the given name. Refused with `not_found` when there is none. */
 export async function findEntry(
   world: Asking,
   project: string,

@@ -17,7 +17,7 @@ export const frameOf = (event: string, json: string, id?: number): string =>
 export const frame = (event: string, data: unknown, id?: number): string =>
   frameOf(event, JSON.stringify(data), id)
 
-/** Parses the cursor of a query or of `Last-Event-ID`. Undefined when the text is not a cursor. */
+/** Parses the cursor in a `Last-Event-ID` header. Undefined when the text is not a cursor. */
 export const cursorOfText = (text: string): number | undefined =>
   text.startsWith('-') ? undefined : wholeOf(text)
 

@@ -41,7 +41,7 @@ export function createBlobs(nats: Nats): Blobs {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
-      // The deletion leaves a delete marker. Nothing reads it, so it is purged.
+      // The deletion leaves a delete marker, which nothing needs.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }

@@ -26,8 +26,7 @@ import type { Block } from '../sessions/turns/blocks.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
 
 /**
- * The maximum number of consecutive messages of agents in a thread that agents can cause by waking
- * each other.
+ * Number of consecutive messages of agents in a thread at which agents stop waking each other (E3).
  */
 export const STREAK = 8
 /**

@@ -144,8 +144,8 @@ await s.ok('run.start', { spec: sleeping() })
 said.push(...other.frames.map((frame) => JSON.stringify(frame)))
 
 /**
- * Secrets in every location where a client could put them by mistake. Each request is refused, and
- * no answer repeats the secret.
+ * Failing requests: each row with unknown keys, and with a valid key and a malformed body. Then
+ * keys in the query string, in `x-api-key` and in a cookie. No answer may repeat a key.
  */
 for (const [name] of rows) {
   const path = placedPath(name, place)

@@ -15,10 +15,10 @@ import { deleteSkill, type SkillOwner } from '../skills.ts'
 
 type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
 /**
- * Milliseconds after which a hold expires, in case its gateway has stopped. No request lasts that
- * long.
+ * Milliseconds after which a hold expires, in case its gateway has stopped. The two commands of an
+ * assignment take less time, even with the longest `BATON_DEADLINE`.
  */
-const HOLD = 60_000
+const HOLD = 300_000
 /** Holds of assignments in progress. `grants`: number of times that each skill has been held. */
 export interface SkillHolds extends SkillOwner {
   readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>

@@ -1,6 +1,6 @@
 /**
- * The cache of turn definitions. An agent is read once, and again after each change of the
- * configuration.
+ * The cache of agent sources, from which turn definitions are resolved. An agent is read once, and
+ * again after each change of the configuration.
  */
 import t from 'tap'
 import type { Edge } from '../../../gateway/call.ts'

@@ -1,4 +1,4 @@
-/** The duration of SMTP connections is bounded, with a manual clock. */
+/** The limit on the duration of an SMTP connection, tested with a manual clock. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
