@@ -19,7 +19,7 @@ import type { Actor } from '../actor.ts'
 import { evolveAttachments } from './files.ts'
 import { remember } from './history/remembered.ts'
 import { entered, summedUp } from './history/window.ts'
-import { type SessionState, type Turn, turnUnderWay } from './state.ts'
+import type { SessionState, Turn } from './state.ts'
 import { callsOf, withCalls } from './turns/calls.ts'
 
 type Arms = Actor<SessionState, SessionEvent, Record<never, never>, 'session'>['evolve']
@@ -53,7 +53,7 @@ function enter(before: SessionState, row: TranscriptMessage): SessionState {
   const sequence = row.sequence ?? state.sequence
   const covered = row.covers_through_sequence
   if (row.entry_type !== 'compaction' || covered === undefined)
-    return { ...state, sequence, ...entered(state, row, turnUnderWay(state)?.record.id) }
+    return { ...state, sequence, ...entered(state, row) }
   return {
     ...state,
     sequence,

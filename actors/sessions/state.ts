@@ -150,9 +150,6 @@ export const turnsOf = ({ turns }: SessionState): Turn[] =>
 /** The running turn; at most one runs. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
-/** The oldest turn that is running or waiting. */
-export const turnUnderWay = (state: SessionState): Turn | undefined =>
-  turnsOf(state).find(({ record: { status } }) => status === 'running' || status === 'waiting')
 /** The direct turn that has not ended. */
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')

@@ -7,9 +7,9 @@
  * W1. The window begins with the last summary, if there is one, and ends with the last row.
  * W2. A window that exceeds its bounds is cut to about half of them, so cuts are rare and providers
  *     can cache the beginning of the window for longer.
- * W3. The window is cut only before the input of a turn or an appended row, so no result loses its
- *     tool use. The input of the turn under way and everything after it are kept, however long the
- *     turn is.
+ * W3. The window is only cut before the input of a turn or an appended row, so no result loses its
+ *     tool use. The rows of the newest turn are kept, however long the turn is, unless rows were
+ *     appended during the turn.
  */
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
@@ -31,13 +31,10 @@ const begins = ({ role, turn_id, content }: TranscriptMessage): boolean =>
   (role === 'user' || turn_id === undefined) &&
   !content.some(({ type }) => type === 'tool_result' || type === 'reminder')
 
-/**
- * Adds a final row.
- * @param turn_id id of the turn under way, if there is one.
- */
-export function entered(before: Window, row: TranscriptMessage, turn_id?: string): Window {
+/** Adds a final row. */
+export function entered(before: Window, row: TranscriptMessage): Window {
   const after = { window: [...before.window, row], size: before.size + sizeOf(row) }
-  return over(after.window.length, after.size, 1) ? cut(after, turn_id) : after
+  return over(after.window.length, after.size, 1) ? cut(after) : after
 }
 /** Replaces the rows that a summary covers with the summary. */
 export const summedUp = ({ window }: Window, summary: TranscriptMessage, covered: number): Window =>
@@ -45,13 +42,12 @@ export const summedUp = ({ window }: Window, summary: TranscriptMessage, covered
 /** Whether the window should be compacted before its bounds force a cut. */
 export const nearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
 
-function cut({ window, size }: Window, turn_id: string | undefined): Window {
+function cut({ window, size }: Window): Window {
   const summary = window[0]?.entry_type === 'compaction' ? window[0] : undefined
   const rest = summary ? window.slice(1) : window
   let from = 0
   let left = size - (summary ? sizeOf(summary) : 0)
   for (const [index, row] of rest.entries()) {
-    if (index > 0 && turn_id !== undefined && rest[index - 1]?.turn_id === turn_id) break
     if (index > 0 && begins(row)) {
       from = index
       if (!over(rest.length - index, left, 0.5)) break
