@@ -21,8 +21,8 @@ import { isLiving, type LoopState } from './state.ts'
 const MAX_HELD = 1000
 
 /**
- * The principal that changed the loop last. For loops that an earlier release saved, it is known
- * only if the loop was never changed.
+ * The principal that changed the loop last, or that created it. For loops that an earlier release
+ * saved, it is known only if the loop was never changed.
  */
 function editorOf(state: LoopState): string | undefined {
   if (!isLiving(state)) return undefined
