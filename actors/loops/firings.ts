@@ -31,8 +31,8 @@ function editorOf(state: LoopState): string | undefined {
 }
 
 /**
- * Whether a firing must wait for the check that the last editor may read the private session of its
- * event.
+ * Whether a firing must wait, because it is not known yet whether the last editor may read the
+ * private session of its event.
  */
 export const mustWait = (state: LoopState, { source, reader }: Firing): boolean =>
   source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))
