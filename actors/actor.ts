@@ -10,7 +10,7 @@
  * A2. State is plain JSON, and `evolve` over the events after a snapshot yields the same state as
  *     `evolve` over all events.
  * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
- *     an `Effect`, performed after the commit, at least once, under a stable id.
+ *     an `Effect`, attempted after the commit, at least once, under a stable id.
  * A4. `soft` events change the state in memory only; losing them must be harmless (a renewed lease,
  *     a heartbeat).
  */
