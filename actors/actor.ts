@@ -1,7 +1,7 @@
 /**
  * The interface of an actor: three pure tables. `decide` answers a command with events, `evolve`
  * applies an event to the state, and `react` returns the effects of an event. None of them uses
- * promises, the clock, randomness or I/O: time, new ids and secrets arrive in `cause`.
+ * promises, the clock, randomness or I/O: time, new ids and secrets arrive as arguments.
  *
  * Invariants:
  * A1. `decide` and `ask` never change the state. `evolve` owns the state that it receives and may
@@ -10,7 +10,7 @@
  * A2. State is plain JSON, and `evolve` over the events after a snapshot yields the same state as
  *     `evolve` over all events.
  * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
- *     an `Effect`, performed after the commit, at least once, under a stable id.
+ *     an `Effect`, attempted after the commit, at least once, under a stable id.
  * A4. `soft` events change the state in memory only; losing them must be harmless (a renewed lease,
  *     a heartbeat).
  */
@@ -30,7 +30,7 @@ export interface Cause extends Origin {
   readonly shard: number
   /** Returns a new id, which belongs to the same shard as the deciding actor. */
   mint(prefix: Prefix): string
-  /** Returns a random secret of 128 bits, as letters and digits. */
+  /** Returns a random secret of 100 bits, as letters and digits. */
   secret(): string
 }
 
@@ -65,7 +65,7 @@ export type Effect =
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
   /** Deletes the values with these names, which are no longer referenced, from the object store. */
   | { readonly erase: readonly string[] }
-  /** Writes a warning to the log of this node, usually at most once a minute for each `about`. */
+  /** Writes a warning to the node's log, usually at most once a minute for each `about`. */
   | { readonly warn: Warning }
 export interface Warning {
   /** Id of the subject of the warning. */

@@ -36,8 +36,8 @@ export interface KeyHolder {
 const MAX_SPENT_KEYS = 10_000
 
 /**
- * Limits on the access records of an owner (the organization or a project); gateways and executors
- * hold all of them in memory.
+ * Limits on the access records of an owner (the organization or a project), because gateways and
+ * executors hold all these records in memory.
  */
 export interface AccessLimits {
   /**
@@ -200,8 +200,8 @@ export const madeOf = (
   ...(derived && { derived }),
 })
 /**
- * Refuses a key text that is in use, or was in use before its revocation: otherwise a holder of the
- * revoked text could sign in again.
+ * Refuses a key text that is in use, or that belonged to a revoked key in `spent`: otherwise a
+ * holder of the revoked text could sign in again.
  */
 export const spentKey = (
   { keys, spent = [] }: KeyHolder,
@@ -288,9 +288,9 @@ export const evolveKeys = {
 }
 
 /**
- * Wraps a decision that creates a secret, so that its reply contains the sealed secret. While the
- * reply is stored, a repeat of the request returns the same secret; later, a repeat is a new
- * request.
+ * Wraps a decision that creates a secret, so that its reply contains the sealed secret if the
+ * gateway unseals it (`returned`). While the reply is stored, a repeat of the request returns the
+ * same secret; later, a repeat is a new request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

@@ -19,7 +19,7 @@ import type { Cause, Decision, Tell } from '../actor.ts'
 import { confirmationSettled } from './confirmations.ts'
 import { type ChannelState, isOpen, memberOf, type OpenChannel, talkKey } from './state.ts'
 
-/** Events and commands that follow from a message. */
+/** Events and commands that follow from a message or from the start of an exchange. */
 interface Follows {
   readonly events: readonly ChannelEvent[]
   readonly tells: readonly Tell[]
@@ -64,7 +64,7 @@ function wokenBy(
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /**
- * Begins an exchange, or defers it until the current exchange with the agent in that thread ends.
+ * Begins an exchange, or defers it until the agent's current exchange in the same thread ends.
  * @param through sequence number of the newest message.
  */
 function wake(

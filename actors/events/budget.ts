@@ -30,7 +30,7 @@ const MINUTE = 60_000
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 type Fires = Readonly<Record<string, readonly string[]>>
 
-/** Numbers of runs that triggers have started. */
+/** The numbers of runs that triggers have started. */
 export interface Budget {
   /**
    * Runs by root, for the current generation of trees and for the previous one. A root that started

@@ -59,7 +59,7 @@ function dataOf({
 }
 
 /**
- * Returns the opening of the delivery of an event to a webhook.
+ * Returns the input of the command that opens the delivery of an event to a webhook.
  * @param id id of the delivery.
  */
 export function openingOf(

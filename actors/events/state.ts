@@ -56,7 +56,7 @@ export interface SourcesState {
   readonly budget: Budget
 }
 
-/** The state of a project without listeners. */
+/** The state of a matcher before its first command. */
 export const silent = (): SourcesState => ({
   loops: {},
   waits: {},

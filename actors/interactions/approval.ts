@@ -1,7 +1,7 @@
 /**
- * The rule for answering an approval that the service requires before it executes an action. A
- * principal may approve if it may execute the action itself. Agents may not approve. In projects
- * that require a separate approver, the requester of the call may not approve either (`excludes`).
+ * Who may answer when the service requires approval before it executes an action: a principal that
+ * may execute the action itself and is not an agent. In projects that require a separate approver,
+ * the requester of the call may not answer either (`excludes`).
  */
 
 import { allows } from '../../protocol/access/roles.ts'

@@ -13,8 +13,8 @@ import type { Cause, Decision } from '../actor.ts'
 import { expiry, type InteractionState } from './state.ts'
 
 /**
- * Issues links for the given targets, or for all that can still answer. No link is part of the
- * journal.
+ * Issues links for the given targets, or for all principals among the targets that can still
+ * answer. No link is part of the journal.
  */
 export function link(
   state: InteractionState | null,

@@ -103,7 +103,7 @@ export function ask(
   }
 }
 
-/** The data of an interaction that its run receives. */
+/** The data that a run receives about an interaction that a client created for it. */
 const announced = ({
   id,
   kind,

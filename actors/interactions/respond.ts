@@ -23,7 +23,7 @@ import { type InteractionState, statusAt } from './state.ts'
 type Respond = Input<Api['interaction.respond']> & CallerRoles & ByLink
 type Answered = Decision<InteractionEvent, Interaction>
 
-/** Whether a list of principal ids and `role:<name>` entries includes a principal. */
+/** Whether a list of principal ids and `role:<id or name>` entries includes a principal. */
 const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
   ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
@@ -47,7 +47,8 @@ const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 
 /**
  * Records the answer of a target. The answer that satisfies the policy completes the interaction or
- * submits it for review. A repeat of the same answer changes nothing.
+ * submits it for review. While the interaction is pending, a repeat of the same answer is accepted
+ * and changes nothing.
  */
 export function respond(
   state: InteractionState | null,

@@ -1,7 +1,7 @@
 /**
  * Notification of the session whose turn opened an interaction. The session receives the record in
- * the commit of every change, because the transcript shows the question and the turn may wait for
- * it.
+ * each commit that changes it, because the transcript shows the question and the turn may wait for
+ * the answer.
  */
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
@@ -25,7 +25,8 @@ const after = (
       : apply(state, event, at)
 
 /**
- * Wraps an arm of `decide`, so that the session that opened the interaction receives every change.
+ * Wraps an arm of `decide`, so that the session whose turn opened the interaction receives the
+ * changed record.
  */
 export const hearing =
   <I, R>(arm: Arm<I, R>): Arm<I, R> =>

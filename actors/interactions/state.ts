@@ -3,7 +3,8 @@
  * show.
  *
  * Invariants:
- * I1. Every field of the record comes from the changes in events (protocol/interactions/events.ts).
+ * I1. The record comes from `interaction.created`, and only the changes in later events alter it
+ *     (protocol/interactions/events.ts).
  * I2. `interaction.resolved` happens once, and nothing changes the record afterwards.
  */
 
@@ -26,7 +27,7 @@ export interface InteractionState {
   readonly chain?: Chain
   /** The interaction was deleted: lists and reads omit it. */
   readonly deleted?: true
-  /** The session whose turn opened the interaction. It receives every change. */
+  /** The session whose turn opened the interaction. It receives every change of the record. */
   readonly session?: string
   /**
    * The interaction was opened in a private session: only readers of the session receive its source

@@ -67,7 +67,7 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
 
 /**
  * The reactions of a queue.
- * @param timing lease duration and cadence, in seconds.
+ * @param timing lease duration and heartbeat cadence, in seconds.
  */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.queued': offer,

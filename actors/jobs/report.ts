@@ -22,7 +22,8 @@ export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lea
 /**
  * Decides the effect of a report on its job.
  * @param at Unix milliseconds.
- * @returns the events, and whether the report was accepted, a duplicate, or under a lost lease.
+ * @returns the events, the messages to the owner, and whether the report was accepted, a duplicate,
+ * or under a lost lease.
  */
 export function judge(state: QueueState, report: JobReport, at: number): Judged {
   const held = find(state, report.job_id)

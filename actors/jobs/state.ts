@@ -8,8 +8,7 @@ import { add, moved, type Order, removeAt } from '../heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
 /**
- * Number of ended jobs whose ids are remembered, to distinguish a repeated report from a report on
- * an unknown job.
+ * Number of ended jobs whose ids are remembered, to detect that one is reported or enqueued again.
  */
 const FINISHED = 1024
 

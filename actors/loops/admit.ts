@@ -104,8 +104,8 @@ export type Verdict =
   | { readonly left_out: 'loop' | 'trigger' | 'full' }
 
 /**
- * Applies both rules to one more run, of a trigger or without one. Displaces the runs that it
- * replaces.
+ * Applies both rules to one more run, of a trigger or without one. Displaces the runs that the new
+ * run replaces.
  * @param patient whether the run waits if necessary, but is never rejected and displaces no run.
  */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {

@@ -1,7 +1,7 @@
 /**
  * Creation, change and deletion of loops. A field that the request contains replaces the whole
- * stored field. A change of the loop's behavior creates its next version, which all later starts
- * use; existing runs keep the version with which they were opened.
+ * stored field. A change of the loop's behavior creates the next version, which later starts use;
+ * existing runs keep the version with which they were opened.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -215,8 +215,8 @@ export function update(
 const reseals = (before: LoopState['secrets'], after = before): boolean =>
   JSON.stringify(before) !== JSON.stringify(after)
 /**
- * Reduces changes of the definition and of settings to the names of the fields, whose content is
- * too long for the audit log.
+ * Reduces changes of the definition and of settings to the names of the fields, because their
+ * content is too long for the audit log.
  */
 const told = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,

@@ -21,8 +21,8 @@ import { isLiving, type LoopState } from './state.ts'
 const MAX_HELD = 1000
 
 /**
- * The principal that changed the loop last. For loops that an earlier release saved, it is known
- * only if the loop was never changed.
+ * The principal that changed the loop last, or that created it. For loops that an earlier release
+ * saved, it is known only if the loop was never changed.
  */
 function editorOf(state: LoopState): string | undefined {
   if (!isLiving(state)) return undefined
@@ -31,8 +31,8 @@ function editorOf(state: LoopState): string | undefined {
 }
 
 /**
- * Whether a firing must wait for the check that the last editor may read the private session of its
- * event.
+ * Whether a firing must wait, because it is not known yet whether the last editor may read the
+ * private session of its event.
  */
 export const mustWait = (state: LoopState, { source, reader }: Firing): boolean =>
   source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))

@@ -134,7 +134,7 @@ export function wake(
       letIn(on)
     }
   }
-  // A loop that an older release saved has never reported its summary to its project.
+  // A loop that an older release saved may not have reported its summary to its project yet.
   if (isLiving(state) && state.standing.version === 0)
     for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)

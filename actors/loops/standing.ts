@@ -49,7 +49,7 @@ export function stands(
   ]
 }
 
-/** The current summary of the loop, for the gateway that saved it. */
+/** The current summary, for the gateway that saved the loop. */
 export const standingOf = (
   state: LoopState,
   { loop_id }: { readonly loop_id: string },

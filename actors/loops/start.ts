@@ -211,8 +211,8 @@ export function start(
 }
 
 /**
- * Starts a run for an event that a trigger watches. A trigger starts at most one run per event,
- * even if the event arrives repeatedly.
+ * Starts a run for an event that a trigger watches. An event that arrives again starts no second
+ * run, as long as its firing is remembered.
  */
 export function fire(
   options: LoopOptions,

@@ -1,5 +1,5 @@
 /**
- * What follows for the triggers when a loop changes: ids and handles that survive the change,
+ * The consequences of a change of a loop for its triggers: ids and handles that survive the change,
  * watched events, and fire times.
  */
 

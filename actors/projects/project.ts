@@ -136,8 +136,8 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
 }
 
 /**
- * Milliseconds for which the ids in `unused` are stored: one day. No command is delivered later
- * than that.
+ * Milliseconds for which the ids in `unused` are stored, so that a late creation is refused: one
+ * day.
  */
 const KEEP_UNUSED = 86_400_000
 
@@ -145,7 +145,7 @@ const KEEP_UNUSED = 86_400_000
 export function projectActor(
   options: ProjectOptions,
 ): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
-  /** Passes the options to a command that needs them. */
+  /** Passes the options to a decision that needs them. */
   const bound =
     <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
     (state: ProjectState, input: I, cause: Cause): D =>

@@ -91,7 +91,7 @@ export function replaceSkill(
   }
 }
 
-/** Deletes a skill. The caller has checked that it may be deleted. */
+/** Deletes a skill. The organization checks first that the skill is not in use. */
 export function deleteSkill({ skills }: SkillOwner, id: string): Decided<undefined> {
   const skill = getOwn(skills, id)
   return skill

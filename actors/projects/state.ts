@@ -1,7 +1,7 @@
 /**
  * The state of a project: its workflows with their latest specs, its keys, its principals with
  * their roles, and its other configuration. Deleted records are removed from the state; the journal
- * and the views keep their history.
+ * keeps their history.
  */
 
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -57,7 +57,7 @@ export interface ProjectState extends KeyHolder {
   equipment: Record<string, AgentCapabilities>
   /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
-  /** Loops by id; deleted loops stay for a day. */
+  /** Loops by id; deleted loops stay for at least a day. */
   loops: Record<string, KnownLoop>
   /** Id of the organization; present when it has deleted the project. */
   ended?: string

@@ -2,8 +2,8 @@
  * Workflows of a project. Claims on their handles are in organization/handles.ts.
  *
  * Invariants: handles are unique in the project, and in the organization through claims. A version
- * never changes. A spec creates the next version in the commit that sets it, even when it equals
- * the last one.
+ * never changes. Each request with a spec creates the next version, even when the spec equals the
+ * last one.
  */
 
 import { timestamp } from '../../protocol/common.ts'

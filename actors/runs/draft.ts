@@ -31,8 +31,8 @@ import {
 /** A wait for a turn of an agent. */
 export type AgentWait = Extract<OpenWait, { kind: 'agent' }>
 /**
- * Name of the queue of jobs that look up the definitions of turns. Each project has such a queue in
- * every shard.
+ * Name of the queue of jobs that look up the definitions of turns. A run uses the queue with this
+ * name in its own shard.
  */
 export const OPENINGS = '$openings'
 
@@ -156,8 +156,7 @@ export function withdraw(on: Draft, reason: string): void {
   else if (wait?.kind === 'agent') stopTurn(on, wait, reason)
 }
 /**
- * Stops a turn in its session. A turn that is not open yet is never opened, because its lookup is
- * cancelled.
+ * Stops a turn in its session. If the turn is not open yet, its lookup is cancelled instead.
  */
 function stopTurn(
   on: Draft,

@@ -115,7 +115,7 @@ export interface Place {
 }
 /** An active branch of a `parallel` step, or an active item of a `for_each`. */
 export interface Branch extends Place {
-  /** Prefix of the containing step (`prefixBelow`), then the branch's id or the index. */
+  /** Prefix of the containing step (`prefixBelow`), then the branch's id or the item's index. */
   readonly key: string
   /** Index among the branches or items of the step. */
   readonly index: number
@@ -196,7 +196,7 @@ export interface Engine extends Place {
    */
   readonly leaving?: Ending
   readonly parent?: Parent
-  /** Number of ancestors of this run. */
+  /** Number of runs that led to this one, as its ancestors or through the triggering event. */
   readonly depth?: number
   /** Number of runs between this run and the first cause of its causal chain; absent: 0. */
   readonly cause_depth?: number
@@ -247,7 +247,7 @@ export interface RunState {
   readonly signals: readonly StoredSignal[]
   /** Source event ids by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
-  /** Active branches, oldest first. The list is short and is copied with every event. */
+  /** Active branches, oldest first. Every event of a branch copies the list, which is short. */
   readonly branches?: readonly Branch[]
   readonly join?: Join
   /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
@@ -308,7 +308,7 @@ export function created(_: RunState | null, event: RunEvent): RunState {
   }
 }
 
-/** Applies any later event. */
+/** Applies an event after the first one. */
 export function apply(state: RunState | null, event: RunEvent): RunState {
   if (!state) throw new Error(`${event.type} before run.created`)
   const note = (event.private ?? {}) as Note

@@ -6,7 +6,7 @@
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
  *     `stored` until it is deleted or the session ends.
- * F2. The bytes of a file that is neither `coming` nor `stored` are erased, at least once.
+ * F2. When an upload is given up, or a file is deleted, an effect erases the bytes.
  */
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'

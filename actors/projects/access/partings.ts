@@ -58,7 +58,7 @@ function begin(id: string, cause: Cause): { readonly event: PartingEvent; readon
   }
 }
 
-/** Handles the end of the removal job. If the job did not complete, another one is enqueued. */
+/** Handles the end of a removal job. If the job did not complete, another one is enqueued. */
 export function partingSettled(
   { partings }: ProjectState,
   { job_id, outcome }: ProjectCommands['job.settled']['input'],

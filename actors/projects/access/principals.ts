@@ -1,7 +1,7 @@
 /**
- * Principals: the identities that act in the project. Services sign in with keys, people with
- * personal tokens. Names of services are unique and never change. A change of roles takes effect
- * with the next request.
+ * Principals: the identities that act in the project. Services and agents sign in with keys, people
+ * with personal tokens. Names of services are unique and never change. A change of roles also
+ * applies to existing keys and tokens.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'

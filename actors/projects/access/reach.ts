@@ -1,6 +1,6 @@
 /**
- * E-mail recipients of an interaction: the active principals among its targets that have an
- * address.
+ * E-mail recipients of an interaction: the active principals with an address that are among its
+ * targets or have a target role.
  */
 
 import type { Reached } from '../../../protocol/access/directory.ts'

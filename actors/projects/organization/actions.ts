@@ -173,7 +173,7 @@ export function deleteAction(
     : refuse('not_found')
 }
 
-/** Secrets of versions that can still sign calls or be accepted. */
+/** Secrets of versions that are neither retired nor revoked. */
 const living = (
   secrets: KeptOrganizationAction['secrets'],
   { secret_versions }: OrganizationAction,

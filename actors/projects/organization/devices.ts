@@ -2,9 +2,9 @@
  * Devices that request a sign-in (RFC 8628).
  *
  * Invariants:
- * V1. A request is open for ten minutes. It is answered once and yields at most one token.
- * V2. At most 200 requests are stored, and at most 20 per client address. A request is stored for
- *     ten minutes after it expires, so that its device can read the reason why it gets no token.
+ * V1. A request is open for ten minutes. It is answered at most once and yields at most one token.
+ * V2. At most 200 requests are stored, and at most 20 per client address. A request that yielded no
+ *     token is stored for ten minutes after it expires, so that its device can read the reason.
  * V3. Only a user answers a request, and only for their own project. A request that specifies
  *     another project cannot be approved.
  */
@@ -41,7 +41,7 @@ type In<N extends keyof DeviceCommands> = DeviceCommands[N]['input']
 /** Seconds for which a request is open, and minimum seconds between two polls of its device. */
 const EXPIRES_IN = 600
 const INTERVAL = 5
-/** Milliseconds for which a request is stored after it expires. */
+/** Milliseconds for which a request that yielded no token is stored after it expires. */
 const KEEP_MS = 600_000
 const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
 

@@ -105,7 +105,7 @@ export function createOrganizationKey(
   return { events: [madeOf(key, input)], reply: key as Created }
 }
 
-/** Revokes an organization key, unless no Owner key would be left. */
+/** Revokes an organization key, unless no valid Owner key would be left. */
 export function revokeOrganizationKey(
   { brand }: OrganizationOptions,
   state: OrganizationState,

@@ -48,7 +48,7 @@ export interface OrganizationOptions extends AccessLimits {
 
 /**
  * Milliseconds after a reservation at which the organization asks the project whether the workflow
- * was created. No request lasts that long.
+ * was created. If it was not, the project refuses to create it later.
  */
 export const QUESTION_AFTER = 60_000
 

@@ -63,9 +63,9 @@ export function cancel(
 }
 
 /**
- * Resumes a suspended run now: a retry delay ends, and any other wait ends with an empty output.
- * Waits for jobs, children, turns and branches continue unchanged. For a run that is not suspended,
- * the request is refused with `run_not_suspended`.
+ * Resumes a suspended run now: a retry delay ends, waits for jobs, children, turns and branches
+ * continue unchanged, and any other wait ends with an empty output. For a run that is not
+ * suspended, the request is refused with `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,

@@ -19,7 +19,7 @@ import { start } from './start.ts'
 type Row = (typeof actions)['action.invoke']
 /** Key of the only step. */
 const STEP = 'call'
-/** Minimum duration of an attempt in seconds, even if the caller waits for less. */
+/** Minimum time limit of an attempt in seconds, even if the caller waits for less. */
 const MIN_ATTEMPT_S = 30
 
 /** Fields that the gateway adds to a direct call. */

@@ -1,7 +1,7 @@
 /**
- * Signals, in two forms. A signal by name is stored durably, and one step that waits for the name,
- * now or later, consumes it. A signal by step completes a suspended step with the given result,
- * whatever the step waits for.
+ * Signals, in two forms. A signal by name is stored durably, and at most one step that waits for
+ * the name, now or later, consumes it. A signal by step completes a suspended step with the given
+ * result, whatever the step waits for.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'

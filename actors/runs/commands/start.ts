@@ -37,7 +37,8 @@ type Start = Omit<Input<Api['run.start']>, 'project'> &
   Pick<Engine, 'invoked'>
 
 /**
- * Starts a run of a definition, or of the inline spec in the body, and executes it until it waits.
+ * Starts a run of a definition, or of the inline spec in the body, and executes it until it waits
+ * or ends. The first step of a child is executed in a separate commit.
  */
 export function start(
   state: RunState | null,

@@ -1,4 +1,4 @@
-/** The end of waits, in the run itself and in its branches. `suspend.ts` begins them. */
+/** The end of waits, in the run itself and in its branches. `suspend.ts` begins most of them. */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunEventType } from '../../../protocol/runs/events.ts'
 import { current, type Draft, emit, placeOf } from '../draft.ts'
@@ -34,7 +34,7 @@ export function endWait(
 }
 
 /**
- * Resumes the current step after its wait has ended. Does nothing if the step was never suspended.
+ * Resumes the current step after its wait has ended. Does nothing if the step is not suspended.
  */
 export function resumeStep(on: Draft): void {
   const at = current(on)

@@ -1,7 +1,7 @@
 /**
  * The limit on the step outputs that a run retains. All of them are in the run's state, which is
- * stored as one snapshot, so their sum must be bounded. Small outputs are not counted: there are at
- * most as many of them as steps, so their sum stays small.
+ * stored as one snapshot, so their sum must be bounded. Small outputs are not counted: their number
+ * is bounded by the steps of the run and of its active branches.
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'

@@ -60,7 +60,7 @@ function stopRun(on: Draft): void {
   advance(on)
 }
 
-/** Ends the current wait, because its time is due. */
+/** Ends the current wait, which is due. */
 function end(on: Draft): void {
   const { wait } = placeOf(on)
   if (!wait) return

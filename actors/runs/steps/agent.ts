@@ -1,7 +1,7 @@
 /**
  * A step that sends a prompt to an agent: one turn in a session of the agent, whose answer is the
- * step's output. Session and agent live in other actors, and the definition of the turn must be
- * looked up. So the turn has three stages, and the run waits through all of them:
+ * step's output. The session and the agent's settings belong to other actors, so the definition of
+ * the turn must be looked up first. The run waits through all three stages of the turn:
  *
  *     asked (an executor looks up the definition)
  *         → opened (the session runs the turn and reports its end)

@@ -14,7 +14,8 @@ import { suspend } from '../engine/suspend.ts'
 import type { OpenWait } from '../state.ts'
 
 /**
- * Maximum number of ancestors of a run. It limits the recursion of workflows that start themselves.
+ * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
+ * themselves.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {
@@ -28,7 +29,7 @@ export const isDeepest = ({ state: { engine } }: Draft): boolean =>
 export type Child = Pick<ChildStart, 'definition' | 'input' | 'config'>
 
 /**
- * Returns the child of a workflow, or why there is none.
+ * Returns the definition and inputs of the child, or the reason why it cannot be started.
  * @param name key of the workflow in the definitions of the run: the reference that the step uses.
  */
 export function childOf(
