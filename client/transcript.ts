@@ -1,7 +1,7 @@
 /**
  * Follows a session over HTTP, in browsers and in Node.js: pages first, then the stream. When the
- * stream ends, the client reconnects from the last cursor. The only platform API for requests is
- * `fetch`. The state of a transcript is in `transcript/fold.ts`.
+ * stream ends, the client reconnects from the last cursor. Requests use only `fetch`. The state of
+ * a transcript is in `transcript/fold.ts`.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'

@@ -43,7 +43,7 @@ export class Transcript {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TranscriptTurn>()
   readonly interactions = new Map<string, Interaction>()
-  /** The cursor from which to continue; undefined before the first page. */
+  /** The cursor from which to continue; undefined at first, unless a stored one was given. */
   cursor: string | undefined
   /**
    * Whether the current connection has delivered everything that was stored when it was opened;

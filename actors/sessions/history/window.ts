@@ -4,9 +4,9 @@
  * conversation.
  *
  * Invariants:
- * W1. The window begins with the last summary, if there is one, and ends with the last row.
- * W2. A window that exceeds its bounds is cut to about half of them, so cuts are rare and providers
- *     can cache the beginning of the window for longer.
+ * W1. The window begins with the last summary, if there is one; the other rows follow in order.
+ * W2. A window that exceeds its bounds is cut to about half of them if W3 allows it, so cuts are
+ *     rare and providers can cache the beginning of the window for longer.
  * W3. The window is cut only before the input of a turn or an appended row, so no result loses its
  *     tool use. The input of the turn under way and everything after it are kept, however long the
  *     turn is.
