@@ -28,7 +28,7 @@ interface RowActions {
 export class Conversation {
   readonly element = el('ol', { class: 'conversation', 'aria-label': 'Conversation' })
   readonly #rows = new Map<string, Row>()
-  /** Name of the session's agent; used for rows that are created from now on. */
+  /** Name of the session's agent, for rows that are created later. */
   agent = 'Agent'
   readonly #actions: RowActions
 
