@@ -67,7 +67,8 @@ const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(don
 const DELAY = 1000
 
 /**
- * Reads everything that the transcript lacks, page by page, without retries.
+ * Reads what the transcript lacks after its cursor, page by page, without retries. Without a
+ * cursor, only the newest page is read.
  * @throws TranscriptRefused if the service rejects a request; also any error that `fetch` throws.
  */
 export async function readTranscript(

@@ -108,8 +108,8 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
     .map(({ value, label }) => ({ value, label }))
 
 /**
- * The targets of an approval: the roles whose holders may execute the action. If the agent requires
- * a separate approver, roles that only the turn's asker holds are omitted.
+ * The targets of an approval: the roles whose holders may execute the action. If a separate
+ * approver is required, roles that only the turn's asker holds are omitted.
  */
 const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
   tool.approvers
