@@ -32,7 +32,7 @@ const SMALL = 1024
  */
 const WARM = 500
 
-/** A registered worker that always has an open claim, for a queue that is never used. */
+/** Registers a worker that keeps a claim open, for a queue that is never used. */
 async function idleWorker(
   { port, key }: Target,
   index: number,

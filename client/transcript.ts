@@ -1,7 +1,7 @@
 /**
  * Follows a session over HTTP, in browsers and in Node.js: pages first, then the stream. When the
- * stream ends, the client reconnects from the last cursor. The only platform API for requests is
- * `fetch`. The state of a transcript is in `transcript/fold.ts`.
+ * stream ends, the client reconnects from the last cursor. Requests use only `fetch`. The state of
+ * a transcript is in `transcript/fold.ts`.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
@@ -67,7 +67,8 @@ const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(don
 const DELAY = 1000
 
 /**
- * Reads everything that the transcript lacks, page by page, without retries.
+ * Reads what the transcript lacks after its cursor, page by page, without retries. Without a
+ * cursor, only the newest page is read.
  * @throws TranscriptRefused if the service rejects a request; also any error that `fetch` throws.
  */
 export async function readTranscript(

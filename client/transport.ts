@@ -201,8 +201,8 @@ export class Transport {
         })
         const text = await answer.text()
         if (answer.ok) return text === '' ? undefined : JSON.parse(text)
-        // A 404 on a repeated DELETE means that an earlier attempt deleted the resource and its
-        // response was lost.
+        // A 404 on a repeated DELETE is a success: an earlier attempt may have deleted the
+        // resource, and its response was lost.
         if (method === 'DELETE' && attempt > 1 && answer.status === 404) return undefined
         failure = refusal(answer, text)
         if (!RETRIED.has(answer.status)) throw failure

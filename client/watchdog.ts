@@ -70,7 +70,8 @@ export function watchdog(ms: number, outer?: AbortSignal): Watchdog {
 }
 
 /**
- * Settles like the promise, unless the signal aborts first; then rejects with the signal's reason.
+ * Settles like the promise, unless the signal aborts first; then it rejects with the signal's
+ * reason.
  */
 export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {

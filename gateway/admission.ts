@@ -1,14 +1,14 @@
 /**
  * Admission: the checks of a request before its row is executed, as one list of stages. The rules
- * that the stages apply are in `auth/`, `http/`, `files/` and `sessions/`. Open streams repeat some
- * of the checks (`guard.ts`).
+ * that the stages apply are in `auth/`, `http/`, `files/` and `sessions/`. Some of the checks are
+ * repeated later (`guard.ts`).
  *
  * Invariants:
  * A1. The stages run in order, and the first refusal ends admission. So a caller without access to
  *     a project learns nothing about its records. A body is validated only for a caller with the
  *     permission, or for an agent whose self-access is decided after the body is known.
- * A2. A request is admitted synchronously unless a stage returns a promise, because a promise costs
- *     more than most of the gateway's work for a request.
+ * A2. A request is admitted synchronously unless a stage returns a promise, because promises make a
+ *     request more expensive.
  * A3. The rate-limit headers of an authenticated caller are added to the answer even if the rate
  *     limit or a later stage refuses the request.
  */

@@ -153,16 +153,16 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /**
- * Depth of every turn that a run owns, because runs do not report theirs. It exceeds the maximum,
- * so no event of such a turn starts a run, and runs cannot start each other endlessly.
+ * Assumed depth of a turn that a run owns, because runs do not report theirs. It exceeds the
+ * maximum, so no event of such a turn starts a run, and runs cannot start each other endlessly.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
 /** The number of runs in the causal chain that led to a turn. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
 /**
- * The data for the source event of a row; empty for a row that is not published. Only rows of users
- * and agents are published.
+ * The data for the source event of a row; empty for a row that is not published. Only rows with the
+ * role `user` or `assistant` are published.
  */
 function saidIn(
   { state, change: changed }: Draft,

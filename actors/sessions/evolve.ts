@@ -1,6 +1,6 @@
 /**
  * How each event changes the state of a session; events are not checked here. Frames, which clients
- * receive, increment the revision; all other events are bookkeeping.
+ * receive, increment the revision; other events do not.
  */
 
 import { patch } from '../../protocol/patch.ts'

@@ -118,7 +118,7 @@ export function bound(
   })
   return faults.length > 0 ? refuseFields(...faults) : blocks
 }
-/** The rows as a model is shown them: a note replaces each file that no longer exists. */
+/** The rows as the model receives them: a note replaces each file that no longer exists. */
 export const withFiles = (
   state: SessionState,
   rows: readonly TranscriptMessage[],

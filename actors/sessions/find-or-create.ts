@@ -1,8 +1,8 @@
 /**
- * Finding and creating sessions. The id of a session is derived from project, agent and key, so all
- * requests for a key reach the same actor. A deleted or expired session keeps its id. The next
- * session of the key has the next generation, lives in the same shard, and notifies the first
- * session of the key.
+ * Finding and creating sessions. The id of a session with a key is derived from project, agent, key
+ * and generation, so concurrent requests for a key reach the same actor. A deleted or expired
+ * session keeps its id. The next session of the key has the next generation, lives in the same
+ * shard, and notifies the first session of the key.
  */
 import { policyOf, resolvedPolicy } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -141,7 +141,7 @@ export const succeed = (
   reply: undefined,
 })
 
-/** The facts that a gateway needs before it sends a request to the session. */
+/** The facts that a gateway or an executor needs before it sends a request to the session. */
 export const standing = (state: SessionState, _: unknown, at: number): Standing => ({
   exists: state.record !== undefined,
   gone: state.record !== undefined && !isLive(state, at),

@@ -44,8 +44,8 @@ export const jobSpec =
       : null
   }
 /**
- * The action call of a job, which the executor signs with the agent as the actor; null if the
- * session no longer waits for the job, or the job is not an action call.
+ * The action call of a job, with the agent as its actor; null if the session no longer waits for
+ * the job, or the job is not an action call.
  */
 export function actionCall(
   state: SessionState,

@@ -92,8 +92,7 @@ export function sessionActor({
     },
     ask: {
       /**
-       * Whether the session is live, and the key's newest generation, for a gateway that resolves a
-       * session key.
+       * Whether the session is live, and the key's newest generation, for resolving a session key.
        */
       standing,
       /**

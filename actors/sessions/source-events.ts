@@ -15,8 +15,8 @@ function recordOf(event: MessageUpsert, closed?: true): JsonObject {
   return reduced({ ...rest, ...(!closed && { content }) })
 }
 /**
- * Publishes a final row of a user or an agent as a source event. Context, summaries and streaming
- * rows are not published.
+ * Publishes a final row with the role `user` or `assistant` as a source event. Context, summaries
+ * and streaming rows are not published.
  */
 export function tellMessage(event: MessageUpsert, { project }: Address): readonly Effect[] {
   const { said, id: message_id, session_id, agent_id, role, sequence, turn_id, content } = event

@@ -5,10 +5,10 @@
  *
  * Invariants:
  * S1. `window` holds the last summary, if there is one, and the final rows that it does not cover,
- *     within the bounds of window.ts. Older rows are only in views.
- * S2. Only turns that have not ended and pending nudges are stored in full. Of all turns and
- *     nudges, the state holds the newest idempotency keys (`limits.keys`, `limits.nudge_keys`) and
- *     the newest ids of tool uses, so it does not grow with the conversation.
+ *     within the bounds of window.ts. Views hold the older rows.
+ * S2. Only turns that have not ended and pending nudges are stored in full. Of the idempotency keys
+ *     of turns and nudges (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the
+ *     newest are stored, so the state does not grow with the conversation.
  * S3. An `evolve` arm never mutates the state that it receives, because a decision applies events
  *     to the state before they are committed.
  */
@@ -40,7 +40,7 @@ interface KeyedTurn {
   readonly boundary: number
   readonly after_sequence: number
 }
-/** A nudge that waits for its turn. */
+/** A nudge that is not yet delivered to its turn. */
 interface PendingNudge {
   readonly nudge: SessionNudge
   readonly kept: NudgeWork
@@ -95,8 +95,8 @@ export interface SessionState extends Window {
   /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
   /**
-   * Input and output tokens of the last generation, which show how full the model's context window
-   * is; 0 after a compaction.
+   * Tokens of the last generation, including cached ones, which show how full the model's context
+   * window is; 0 after a compaction.
    */
   readonly tokens: number
 }
@@ -159,7 +159,7 @@ export const directTurn = (state: SessionState): Turn | undefined =>
  */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
-/** The nudges that wait for a turn, oldest first. */
+/** The pending nudges of a turn, oldest first. */
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
   Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 

@@ -6,12 +6,12 @@
  * Invariants:
  * W1. At most one session exists at a time, and only one of its connections is current: the one
  *     with the highest generation.
- * W2. A second process with the same instance name is refused while the first process is alive or
- *     may still hold jobs. A process that presents the session's token is never refused, because
- *     workers exit when they are refused.
+ * W2. A second process with the same instance name is refused while the first process was seen
+ *     recently and is connected or may still hold jobs. A process that presents the session's token
+ *     is never refused, because workers exit when they are refused.
  * W3. A drain stays in force across reconnects, until a new session begins.
- * W4. Heartbeats update `seen` by soft events, so a new owner of the shard treats a connected
- *     worker as just seen.
+ * W4. Most heartbeats update `seen` by soft events, so a new owner of the shard treats a connected
+ *     worker as just seen, unless it is stale.
  */
 
 import type { Address } from '../../protocol/entry.ts'

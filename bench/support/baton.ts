@@ -48,7 +48,7 @@ export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'
 
 /**
  * Starts a server, and waits until it is ready.
- * @throws when the server ends or is not ready in time.
+ * @throws Error if the server ends or is not ready in time.
  */
 export async function startBaton({
   sync,

@@ -10,7 +10,7 @@ const operations: Readonly<Record<string, Operation>> = {
   parse: ({ data }) => meant(data, 'data'),
   /** Serializes a value. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
-  /** Returns the part of a value at a path. */
+  /** Returns the part of a value at the given path. */
   query: ({ data, query }) => find(meant(data, 'data'), query),
   /** Merges two objects recursively; returns the second value unless both are objects. */
   merge: ({ data, merge_with }) => merge(meant(data, 'data'), meant(merge_with, 'merge_with')),

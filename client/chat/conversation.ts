@@ -2,7 +2,8 @@
  * The conversation on the page: one row for each entry, identified by the entry's key.
  *
  * Invariants:
- * V1. A row keeps its element and its position; only rows whose entry no longer exists are removed.
+ * V1. A row keeps its element. It is moved only when the order of the entries changes, and removed
+ *     only when its entry no longer exists.
  * V2. A row whose entry has not changed is not modified.
  */
 import type { TranscriptTurn } from '../../protocol/sessions/schema.ts'
@@ -27,7 +28,7 @@ interface RowActions {
 export class Conversation {
   readonly element = el('ol', { class: 'conversation', 'aria-label': 'Conversation' })
   readonly #rows = new Map<string, Row>()
-  /** Name of the session's agent; used for rows that are created from now on. */
+  /** Name of the session's agent, for rows that are created later. */
   agent = 'Agent'
   readonly #actions: RowActions
 

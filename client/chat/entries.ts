@@ -5,8 +5,9 @@
  * Invariants:
  * N1. An entry keeps its key while it is shown, and the streaming form of a message has the key of
  *     its final form.
- * N2. New entries are added after or between existing ones: messages, with their questions and
- *     ends, never change their order.
+ * N2. The order is that of `Transcript.messages()`. A question follows the message with its tool
+ *     use, and the end of a turn follows the turn's last message; other pending questions come
+ *     last.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../protocol/sessions/schema.ts'

@@ -3,9 +3,9 @@
  * tests inspect it.
  *
  * Invariants:
- * M1. The tree contains only the tags of `Tag` and the attributes set here; all input becomes text.
- *     Raw HTML, comments and link definitions are shown as source text, so that users see what
- *     models read.
+ * M1. The tree contains only the tags of `Tag` and the attributes set here; input becomes text or
+ *     the value of such an attribute. Raw HTML, comments and link definitions are shown as source
+ *     text, so that users see what models read.
  * M2. A link leads to `http:`, `https:` or `mailto:`. Showing a tree loads nothing: images become
  *     links.
  * M3. The work is bounded for every input. Text beyond a bound is shown as plain text.
@@ -126,7 +126,7 @@ class BoundedLexer extends Lexer {
 const linesOf = (text: string): number => text.match(/\n/g)?.length ?? 0
 
 function asText(source: string, tokens: Token[]): Token[] {
-  // In literal text, character references are not resolved either.
+  // `escaped`: character references in the text are not resolved.
   if (source !== '') tokens.push({ type: 'text', raw: source, text: source, escaped: true })
   return tokens
 }

@@ -49,8 +49,8 @@ export class MessageRow {
     this.#shown = message
     this.#results = came
     const live = message.status === 'streaming'
-    // Screen readers announce a complete message from the status line; until then, the row is
-    // marked as busy.
+    // A complete message is announced to screen readers by `announcements.ts`; until then, the row
+    // is marked as busy.
     this.element.setAttribute('aria-busy', String(live))
     if (this.#time.dateTime !== message.created_at) {
       const time = timeElement(message.created_at)

@@ -32,7 +32,7 @@ export type Service = ReturnType<typeof service>
 
 /**
  * Maximum number of attempts per request. All attempts of a request with a body have the same
- * idempotency key, so the request takes effect once.
+ * idempotency key, so the request takes effect at most once.
  */
 const TRIES = 4
 const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
@@ -97,7 +97,7 @@ export function service({ key, project }: Account) {
       list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
     session: (id: string) => call<Session>('GET', at(id)),
     open: (agent: string) => call<Session>('POST', '/sessions', { agent_id: agent, mode: 'new' }),
-    /** Returns the newest messages before a sequence number. */
+    /** Returns the newest messages before the given sequence number. */
     earlier: (id: string, before: number) =>
       list<SessionMessage>(`${at(id)}/messages?before_sequence=${before}&order=desc&limit=50`),
     say: (id: string, content: readonly Block[]) =>

@@ -1,7 +1,7 @@
 /**
  * One session on the page: the live conversation, a field for messages with files, and a button
- * that cancels the turn. The page shows only the transcript. User actions are calls to the service,
- * whose replies and later frames change the transcript.
+ * that cancels the turn. The conversation shows only the transcript. User actions are calls to the
+ * service, whose replies and later frames change the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -208,7 +208,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     if (uploads.obstacle !== undefined || (text === '' && files.length === 0)) return
     send.disabled = true
     const wrong = await tried(async () => {
-      // A nudge contains only text; files start a new turn after the current one.
+      // A nudge contains only text, so a message with files is sent as a new turn.
       if (transcript.active() && files.length === 0) {
         const { nudge_id, session } = await service.nudge(id, text)
         nudges.set(nudge_id, text)

@@ -1,5 +1,5 @@
 /**
- * Types shared by all parts of the command line: environment variables, and the error for user
+ * Types that the parts of the command line share: environment variables, and the error for user
  * mistakes.
  */
 

@@ -74,7 +74,7 @@ const fields: Readonly<Record<string, readonly Kind[]>> = {
   user_id: ['user', 'agent', 'principal'],
   webhook_id: ['webhook'],
 }
-/** In API rows of the organization, names refer to the organization's own records. */
+/** In API rows of the organization, names of keys and skills refer to the organization's own. */
 const ofOrganization: Readonly<Partial<Record<Kind, Kind>>> = {
   key: 'organizationKey',
   skill: 'organizationSkill',

@@ -20,7 +20,7 @@ export type FieldFormat = `field=${string}`
 const FIELD = 'field='
 const isFieldFormat = (format: string): format is FieldFormat =>
   format.startsWith(FIELD) && format.length > FIELD.length
-/** Whether a string is the name of a format. */
+/** Whether a string is a valid format. */
 export const isFormat = (text: string): text is Format =>
   formats.some((format) => format === text) || isFieldFormat(text)
 

@@ -14,7 +14,10 @@ interface Flags {
   readonly instance?: string
 }
 
-/** Adds `baton worker` to a program; `addGroups` adds the rows of the group `worker` to it. */
+/**
+ * Adds `baton worker` to a program; `addGroups` adds the rows of the group `worker` as its
+ * subcommands.
+ */
 export function addWorker(program: Command, shell: Shell): void {
   const command = connected(
     program

@@ -38,7 +38,7 @@ export function commonEnding(files: readonly Sized[]): string {
   }
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))[0]?.[0] ?? ''
 }
-/** Returns the largest file with an ending; of several, the first by path. */
+/** Returns the largest file with the given ending; of several, the first in the list. */
 export const largestOf = (files: readonly Sized[], ending: string): Sized | undefined =>
   files
     .filter(({ path }) => path.endsWith(ending))

@@ -1,8 +1,8 @@
 /**
  * The second part of the tour: runs that start automatically. The tour creates a git repository
  * whose hook reports every commit to a loop; the loop also has a schedule. The tour polls the runs
- * of the loop and follows each one to its end. In every case, it deletes the loop and the
- * repository afterwards.
+ * of the loop and follows each one to its end. Afterwards, even after a failure, it deletes the
+ * loop and the repository.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type RunEventRecord, terminal } from '../../protocol/runs/schema.ts'

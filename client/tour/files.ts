@@ -1,6 +1,6 @@
 /**
  * The files that the tour measures: in a git checkout, the tracked files and the untracked ones
- * that are not ignored; in other folders, all files. Tool directories are always skipped.
+ * that are not ignored; in other folders, all files. Folders of tools are always skipped.
  */
 import { execFile } from 'node:child_process'
 import { lstat, readdir } from 'node:fs/promises'
@@ -23,7 +23,7 @@ export interface Sized {
 export const byPath = (a: string, b: string): number =>
   Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** Returns the regular files of a folder, sorted. */
+/** Returns the files to measure in a folder, sorted by path. */
 export async function listFiles(folder: string): Promise<Sized[]> {
   const known = await fromGit(folder)
   const names = [...new Set(known.length > 0 ? known : await walk(folder, ''))]
@@ -71,7 +71,7 @@ async function walk(folder: string, under: string): Promise<string[]> {
 
 /**
  * Splits files into at most the given number of parts of about equal size in bytes; no part is
- * empty.
+ * empty if there are files.
  */
 export function split(files: readonly Sized[], parts: number): string[][] {
   const bins = Array.from({ length: Math.max(1, Math.min(parts, files.length)) }, () => ({

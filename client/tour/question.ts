@@ -1,8 +1,8 @@
 /**
  * The third part of the tour: an agent answers a question about the folder. A worker executes its
  * tools, and one tool needs the approval of a user, which the tour gives. The tour follows the
- * transcript and finally compares it with the stored one. In every case, it deletes the agent and
- * its actions afterwards; the session is retained for inspection.
+ * transcript and finally compares it with the stored one. Afterwards, even after a failure, it
+ * deletes the agent and its actions; the session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

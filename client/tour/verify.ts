@@ -1,4 +1,4 @@
-/** Computes the totals of the tour with system tools, independently of the tour's own code. */
+/** Computes the totals of the tour with the system tools `wc` and `sha256sum`. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { digestOf } from './measure.ts'
@@ -31,7 +31,7 @@ export async function fromTools(
   return { lines, sha256: digestOf(sums), sums }
 }
 
-/** Returns the paths whose lines differ between two lists of checksums. */
+/** Returns the paths of the lines of `ours` that `theirs` does not contain. */
 export function differences(ours: string, theirs: string): string[] {
   const other = new Set(theirs.split('\n'))
   return ours

@@ -5,7 +5,7 @@
  * Invariants:
  * K1. Every item is replaced by id; only deltas append. So applying any other frame, or a page,
  *     twice in succession has the same result as applying it once.
- * K2. Applying frames and reading pages result in the same transcript.
+ * K2. From the same cursor, frames and pages result in the same messages and turns.
  * K3. Frames of unknown types are ignored; an id on them still advances the cursor.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
@@ -43,11 +43,11 @@ export class Transcript {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TranscriptTurn>()
   readonly interactions = new Map<string, Interaction>()
-  /** The cursor from which to continue; undefined before the first page. */
+  /** The cursor from which to continue; undefined at first, unless a stored one was given. */
   cursor: string | undefined
   /**
-   * Whether the current connection has delivered everything that was stored when it was opened;
-   * `begin` resets the value.
+   * Whether the current connection has delivered what was stored when it was opened; `begin` resets
+   * the value.
    */
   ready = false
   #place: string | undefined

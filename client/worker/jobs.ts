@@ -5,7 +5,8 @@
  * J1. A lease is reported exactly once, unless the lease is lost or the worker ends before that.
  * J2. A slot is occupied until its handler has returned, even if the handler ignores the stop
  *     signal.
- * J3. A job that was signalled to stop is reported as `cancelled`, whatever its handler returns.
+ * J3. The report of a job that was signalled to stop has the status `cancelled`, whatever its
+ *     handler returns.
  */
 import { inspect } from 'node:util'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'

@@ -66,7 +66,7 @@ export class Reports {
     this.#send(text)
     this.#timer ??= this.#clock.after(RESEND, () => this.#again())
   }
-  /** Sends all pending reports again; called after each registration. */
+  /** Sends all pending reports again, after each registration and periodically. */
   resend(): void {
     for (const { text } of this.#pending.values()) this.#send(text)
   }

@@ -1,4 +1,4 @@
-/** Real sockets: the only module that uses the WebSocket library. */
+/** Real sockets, with the WebSocket library `ws`. */
 import WebSocket from 'ws'
 import { sizes } from '../../protocol/workers/socket.ts'
 import type { Dial } from './ports.ts'
@@ -6,7 +6,7 @@ import type { Dial } from './ports.ts'
 /** Timeout of an upgrade in milliseconds. */
 const HANDSHAKE = 10_000
 
-/** Opens a socket with the library `ws`. */
+/** Opens a socket. */
 export const dial: Dial = (url, headers, events) => {
   const socket = new WebSocket(url, {
     headers,

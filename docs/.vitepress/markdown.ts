@@ -16,7 +16,7 @@ function html(text: string): string {
   return /^(<a id="[\w-]+">|<\/a>)$/.test(text) ? text : escaped(text)
 }
 
-/** Makes the renderer show all text as it is written. */
+/** Makes the renderer escape text, inline code and HTML. */
 export function addTextRules({ renderer }: MarkdownRenderer): void {
   const { rules } = renderer
   const text = (content = ''): string => escaped(content)

@@ -55,8 +55,8 @@ export interface Authentication {
   /** Authenticates a credential that was not sent as a header, and records the use of its key. */
   signIn(presented: Presented | undefined): MaybePromise<Caller | Refusal>
   /**
-   * Authenticates a caller again, for a connection that stays open. The connection ends on a
-   * refusal other than `service_unavailable`. Returns the same object while nothing has changed.
+   * Authenticates a caller again, for a connection that stays open or a request that took time.
+   * Returns the same object while nothing has changed.
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
   /** Expiry of a caller's key in Unix milliseconds, or undefined when the key does not expire. */

@@ -45,7 +45,7 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
 }
 
 /**
- * The project with a handle or id. Refused with `not_found` when there is none, and with
+ * The project with the given handle or id. Refused with `not_found` when there is none, and with
  * `forbidden` when the caller may not enter it.
  * @param history whether to find a deleted project too, because its records stay readable.
  */

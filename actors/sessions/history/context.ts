@@ -1,6 +1,6 @@
 /**
- * Application context in a session: rows that only the model is shown. A row is written when the
- * window does not contain the current value of a context name.
+ * Application context in a session: rows that are shown only to the model. A row is written when
+ * the window does not contain the current value of a context name.
  */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'

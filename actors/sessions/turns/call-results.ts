@@ -11,7 +11,8 @@ import type { Turn } from '../state.ts'
 import type { Wait } from './next.ts'
 
 /**
- * The result of a call. `fine`: the model receives it as a success, even if `status` is not `ok`.
+ * The result of a call. `fine`: whether the model receives it as a success; by default, if `status`
+ * is `ok`.
  */
 interface Came {
   readonly status: 'ok' | 'error' | 'cancelled'

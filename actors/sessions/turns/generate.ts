@@ -24,9 +24,9 @@ import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
 
 /**
- * Rows that a generation of a turn is shown: those that were final when the generation began, with
- * the rows of the turn last. The input of a queued turn can precede the answer of an earlier turn,
- * but the model must see it last.
+ * The rows that the model is shown in a generation of a turn: those that were final when the
+ * generation began, with the rows of the turn last. The input of a queued turn can precede the
+ * answer of an earlier turn, but the model must see it last.
  */
 export function shownTo(
   { window }: SessionState,
@@ -42,7 +42,10 @@ export function shownTo(
   ]
 }
 
-/** Requests the next row of a turn from the model, or ends the turn if that is not possible. */
+/**
+ * Requests the next row of a turn from the model, or returns the end of the turn if that is not
+ * possible.
+ */
 export function generate(on: Draft, id: string): Next {
   const turn = turnOf(on, id)
   if (!turn) return undefined

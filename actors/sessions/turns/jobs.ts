@@ -11,7 +11,7 @@ const DEFAULT_QUEUE = 'default'
 /** The queue of generations, and of tool calls whose action specifies no queue. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 
-/** The properties of a job that are not common to all jobs of a session. */
+/** The properties in which the jobs of a session differ. */
 export type Wanted = Pick<Job, 'kind'> &
   Pick<JobHeader, 'id' | 'executor_kind' | 'max_attempts' | 'max_losses'> &
   Partial<

@@ -1,7 +1,7 @@
 /**
- * Nudges: messages to a session while one of its turns is in progress. A nudge reaches the turn at
- * the next boundary between two iterations; the last boundary is just before the turn ends. A nudge
- * that is undelivered when its turn ends becomes the input of a new turn.
+ * Nudges: messages for a turn in progress. A nudge reaches the turn at the next boundary between
+ * two iterations, or just before an answer without tool calls would end the turn. A nudge that is
+ * undelivered when its turn ends becomes the input of a new turn, unless the turn was cancelled.
  *
  * Invariant: under any race, a nudge is delivered exactly once, as a reminder in its turn or as the
  * input of a new turn, unless the nudge or its turn is cancelled first.

@@ -108,8 +108,8 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
     .map(({ value, label }) => ({ value, label }))
 
 /**
- * The targets of an approval: the roles whose holders may execute the action. If the agent requires
- * a separate approver, roles that only the turn's asker holds are omitted.
+ * The targets of an approval: the roles whose holders may execute the action. If a separate
+ * approver is required, roles that only the turn's asker holds are omitted.
  */
 const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
   tool.approvers
@@ -117,8 +117,8 @@ const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =
     .map(({ target }) => target)
 
 /**
- * Requests approval for a destructive action: each call needs the approval of a principal that may
- * execute the action.
+ * Requests approval for one call of a destructive action. The call fails if no principal can
+ * approve it.
  */
 export function askApproval(
   on: Draft,
@@ -162,9 +162,9 @@ export function askApproval(
 }
 
 /**
- * Withdraws the questions that the agent has asked in a waiting turn; called when a more urgent
- * message arrives. The results of their calls state that the questions were interrupted. Requested
- * approvals stay open.
+ * Withdraws the questions that the agent has asked in a waiting turn, for a nudge that wakes the
+ * turn. The results of their calls state that the questions were interrupted. Requested approvals
+ * stay open.
  * @returns whether a question was withdrawn.
  */
 export function interrupt(on: Draft, id: string): boolean {

@@ -276,8 +276,8 @@ export function callSettled(
 }
 
 /**
- * Fits results into one row: truncates each of them to an equal share if their total length exceeds
- * the limit.
+ * Fits results into one row: if their total length exceeds the limit, truncates each of them to at
+ * most an equal share.
  */
 function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[] {
   const [ids, texts] = results.reduce(

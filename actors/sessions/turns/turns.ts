@@ -1,6 +1,5 @@
 /**
- * The lifecycle of turns in a session. A queued or waiting turn can also end directly, by a failure
- * or a cancellation.
+ * The lifecycle of turns in a session. A queued or waiting turn can also be cancelled directly.
  *
  *     queued → running → completed | failed | cancelled
  *        ↑        ↓
@@ -11,7 +10,7 @@
  *     turns can run.
  * L2. A turn ends once, together with everything that it has in progress: its jobs are cancelled,
  *     its questions are withdrawn before it ends, its nudges are cancelled or become new turns, and
- *     its open row is removed. So every committed tool use has a result.
+ *     its open row is removed. So every tool use that a turn commits has a result.
  * L3. Only the time for which a turn runs counts against its time budget.
  */
 

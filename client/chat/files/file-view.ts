@@ -1,6 +1,6 @@
 /**
  * Renders a file of a message: an image is previewed when it becomes visible, and any stored file
- * can be downloaded. Stored files are fetched with the user's key and never opened inside the page.
+ * can be downloaded. Stored files are fetched with the user's key and never opened as documents.
  */
 import type { BlockView } from '../blocks.ts'
 import { el } from '../dom.ts'
@@ -65,7 +65,7 @@ function preview(title: string, open: () => Promise<string>): Node {
         image.addEventListener('error', release, { once: true })
         image.src = url
       },
-      // The file was erased or is not readable; the download button shows the reason.
+      // The file could not be fetched; a click on the download button shows the reason.
       () => image.remove(),
     )
   })

@@ -49,7 +49,7 @@ export const connected = (command: Command): Command =>
       'stored connection to use; by default BATON_PROFILE (see: baton profile)',
     )
 
-/** The files in which servers started on this machine store their owner key, in search order. */
+/** The files of the data folder that can contain the owner key, in search order. */
 export const keyFiles = (env: Environment): string[] => {
   const data = env['BATON_DATA'] || '.baton'
   return [join(data, 'root.key'), join(data, 'cluster', 'root.key')]

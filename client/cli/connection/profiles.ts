@@ -65,7 +65,7 @@ export function writeProfiles(env: Environment, profiles: Profiles): void {
 }
 
 /**
- * Adds or replaces a profile. The first profile becomes the current one.
+ * Adds or replaces a profile. If there is no current profile, it becomes the current one.
  * @param use whether the profile becomes the current one in any case.
  */
 export function saveProfile(env: Environment, name: string, profile: Profile, use = false): void {
@@ -77,7 +77,7 @@ export function saveProfile(env: Environment, name: string, profile: Profile, us
 }
 
 /**
- * Returns the profile with a name.
+ * Returns the profile with the given name.
  * @throws Mistake if there is none; the message lists the known names.
  */
 export function profileOf(env: Environment, name: string): Profile {

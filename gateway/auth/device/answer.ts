@@ -15,8 +15,8 @@ import { charged } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
 /**
- * Finds the device request with a user code, as the person typed it. Refused with `not_found` when
- * there is none; such an attempt is counted against the rate limit of `address`.
+ * Finds the device request with the given user code, as the person typed it. Refused with
+ * `not_found` when there is none; such an attempt is counted against the rate limit of `address`.
  */
 export async function findDevice(
   { world, limits }: Edge,

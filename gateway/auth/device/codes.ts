@@ -1,5 +1,5 @@
 /**
- * The two codes of a device that signs in. The device code is long, and only the device knows it.
+ * The two codes of a device that signs in. The device code is long, and only the device stores it.
  * The user code is short, because a person types it. The requests that use the codes are in
  * `flow.ts`.
  */
