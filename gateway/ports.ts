@@ -47,8 +47,8 @@ export interface World {
    */
   lock(bytes: Uint8Array, context: string): string
   /**
-   * Decrypts a text of `lock`. Undefined when this installation did not encrypt it for this
-   * context.
+   * Decrypts a text that `lock` returned. Undefined when this installation did not encrypt it for
+   * this context.
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**

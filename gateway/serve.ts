@@ -161,7 +161,7 @@ class Served {
     else this.#done()
   }
 
-  /** Called when the exchange was answered, ended or aborted. */
+  /** Called when the exchange has been answered, ended or aborted. */
   #over(): void {
     this.#settle(ABORTED)
     this.#done()

@@ -1,7 +1,7 @@
 /**
  * Preparations of the channel rows. They look up the principals and messages that a request refers
  * to, and add the parts of the reply that the channel's actor does not store. This file also
- * removes inactive principals from channels. All other rules of channels are in the actor.
+ * removes inactive principals from channels. Most rules of channels are in the actor.
  */
 
 import {
@@ -324,7 +324,7 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 /**
  * If a call disabled or archived a principal, removes this principal from its channels. A disabled
  * principal stays in direct messages. Runs before the call is answered, and again when the call is
- * repeated. Does nothing for calls of other rows.
+ * repeated. Does nothing for any other call.
  */
 export async function leaveChannels(
   edge: Edge,

@@ -1,6 +1,6 @@
 /**
  * Counts the pages of a PDF (ISO 32000-1, 7.5.7 and 7.7.3): the objects of type Page, in the file
- * itself and in its object streams. Nothing else of the file is parsed or validated.
+ * itself and in its object streams. The rest of the file is not validated.
  */
 import { promisify } from 'node:util'
 import { inflate } from 'node:zlib'

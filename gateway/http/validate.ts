@@ -48,7 +48,7 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
-/** The pairs of a query string. Undefined when it is not percent-encoded UTF-8. */
+/** The names and values in a query string. Undefined when it is not percent-encoded UTF-8. */
 function pairsOf(query: string): [string, string][] | undefined {
   try {
     return query

@@ -113,7 +113,10 @@ async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>)
     : listen(edge, call, exchange, known, open)
 }
 
-/** Handles a message. Requests are answered; notifications and responses are accepted with 202. */
+/**
+ * Handles a message. Requests are answered; notifications and responses receive 202, unless a
+ * cancellation fails because the service is unavailable.
+ */
 async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {
   const { id, method, params = {} } = call.body as McpMessage
   if (method === undefined || id === undefined) {

@@ -84,7 +84,7 @@ export function timelineSource(
 ): Source {
   /**
    * Subscribes to model output, at most once. It is called only when the run may have a turn,
-   * because most runs use no models.
+   * because not every run uses a model.
    */
   let listen = (): void => {}
   const itemOf = (record: RunEventRecord): Item => {

@@ -99,7 +99,7 @@ export const endsTurn = (change: Change): boolean =>
 
 /** Characters that some clients treat as line ends. They are escaped. */
 const LINES = /[\u0085\u2028\u2029]/g
-/** Returns JSON that contains no character that any client treats as a line end. */
+/** Returns JSON on one line, in which the characters of `LINES` are escaped. */
 function oneLine(data: JsonObject): string {
   const json = JSON.stringify(data)
   return json.search(LINES) >= 0
