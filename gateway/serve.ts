@@ -36,7 +36,7 @@ export interface Service {
   idle: () => void
   /**
    * Whether the gateway is draining. It then reports that it is not ready, and closes each
-   * connection after its answer.
+   * connection after the next answer.
    */
   leaving: boolean
   /** Whether `stop` was called. MCP requests are then refused as well. */

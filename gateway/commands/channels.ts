@@ -32,7 +32,9 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
 
-/** The active principal with this id, as a channel member; undefined when there is none. */
+/**
+ * The active principal with this id, in the form of a channel member. Undefined when there is none.
+ */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }

@@ -152,7 +152,7 @@ function array(
       { minItems: schema.minItems },
       value.length,
     )
-  // The items of an oversized array are not checked, because there may be millions.
+  // The items of an oversized array are not checked, because there may be very many.
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     return void say(
       `must have at most ${plural(schema.maxItems, 'item')}`,

@@ -1,7 +1,7 @@
 /**
- * Parses and validates the query string and the body of a request, as its API row declares them. A
- * row's validators are compiled on the first request to it. Explanations of faults are in
- * `explain.ts`. Rules that need stored state are not checked here.
+ * Parses and validates the query string and the body of a request, as its API row declares them.
+ * Each schema is compiled when it is first needed. Explanations of faults are in `explain.ts`.
+ * Rules that need stored state are not checked here.
  */
 
 import type { TSchema } from 'typebox'

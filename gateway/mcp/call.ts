@@ -60,7 +60,7 @@ const relayed = (
 }
 
 /**
- * Handles the call of a tool.
+ * Handles a call of a tool.
  * @param id id of the JSON-RPC request.
  * @param params parameters of the JSON-RPC request, not validated.
  * @returns the answer; a refusal for the HTTP request; or undefined when the answer is a stream.

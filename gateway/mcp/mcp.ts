@@ -29,7 +29,7 @@ import { knownTools, listen } from './changes.ts'
 import { waitingOf } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
-/** Number of tools on one page of the list. */
+/** Maximum number of tools on one page of the list. */
 const PAGE = 100
 type Given = Answer | Refusal | undefined
 type Replied = McpAnswer | Refusal | undefined

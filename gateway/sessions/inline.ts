@@ -56,7 +56,8 @@ export async function withBytes(
 
 const CROWDED = 'omitted, because the conversation has too many files'
 /**
- * Returns a block with its file or with a note, and the size of the file in the request in bytes.
+ * Returns a block with its file or a note, and the number of bytes that the file takes in the
+ * request.
  */
 async function show(
   files: Pick<Files, 'get'> | undefined,

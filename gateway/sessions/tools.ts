@@ -81,8 +81,8 @@ const toolOf = ({
 })
 
 /**
- * Number of memory entries per query, and number of entries after which no further page is read.
- * Pinned and more important entries are read first.
+ * Maximum number of memory entries per query, and number of entries after which no further page is
+ * read. Pinned and more important entries are read first.
  */
 const PAGE = 200
 const MAX_ENTRIES = 2000

@@ -16,7 +16,7 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
-/** Number of events per query. */
+/** Maximum number of events per query. */
 const PAGE = 100
 const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 /** The type of the event with which an ended run continues. */

@@ -61,7 +61,7 @@ export const askPage = (
     (ms) => sleep(world, ms),
   )
 
-/** Returns an empty set of followed sessions. */
+/** Creates an empty set of followed sessions. */
 export function openFollowedSessions(world: World): FollowedSessions {
   const pool = openFollowerPool<Followed>(world)
   const { age, idle } = world.settings.sessions

@@ -21,7 +21,10 @@ export interface Ports {
     question: Omit<TranscriptQuestion, 'session_id'>,
     fresh?: number,
   ): Promise<TranscriptPage | Refusal>
-  /** Returns the whole preview of a row so far. Undefined when no node publishes it. */
+  /**
+   * Returns the preview of a row, as far as it has been generated. Undefined when no node publishes
+   * it.
+   */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
   later(ms: number, run: () => void): () => void

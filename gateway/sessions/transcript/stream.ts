@@ -22,7 +22,7 @@ interface Start {
 /**
  * Determines the format and the start position of a stream, by operation name. For the transcript
  * stream, the cursor of the query takes precedence over `Last-Event-ID`. For the older stream, the
- * larger number applies.
+ * larger of `after_sequence` and `Last-Event-ID` applies.
  */
 const starts: Readonly<
   Record<string, (edge: Edge, call: Call, session_id: string) => Start | Refusal>
