@@ -180,7 +180,7 @@ export class Exchange {
     let drained = () => {}
     let chunk: string | Uint8Array = first
     let accepted = true
-    // One function for all writes, because a closure for each write would cost more than the write.
+    // One function for all writes, so that no closure is created for each write.
     const put = () => {
       accepted = res.write(chunk)
     }

@@ -185,7 +185,9 @@ async function replyTo(
   }
 }
 
-/** Answers `tools/list` with a page of the tools that the caller may call, sorted by name. */
+/**
+ * Answers `tools/list` with a page of the tools that the caller may call, sorted by catalog name.
+ */
 async function listTools(
   edge: Edge,
   call: Call,

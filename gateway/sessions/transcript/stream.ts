@@ -110,8 +110,8 @@ async function follow(
   return undefined
 
   /**
-   * Sends the results of tool calls from before the stream was opened. A result that arrives in the
-   * meantime may be sent twice.
+   * Sends the tool results that arrived before the stream was opened. A result that arrives while
+   * they are read may be sent twice.
    */
   async function catchUp(): Promise<void> {
     const results = await knownResults(edge.world, scopeId(edge, call), session_id, () =>
