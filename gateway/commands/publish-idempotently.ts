@@ -47,8 +47,8 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
 }
 
 /**
- * The id of the event that was published under a key within the last day; undefined when there is
- * none.
+ * The id of the event that was published under the given key within the last day; undefined when
+ * there is none.
  */
 export async function publishedUnder(
   world: Pick<World, 'ask' | 'view' | 'now'>,

@@ -22,7 +22,7 @@ interface Showing {
    * files take precedence.
    */
   readonly most: number
-  /** Whether the model can read files of a type. */
+  /** Whether the model can read files of the given type. */
   reads(mime_type: string): boolean
 }
 /** Whether any message refers to a file. */

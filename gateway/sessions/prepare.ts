@@ -76,8 +76,8 @@ async function acknowledged(
 }
 
 /**
- * Returns the located session. Refused with `not_found` when the session is private and the caller
- * may not read it.
+ * Returns the located session, or the refusal `not_found` when the session is private and the
+ * caller may not read it.
  */
 async function readable(
   edge: Edge,
@@ -280,8 +280,8 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
 /**
- * Returns the nudge that a call cancels. Refused with `nudge_already_delivered` when it was already
- * delivered.
+ * Returns the nudge that a call cancels, or the refusal `nudge_already_delivered` when it was
+ * already delivered.
  */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots

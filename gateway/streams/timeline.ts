@@ -27,7 +27,7 @@ interface Spelling {
   /** Clients that follow a run in formats of the same name share one follower. */
   readonly name: string
   readonly spell: (record: RunEventRecord) => string
-  /** Returns the frame of a chunk of model output. Absent in formats without model output. */
+  /** Returns the frame for a chunk of model output. Absent in formats without model output. */
   readonly preview?: (chunk: Preview) => string
 }
 const framed: Spelling = {

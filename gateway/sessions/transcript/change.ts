@@ -71,7 +71,7 @@ export type End = 'idle' | 'rotate'
 export interface Dialect {
   readonly name: 'v1' | 'v2'
   caught(caught: Caught): string
-  /** The frame that reports that everything up to a revision was sent. */
+  /** The frame that reports that everything up to the given revision has been sent. */
   ready(revision: number): string
   change(change: Change): string
   end(reason: End): string
