@@ -182,7 +182,7 @@ export class Follower {
     this.#pulling = true
     let failures = 0
     /**
-     * Whether the previous page was not the last. The view then only has to reach the end of that
+     * Whether more pages follow the previous one. The view then only has to reach the end of that
      * page, because only the last page must be current.
      */
     let passing = false
