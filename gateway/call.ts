@@ -64,10 +64,7 @@ export const scopeId = ({ world }: Edge, call: Call): string =>
 /** The name of the row's operation for actors and views. Several rows may share one operation. */
 export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
   row.shape.as ?? name
-/**
- * The declaration of the row that `operationOf` names. Rows that share an operation use the
- * declaration of that row.
- */
+/** The declaration of the row that `operationOf` names, which is not always the call's own row. */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 

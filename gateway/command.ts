@@ -1,5 +1,5 @@
 /**
- * API rows that change state: converts a call to a command of the actor that decides it, and the
+ * API rows that change state: converts a call to a command for the actor that decides it, and the
  * outcome to the answer. Lookups before the command are in `prepare.ts` and `commands/`. Rows that
  * read are in `query.ts`.
  */
@@ -191,8 +191,8 @@ function addressOf(
 }
 
 /**
- * Performs one command for each distinct id of the body, at most `AT_ONCE` concurrently. The answer
- * has one result for each id of the body, in the same order.
+ * Performs one command for each distinct valid id of the body, at most `AT_ONCE` concurrently. The
+ * answer has one result for each id of the body, in the same order.
  */
 async function runEach(
   edge: Edge,

@@ -8,11 +8,11 @@
  *     overtakes is discarded, and its waiters load again.
  * D2. Every load yields a new object. A value derived from it is valid while that object is the
  *     cached one.
- * D3. While its own lease is not fresh, this node may miss `forget` messages. It then caches
- *     nothing and refuses every lookup with `service_unavailable`.
- * D4. A gateway that dies between a change and its answer notifies no other node. Therefore the
- *     whole cache is dropped when any gateway has ended: such a change takes effect once the others
- *     detect the death.
+ * D3. While its own lease is not fresh, this node may miss `forget` messages. It then caches no
+ *     directory and refuses every lookup with `service_unavailable`.
+ * D4. A gateway that dies between a change and its answer may not have notified the others.
+ *     Therefore all cached directories are dropped when any gateway has ended: such a change has
+ *     taken effect once the others have detected the death.
  */
 import type {
   Definition,
@@ -26,7 +26,7 @@ import type { World } from './ports.ts'
 import { every } from './timing.ts'
 
 export interface Directory {
-  /** Synchronous when the directory is cached, like `project`. */
+  /** Like `project`, synchronous when the directory is cached. */
   organization(): MaybePromise<OrganizationDirectory | Refusal>
   /** `project` must be the id of a project of the organization. */
   project(project: string): MaybePromise<ProjectDirectory | Refusal>
@@ -63,7 +63,10 @@ const DEFINITIONS = 200
  * refused with `service_unavailable`.
  */
 const ATTEMPTS = 10
-/** Time in milliseconds between two checks of this node's lease and of ended gateways. */
+/**
+ * Time in milliseconds between checks of whether this node's lease is fresh and whether a gateway
+ * has ended.
+ */
 const WATCH = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 

@@ -1,7 +1,7 @@
 /**
  * Checks the admission of a request again: while its stream is open, after its upload, and before
- * an answer that required a wait. A caller that would no longer be admitted receives no data. The
- * first admission is in `admission.ts`.
+ * an answer that required a wait. A caller that would no longer be admitted receives no further
+ * data. The first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './auth/authorize.ts'
@@ -10,7 +10,7 @@ import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { isSelfAccess, ownAgent } from './sessions/self-access.ts'
 import { sessionReferenceOf } from './sessions/visibility.ts'
 
-/** The maximum delay of a timer of Node.js, in milliseconds. */
+/** The maximum delay of a Node.js timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647
 
 /**

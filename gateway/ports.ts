@@ -31,7 +31,7 @@ export interface World {
   /** SHA-256 as hex. */
   hash(text: string): string
   /**
-   * HMAC-SHA-256 under the installation's sealing secret, for cursors and for derived ids and keys.
+   * HMAC-SHA-256 under the installation's sealing secret, for example for cursors and derived ids.
    */
   seal(text: string): Uint8Array
   /**
@@ -47,14 +47,15 @@ export interface World {
    */
   lock(bytes: Uint8Array, context: string): string
   /**
-   * Decrypts a text of `lock`. Undefined when this installation did not encrypt it for this
-   * context.
+   * Decrypts a text that `lock` returned. Undefined when this installation did not encrypt it for
+   * this context.
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**
-   * Generates an id. The same `from` gives the same id, for idempotency keys and worker instances.
-   * Without `from`, the id contains the time and random bits. `slot` is the slot of the id (0 to
-   * 1023), which determines its shard; without it, the slot is random or derived from `from`.
+   * Generates an id. The same `prefix`, `from` and `slot` give the same id, for example for an
+   * idempotency key. Without `from`, the id contains the time and random bits. `slot` is the slot
+   * of the id (0 to 1023), which determines its shard; without it, the slot is random or derived
+   * from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Id of the organization. Empty while the organization is not known yet. */
@@ -237,8 +238,8 @@ export interface GatewaySettings {
   readonly keepalive: number
   /**
    * `age` is the time in milliseconds after which a session's stream ends, so that its client
-   * reconnects. `idle` is the time in milliseconds for which the stream of a session without active
-   * turns stays open.
+   * reconnects. `idle` is the maximum time in milliseconds for which the stream of a session
+   * without active turns stays open.
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   /** Browser origins that may call the API; `*` allows any origin. */
@@ -254,7 +255,8 @@ export interface GatewaySettings {
    */
   readonly anonymous_worker?: string
   /**
-   * Public base URL of the gateways, without a trailing slash. When absent, links are paths only.
+   * Public base URL of the gateways, without a trailing slash. When absent, answer links are paths
+   * only.
    */
   readonly public_url?: string
   readonly version: string

@@ -50,7 +50,7 @@ export interface Prepared {
   readonly born?: true
   /** Computes the answer, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
-  /** Runs after the command was decided or refused, and before the call is answered. */
+  /** Runs after the command has been decided or refused, and before the call is answered. */
   readonly after?: () => Promise<void>
   /** The answer to a call for which no command is sent. */
   readonly done?: unknown

@@ -36,7 +36,7 @@ export interface Service {
   idle: () => void
   /**
    * Whether the gateway is draining. It then reports that it is not ready, and closes each
-   * connection after its answer.
+   * connection after the next answer.
    */
   leaving: boolean
   /** Whether `stop` was called. MCP requests are then refused as well. */
@@ -161,7 +161,7 @@ class Served {
     else this.#done()
   }
 
-  /** Called when the exchange was answered, ended or aborted. */
+  /** Called when the exchange has been answered, ended or aborted. */
   #over(): void {
     this.#settle(ABORTED)
     this.#done()

@@ -1,6 +1,6 @@
 /**
  * The HTTP server of a gateway: a route for every API row, the routes without an API credential,
- * answers to unsupported methods and preflights, and a graceful stop. Handlers are in other files.
+ * answers to unsupported methods and preflights, and a graceful stop. Most handlers are elsewhere.
  */
 import uWS, {
   type HttpRequest,
@@ -142,8 +142,8 @@ export function createGateway(
     const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
-      // A new stream would soon be ended. A command is refused before it is sent, so that the
-      // client can repeat it at another gateway.
+      // A new stream would soon be ended. A command with a stream is refused before it is sent, so
+      // that the client can repeat it at another gateway.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {

@@ -41,8 +41,8 @@ export async function atMost<T>(
 }
 
 /**
- * The back-off after a number of failures in a row: `first`, doubled for each failure, but at most
- * `last`.
+ * The back-off after a number of consecutive failures: `first`, doubled for each failure, but at
+ * most `last`.
  */
 export const backoffMs = (
   failures: number,

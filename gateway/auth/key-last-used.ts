@@ -20,7 +20,7 @@ export interface Touches {
 const EVERY = 60_000
 const GATHER = 1000
 
-/** Creates a gateway's recorder, which has no recorded uses yet. */
+/** Creates the recorder of a gateway. */
 export function openTouches(world: World): Touches {
   const told = new Map<string, number>()
   const waiting = new Map<string, string[]>()

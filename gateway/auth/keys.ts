@@ -10,7 +10,7 @@ import { hexOf } from '../http/hex.ts'
 import type { World } from '../ports.ts'
 
 /**
- * A new key: its text, which is shown once, and the hash and the first characters of the text,
+ * A new key: its text, which is shown once, and the hash and the first characters of this text,
  * which the project or organization stores.
  */
 export interface NewKey {

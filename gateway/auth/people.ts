@@ -1,7 +1,7 @@
 /**
  * Checks the principals and roles that interactions name, and the callers that answer interactions,
- * against this gateway's cached directories. The interaction's actor decides whether a caller may
- * answer it.
+ * mostly against cached directories. The interaction's actor decides whether a caller may answer
+ * it.
  */
 
 import type { ProjectDirectory } from '../../protocol/access/directory.ts'

@@ -187,7 +187,7 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
   const url = addressOf(call)
   if (url === undefined || !URL.canParse(url)) return undefined
   const address = new URL(url)
-  // `localhost` and names below it always resolve to this machine (RFC 6761, section 6.3).
+  // RFC 6761, section 6.3, reserves `localhost` and names below it for the loopback address.
   if (/^(.+\.)?localhost$/.test(address.hostname)) address.hostname = '127.0.0.1'
   if (!/^[\d.]+$|^\[/.test(address.hostname)) return undefined
   const message = await world.unreachable?.(address.href)

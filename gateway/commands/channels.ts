@@ -1,7 +1,7 @@
 /**
  * Preparations of the channel rows. They look up the principals and messages that a request refers
  * to, and add the parts of the reply that the channel's actor does not store. This file also
- * removes inactive principals from channels. All other rules of channels are in the actor.
+ * removes inactive principals from channels. Most rules of channels are in the actor.
  */
 
 import {
@@ -32,7 +32,9 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
 
-/** The active principal with this id, as a channel member; undefined when there is none. */
+/**
+ * The active principal with this id, in the form of a channel member. Undefined when there is none.
+ */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
@@ -324,7 +326,7 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 /**
  * If a call disabled or archived a principal, removes this principal from its channels. A disabled
  * principal stays in direct messages. Runs before the call is answered, and again when the call is
- * repeated. Does nothing for calls of other rows.
+ * repeated. Does nothing for any other call.
  */
 export async function leaveChannels(
   edge: Edge,

@@ -1,4 +1,4 @@
-/** Looks up the workflows that the steps of a definition name, in this gateway's directories. */
+/** Looks up the workflows that the steps of a definition name, in the cached directories. */
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'

@@ -26,7 +26,7 @@ const imported: Prepare = (_, { body }) => {
   const skill = readSkill(String(body['content']), body['name'] as string | undefined)
   return isRefusal(skill) ? skill : { input: { skill } }
 }
-/** Refuses a request that would change a skill of the organization through a project. */
+/** Refuses a request that would change a skill of the organization through a project route. */
 async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known

@@ -18,9 +18,9 @@ const named = (make: (index: number) => string, count: number): Named => ({
 })
 
 /**
- * The reply of the `events` actor after it has decided which events are duplicates. An actor that
- * no longer has all deduplication keys of the last day changes nothing and replies `unsure`. The
- * command is then sent again under the same command id, with the keys that a view has.
+ * The reply of the `events` actor after it has decided which events are duplicates. If it no longer
+ * has the deduplication keys to decide this, it changes nothing and replies `unsure`. The command
+ * is then sent again under the same command id, with the keys that a view has.
  */
 async function sure<N extends 'event.publish' | 'event.publish_many'>(
   { world }: Edge,

@@ -1,8 +1,7 @@
 /**
  * Requests that fire the HTTP triggers of loops. They need no API credential. They are
  * authenticated by the handle in the path and, if the trigger has a secret, by the signature of the
- * body. An accepted request is stored as a source event before it is answered. The run starts
- * later.
+ * body. An accepted request is stored as a source event before it is answered. Runs start later.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
@@ -55,8 +54,8 @@ export const takeTrigger =
     const handle = decoded(incoming.slots[0] ?? '')
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const found = await find(edge, handle)
-    // A request without a valid handle and signature is counted against the rate limit of its IP
-    // address, never against those of the trigger and the organization.
+    // A request that is refused here is counted against the rate limit of its IP address, not
+    // against those of the trigger and the organization.
     const denied = isRefusal(found)
       ? found
       : incoming.broken === 'too_large'
@@ -120,8 +119,8 @@ export const takeTrigger =
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
   `http_trigger:${trigger_id}:${key}`
 /**
- * The answer while the loop is not active: the first answer for a repeat under a known idempotency
- * key, otherwise a refusal.
+ * The answer while the loop is not active: for a repeat under a known idempotency key, the id of
+ * the event that the first request published; otherwise a refusal.
  */
 async function repeated(
   { world }: Edge,

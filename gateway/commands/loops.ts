@@ -49,7 +49,7 @@ export async function loopNamed(
 
 /**
  * Refuses steps that name missing workflows. A loop stores the definitions that exist when the loop
- * is saved, so all of its runs would fail at such a step.
+ * is saved, so every run that reached such a step would fail.
  */
 function unknownWorkflow(
   steps: readonly Step[],
@@ -82,7 +82,8 @@ async function workflowsOf(
 }
 
 /**
- * Reserves the handles that triggers name. Returns the expiry time of each reservation, by handle.
+ * Reserves the handles in the given triggers. Returns the expiry time of each reservation, by
+ * handle.
  */
 async function reserve(
   { world }: Edge,
@@ -127,7 +128,7 @@ async function reserve(
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Returns the signing secrets sealed, and the settings with a placeholder for each secret. */
+/** Returns the sealed signing secrets, and the settings with a placeholder for each secret. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,

@@ -9,8 +9,8 @@ import type { Outcome, World } from '../ports.ts'
 /** Time in milliseconds within which one key publishes at most one event. */
 const DAY = 86_400_000
 /**
- * Maximum number of queries to the view. A second query is needed only when tens of thousands of
- * keys are used during the first.
+ * Maximum number of queries to the view. A second query is needed only when the actor has started
+ * several new generations of keys during the first.
  */
 const QUESTIONS = 5
 
@@ -47,8 +47,8 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
 }
 
 /**
- * The id of the event that was published under a key within the last day; undefined when there is
- * none.
+ * The id of the event that was published under the given key within the last day; undefined when
+ * there is none.
  */
 export async function publishedUnder(
   world: Pick<World, 'ask' | 'view' | 'now'>,

@@ -15,8 +15,8 @@ import { withSecret } from './actions.ts'
 import { withSealedUrl } from './seal-url.ts'
 
 /**
- * Maximum duration of a test delivery in milliseconds: the time until it starts, and 12 s until it
- * ends.
+ * Maximum duration of a test delivery in milliseconds: the maximum time until it starts, plus 12 s
+ * until it ends.
  */
 const PING_TIMEOUT_MS = PROMPT + 12_000
 

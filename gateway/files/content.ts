@@ -112,7 +112,8 @@ const matches = (value: string | undefined, etag: string): boolean =>
 
 /**
  * The single range that the value of `Range` requests, limited to the file. Undefined when the
- * whole file is to be sent: without a value, for a malformed value and for several ranges.
+ * whole file is to be sent: for example without a value, for a malformed value and for several
+ * ranges.
  */
 function rangeOf(
   value: string | undefined,

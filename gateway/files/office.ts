@@ -29,8 +29,8 @@ export function officeKind({ names }: Archive): string | 'unsafe' | undefined {
 }
 
 /**
- * The file's content as Markdown, truncated at `MAX_MARKDOWN_LENGTH`. Undefined when its parts
- * cannot be read.
+ * The file's content as Markdown, truncated at `MAX_MARKDOWN_LENGTH`. Undefined for a document that
+ * cannot be read, and for a presentation without slides.
  */
 export async function markdownOf(archive: Archive): Promise<string | undefined> {
   const text = archive.names.includes('word/document.xml')

@@ -1,6 +1,6 @@
 /**
  * Counts the pages of a PDF (ISO 32000-1, 7.5.7 and 7.7.3): the objects of type Page, in the file
- * itself and in its object streams. Nothing else of the file is parsed or validated.
+ * itself and in its object streams. The rest of the file is not validated.
  */
 import { promisify } from 'node:util'
 import { inflate } from 'node:zlib'
@@ -11,7 +11,7 @@ const UNPACKED = 32 * 1_048_576
 
 const pagesIn = (text: string): number => text.match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0
 
-/** The number of pages, or `unreadable` when it cannot be determined, as in an encrypted file. */
+/** The number of pages, or `unreadable`, for example for an encrypted file. */
 export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
   const text = bytes.toString('latin1')
   if (/\/Encrypt\s+\d+\s+\d+\s+R/.test(text)) return 'unreadable'

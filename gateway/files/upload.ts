@@ -32,8 +32,8 @@ export class Upload {
     this.#limit = limit
     res.onData((chunk, last) => this.#take(chunk, last))
     res.pause()
-    // After the turn of the request, uWS starts its timeout for idle clients. Pausing again stops
-    // this timeout.
+    // At the end of the turn in which a request arrives, uWS starts its timeout for idle clients.
+    // Pausing again stops this timeout.
     setImmediate(() => {
       if (!this.#over && !this.#flowing) res.pause()
     })

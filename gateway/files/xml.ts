@@ -5,8 +5,8 @@
  * s for 16 MiB of disallowed characters; `htmlparser2` takes 96 ms and 0.2 s (two cores, Node 20).
  *
  * Invariants:
- * X1. When the number of tags and texts, the nesting depth, or the number of attributes of one
- *     element exceeds its maximum, reading ends after the current chunk.
+ * X1. Reading ends after a chunk at whose end the number of tags and texts, the nesting depth, or
+ *     the number of attributes of the current element exceeds its maximum.
  * X2. The parser reads at most one chunk ahead of the caller, so memory does not grow with the
  *     number of tags.
  */
@@ -14,7 +14,9 @@ import { Parser } from 'htmlparser2'
 
 /** Maximum number of tags and texts that are read from one part. */
 const MAX_TOKENS = 400_000
-/** Maximum nesting depth, and maximum number of attributes of one element. */
+/**
+ * Maximum nesting depth, and maximum number of attributes of one element, checked after each chunk.
+ */
 const ELEMENT_LIMITS = { depth: 256, attributes: 1000 } as const
 /** Number of characters that are parsed at a time. */
 const CHUNK_LENGTH = 16_384

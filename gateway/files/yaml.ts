@@ -1,11 +1,11 @@
 /**
  * Parses YAML that users supply: the front matter of skills, and scripts of the scripted model. The
  * parser of `yaml` recurses with the nesting of a document. Length and nesting are therefore
- * checked first, on the tokens, which are found without recursion.
+ * checked first; the nesting is determined from the tokens, which are found without recursion.
  */
 import { Lexer, parseDocument } from 'yaml'
 
-/** Maximum nesting depth of a document. */
+/** Maximum nesting depth of a document, apart from nesting by indentation. */
 const MAX_NESTING = 64
 /** Maximum number of alias expansions, so that a small document cannot expand to a huge value. */
 const MAX_ALIASES = 50

@@ -29,8 +29,8 @@ export interface Archive {
 }
 
 /**
- * Opens an archive. Returns `unsafe` when it is encrypted or exceeds a limit, and undefined when it
- * is damaged or not an archive.
+ * Opens an archive. Returns `unsafe` when it is encrypted, has too many members, or is too large
+ * when decompressed, and undefined when it is damaged or not an archive.
  */
 export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')

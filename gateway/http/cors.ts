@@ -1,12 +1,13 @@
 /**
  * CORS headers: which browser origins may call the API, and which response headers their pages may
- * read. The origins are configured; the check of MCP requests is in `../mcp/mcp.ts`.
+ * read. The origins are configured; the origins of MCP requests are checked in `../mcp/mcp.ts`.
  */
 import type { GatewaySettings } from '../ports.ts'
 
 /**
- * The CORS headers of the answer to a request from an origin. Empty when no origins are configured
- * or the request has no origin. For an origin that is not allowed, only `Vary` is returned.
+ * The CORS headers of the answer to a request from the given origin. Empty when no origins are
+ * configured or the request has no origin. For an origin that is not allowed, only `Vary` is
+ * returned.
  */
 export function corsHeaders(
   { cors }: GatewaySettings,

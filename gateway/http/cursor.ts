@@ -1,8 +1,7 @@
 /**
- * Cursors of pages and frames: a position with a seal over the position and the list that it
- * belongs to. A cursor is valid only for the project, route and filters for which it was created.
- * Any other text, including a modified cursor, is refused. The position is authenticated but not
- * encrypted.
+ * Cursors of pages and frames: a position, sealed together with the list that it belongs to. A
+ * cursor is valid only for the project, route and filters for which it was created. Any other text,
+ * including a modified cursor, is refused. The position is authenticated but not encrypted.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { type Refusal, refuseFields } from '../../protocol/errors.ts'

@@ -1,7 +1,7 @@
 /**
- * Explains why a value does not fit a schema, field by field, in messages for the client. It is
- * called only after the compiled validator (`validate.ts`) has rejected the value. It is a pure
- * function, and supports the subset of JSON Schema that the API rows use.
+ * Explains why a value does not fit a schema, field by field, in messages for the client. `explain`
+ * is called only after a compiled validator has rejected the value. It is a pure function, and
+ * supports the subset of JSON Schema that the API rows use.
  */
 import { Format } from 'typebox/format'
 import type { FieldError } from '../../protocol/errors.ts'
@@ -152,7 +152,7 @@ function array(
       { minItems: schema.minItems },
       value.length,
     )
-  // The items of an oversized array are not checked, because there may be millions.
+  // The items of an oversized array are not checked, because there may be very many.
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     return void say(
       `must have at most ${plural(schema.maxItems, 'item')}`,

@@ -7,7 +7,7 @@ import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
 import { hexOf } from './hex.ts'
 
-/** The ids under which a call is performed. */
+/** Identifies a call, so that a repeat can be recognized. */
 export interface Identity {
   readonly command_id: string
   /** The seed of generated ids and other generated values. Without it, they are random. */

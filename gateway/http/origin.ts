@@ -7,7 +7,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
  * The origin of a command that a request causes.
- * @param request_id the id of the request, if the answer contains it.
+ * @param request_id the id of the request; without it, the origin contains none.
  */
 export function originOf(
   world: Pick<World, 'now'>,

@@ -46,8 +46,8 @@ export interface RouteFacts {
 const DRAIN = 16 * 1_048_576
 
 /**
- * Reads the headers that requests of a purpose need. Absent headers, and those that are not needed,
- * are empty.
+ * Reads the headers that requests of the given purpose need. Absent headers, and those that are not
+ * needed, are empty.
  */
 function headersOf(
   req: HttpRequest,
@@ -101,7 +101,9 @@ export class Incoming {
    * (RFC 9112, section 6.3).
    */
   readonly ambiguous: boolean
-  /** An upper bound of the body's size in bytes: its Content-Length, or the limit. */
+  /**
+   * The Content-Length of the body, or the limit when the header is absent or exceeds the limit.
+   */
   readonly expected: number
   readonly #res: HttpResponse
   readonly #limit: number
@@ -114,7 +116,7 @@ export class Incoming {
   readonly #headers: ReturnType<typeof headersOf>
   readonly #further: ReadonlyMap<string, string> | undefined
 
-  /** Copies everything that precedes the body. */
+  /** Copies what is needed of the request line and the headers. */
   constructor(
     res: HttpResponse,
     req: HttpRequest,

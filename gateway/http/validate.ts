@@ -1,7 +1,7 @@
 /**
- * Parses and validates the query string and the body of a request, as its API row declares them. A
- * row's validators are compiled on the first request to it. Explanations of faults are in
- * `explain.ts`. Rules that need stored state are not checked here.
+ * Parses and validates the query string and the body of a request, as its API row declares them.
+ * Each schema is compiled when it is first needed. Explanations of faults are in `explain.ts`.
+ * Rules that need stored state are not checked here.
  */
 
 import type { TSchema } from 'typebox'
@@ -48,7 +48,7 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
-/** The pairs of a query string. Undefined when it is not percent-encoded UTF-8. */
+/** The names and values in a query string. Undefined when it is not percent-encoded UTF-8. */
 function pairsOf(query: string): [string, string][] | undefined {
   try {
     return query

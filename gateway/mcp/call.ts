@@ -4,8 +4,8 @@
  * `result.ts`.
  *
  * Invariants:
- * C1. The permission, checks and limits of the tool's row apply, so a call can do nothing that the
- *     row would refuse.
+ * C1. A call needs the permission of the tool's row and goes through the row's preparation, so it
+ *     can do no more than a call of the row.
  * C2. A repeat is not recognized by its request id, because clients reuse ids. Only a call with an
  *     idempotency key is deduplicated: a repeat waits for the run that the first call started.
  */
@@ -60,7 +60,7 @@ const relayed = (
 }
 
 /**
- * Handles the call of a tool.
+ * Handles a call of a tool.
  * @param id id of the JSON-RPC request.
  * @param params parameters of the JSON-RPC request, not validated.
  * @returns the answer; a refusal for the HTTP request; or undefined when the answer is a stream.

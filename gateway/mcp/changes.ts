@@ -32,7 +32,7 @@ async function digestOf(
         .slice(0, 32)
 }
 
-/** The hash of tools that the id of a frame of this stream contains. Undefined for any other id. */
+/** The hash of tools in the id of a frame of this stream. Undefined for any other id. */
 export function knownTools(edge: Edge, call: Call, frame_id: string): string | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'tools'), frame_id)
   return isRefusal(opened) ? undefined : String(opened.position)
@@ -41,7 +41,7 @@ export function knownTools(edge: Edge, call: Call, frame_id: string): string | u
 /**
  * Opens the stream.
  * @param before the hash of the tools in the last frame that the client received, if any.
- * @param open the open streams of the gateway; the stream adds itself until it is closed.
+ * @param open the open streams of the gateway; the stream is in this set until it is closed.
  */
 export async function listen(
   edge: Edge,

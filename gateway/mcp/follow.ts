@@ -44,7 +44,7 @@ export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
 /** A frame without a message. It only gives the client an id from which it can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
-/** Whether the client supports frames without data. */
+/** Whether the client supports frames with empty data. */
 export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
 /** The binding to which frame ids are sealed: the caller, the project and the kind of stream. */

@@ -29,7 +29,7 @@ import { knownTools, listen } from './changes.ts'
 import { waitingOf } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
-/** Number of tools on one page of the list. */
+/** Maximum number of tools on one page of the list. */
 const PAGE = 100
 type Given = Answer | Refusal | undefined
 type Replied = McpAnswer | Refusal | undefined
@@ -113,7 +113,10 @@ async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>)
     : listen(edge, call, exchange, known, open)
 }
 
-/** Handles a message. Requests are answered; notifications and responses are accepted with 202. */
+/**
+ * Handles a message. Requests are answered; notifications and responses receive 202, unless a
+ * cancellation fails because the service is unavailable.
+ */
 async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {
   const { id, method, params = {} } = call.body as McpMessage
   if (method === undefined || id === undefined) {
@@ -182,7 +185,9 @@ async function replyTo(
   }
 }
 
-/** Answers `tools/list` with a page of the tools that the caller may call, sorted by name. */
+/**
+ * Answers `tools/list` with a page of the tools that the caller may call, sorted by catalog name.
+ */
 async function listTools(
   edge: Edge,
   call: Call,

@@ -36,7 +36,7 @@ export interface Offered {
  * Timeout of one attempt of an action in seconds: the maximum that the row `action.invoke` allows.
  */
 const ACTION_TIMEOUT_S = 120
-/** Names that every MCP client accepts: at most 64 letters, digits, `_` and `-`. */
+/** Names that MCP clients accept unchanged: at most 64 letters, digits, `_` and `-`. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
@@ -106,8 +106,8 @@ const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
     ? { ...schema, type: 'object' }
     : { type: 'object' }
 /**
- * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call of a
- * tool is a new job, so the tool has no `idempotentHint`.
+ * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call of
+ * its tool is a new job, so the tool has no `idempotentHint`.
  */
 function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
   const {

@@ -192,7 +192,7 @@ export async function findEntry(
 
 /**
  * An entry as the API returns it. The description of a built-in action says that only agents can
- * call it, because its `readiness` does not.
+ * call it, because this does not follow from its `readiness`.
  */
 const told = (entry: CatalogEntry): CatalogEntry =>
   entry.source === 'platform'

@@ -117,8 +117,8 @@ function projectFilter(
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
- * Whether a principal is in the list. People are listed only with `kind=user`, because some clients
- * do not support this kind of principal.
+ * Whether a principal is listed. People are listed only with `kind=user`, because some clients do
+ * not support this kind of principal.
  */
 const listed = (
   principal: PrincipalRecord,

@@ -61,7 +61,7 @@ function heldRoles(
 }
 
 /**
- * Returns a function that determines the approvers of an action by its name, at most `MAX_TARGETS`.
+ * Returns a function that maps the name of an action to its approvers, at most `MAX_TARGETS`.
  * `sole` is the id of a role's only holder.
  * @param now Unix milliseconds. Organization keys that have expired by then are ignored.
  */

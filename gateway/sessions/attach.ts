@@ -147,7 +147,7 @@ const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
   created_at > time || (created_at === time && id > other)
 
 /**
- * Answers with the bytes of a file. First reserves memory for the bytes, which is released when the
+ * Answers with the bytes of a file. First reserves memory for the bytes, and releases it when the
  * exchange ends.
  */
 export async function sendFile(

@@ -80,7 +80,7 @@ export async function findAgent(
   const source = await sourceOf({ world, directory }, project, id)
   return isRefusal(source) ? source : source.agent
 }
-/** Returns the agent if it is active. Otherwise refused with `agent_inactive`. */
+/** Returns the agent if it is active, otherwise the refusal `agent_inactive`. */
 export const inUse = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /**
@@ -112,7 +112,7 @@ type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'
 /**
  * The definition that results from all layers, before its tools and the agent's memory are
  * resolved.
- * @param given the source of an agent that is not an agent of the project.
+ * @param given the agent's source, for an agent that does not belong to the project.
  */
 async function effectiveIn(
   edge: CapabilityReader,
@@ -170,7 +170,7 @@ export async function compactionOf(
  * Resolves the definition of a turn. Refused when the agent is inactive or the definition is
  * invalid.
  * @param session settings of the session, which need not exist yet.
- * @param given the source of an agent that is not an agent of the project.
+ * @param given the agent's source, for an agent that does not belong to the project.
  */
 export async function define(
   edge: CapabilityReader,

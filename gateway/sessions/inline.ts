@@ -22,7 +22,7 @@ interface Showing {
    * files take precedence.
    */
   readonly most: number
-  /** Whether the model can read files of a type. */
+  /** Whether the model can read files of the given type. */
   reads(mime_type: string): boolean
 }
 /** Whether any message refers to a file. */
@@ -56,7 +56,8 @@ export async function withBytes(
 
 const CROWDED = 'omitted, because the conversation has too many files'
 /**
- * Returns a block with its file or with a note, and the size of the file in the request in bytes.
+ * Returns a block with its file or a note, and the number of bytes that the file takes in the
+ * request.
  */
 async function show(
   files: Pick<Files, 'get'> | undefined,

@@ -76,8 +76,8 @@ async function acknowledged(
 }
 
 /**
- * Returns the located session. Refused with `not_found` when the session is private and the caller
- * may not read it.
+ * Returns the located session, or the refusal `not_found` when the session is private and the
+ * caller may not read it.
  */
 async function readable(
   edge: Edge,
@@ -210,7 +210,8 @@ async function definedIn(
   return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
 }
 /**
- * Creates the preparation of an operation that may start a turn in an existing session.
+ * Creates the preparation of an operation that needs the definition of a turn in an existing
+ * session.
  * @param more creates the other parts of the preparation.
  * @param joins given when the command may join the turn in progress. A command that joins it needs
  * no definition, so the actor decides about a refused definition.
@@ -251,8 +252,8 @@ const append: Prepare = async (edge, call) => {
 /** Time between two checks of a compaction, in milliseconds. */
 const LOOK = 100
 /**
- * Waits until no compaction is in progress, and returns the session. The wait always ends, because
- * the session ends every compaction at a deadline.
+ * Waits until no compaction is in progress, and returns the session. The session ends each
+ * compaction no later than its deadline.
  */
 async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { world } = edge
@@ -279,8 +280,8 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
 /**
- * Returns the nudge that a call cancels. Refused with `nudge_already_delivered` when it was already
- * delivered.
+ * Returns the nudge that a call cancels, or the refusal `nudge_already_delivered` when it was
+ * already delivered.
  */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots

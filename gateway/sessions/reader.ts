@@ -1,6 +1,6 @@
 /**
- * Checks whether a principal that is not the caller of a request may read a session, such as the
- * last editor of a trigger or a webhook. The check for callers is in `visibility.ts`.
+ * Checks whether a principal other than the caller of a request, such as the last editor of a
+ * trigger or a webhook, may read a session. The check for callers is in `visibility.ts`.
  */
 
 import {
@@ -16,7 +16,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
-/** The organization without its expired keys, whose principals may read nothing. */
+/** The organization without its expired keys, which grant nothing. */
 const withoutExpired = (
   organization: OrganizationDirectory,
   now: number,

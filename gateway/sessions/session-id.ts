@@ -1,7 +1,7 @@
 /**
  * Determines which session a request refers to: the session of its key, or the next generation once
- * that session has been deleted or has expired. Ids are derived from the key and the generation, so
- * every gateway and executor computes the same id.
+ * that session has been deleted or has expired. The id of a session with a key is derived from the
+ * key and the generation, so every gateway and executor computes the same id.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'

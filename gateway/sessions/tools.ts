@@ -1,6 +1,6 @@
 /**
- * Resolves the tools and the memory of a turn: the tools that its selectors select from the current
- * catalog, and the entries of its agent's memory. The rest of the definition is in `definition.ts`.
+ * Resolves the tools and the memory of a turn: the tools of the current catalog that its selectors
+ * match, and the entries of its agent's memory. The rest of the definition is in `definition.ts`.
  */
 
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -81,8 +81,8 @@ const toolOf = ({
 })
 
 /**
- * Number of memory entries per query, and number of entries after which no further page is read.
- * Pinned and more important entries are read first.
+ * Maximum number of memory entries per query, and number of entries after which no further page is
+ * read. Pinned and more important entries are read first.
  */
 const PAGE = 200
 const MAX_ENTRIES = 2000

@@ -27,7 +27,7 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
-/** Number of events per query. */
+/** Maximum number of events per query. */
 const PAGE = 100
 /** Types of events that are read from the view, because their entry contains only the changes. */
 const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])

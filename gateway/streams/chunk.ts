@@ -1,7 +1,7 @@
 /**
- * Joins items into chunks, because each write is a system call. A chunk is built once for all
- * clients. It is small compared with the limit of unsent data of a client, so that a slow client is
- * detected between two chunks. Chunks are written by `follow.ts`.
+ * Joins items into chunks, because each write is a system call. A chunk of live entries is built
+ * once for all clients. It is small compared with the limit of unsent data per client, so that a
+ * slow client is detected between two chunks. Chunks are written by `follow.ts`.
  */
 import { WHOLE } from '../http/respond.ts'
 
@@ -20,7 +20,7 @@ export interface Chunk {
 }
 /**
  * Number of characters after which a chunk ends. It is less than `WHOLE`, so that a chunk can
- * usually be written as a whole, even though its last item may exceed this number.
+ * usually be written as a whole, even if its last item makes it longer than this.
  */
 const SIZE = WHOLE - 1000
 
@@ -53,7 +53,7 @@ export function chunkFrames(items: readonly Item[], encoded: boolean): Chunk[] {
   return chunks
 }
 
-/** The part of a chunk after a cursor. */
+/** The part of a chunk after the given cursor. */
 export const chunkAfter = ({ items }: Chunk, after: number): Chunk =>
   chunkOf(
     items.filter(({ cursor }) => cursor > after),

@@ -37,7 +37,7 @@ export function feedSource(world: World, project: string): Source {
     key: `feed ${project}`,
     comment: ':keepalive',
     // The view only has to reach the next position, so that new events are returned as soon as the
-    // view has them. Waiting for all announced events would double the lag.
+    // view has them. Waiting for all announced events would add to the lag.
     ask: async (after, fresh, behind) => {
       const page = await ask(
         after,
@@ -62,8 +62,8 @@ export function feedSource(world: World, project: string): Source {
         ? page
         : { items: [], last: page.last, ended: false, oldest: 0, more: false }
     },
-    // The follower runs one query at a time. All announcements that arrive during a query cause
-    // only one further query.
+    // The follower runs one query at a time for its live clients, so announcements that arrive
+    // during a query do not each cause another query.
     subscribe: (follower: Follower) => world.moved(project, (cursor) => follower.notice(cursor)),
   }
 }

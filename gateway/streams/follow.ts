@@ -67,7 +67,7 @@ interface Client {
 }
 /** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
-/** The pause after a number of failed queries in a row, in milliseconds. */
+/** The pause after a number of consecutive failed queries, in milliseconds. */
 export const pauseMs = (failures: number): number =>
   PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
 
@@ -182,7 +182,7 @@ export class Follower {
     this.#pulling = true
     let failures = 0
     /**
-     * Whether the previous page was not the last. The view then only has to reach the end of that
+     * Whether more pages follow the previous one. The view then only has to reach the end of that
      * page, because only the last page must be current.
      */
     let passing = false

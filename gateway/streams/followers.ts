@@ -40,7 +40,7 @@ export interface Followers {
  */
 const RETURN = { least: 100, spread: 1900 } as const
 
-/** Returns an empty set of followers. */
+/** Creates an empty set of followers. */
 export function openFollowers(world: World): Followers {
   const pool = openFollowerPool<Followed>(world)
   const open = (source: Source): Followed => {

@@ -16,7 +16,7 @@ import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
-/** Number of events per query. */
+/** Maximum number of events per query. */
 const PAGE = 100
 const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 /** The type of the event with which an ended run continues. */
@@ -27,7 +27,7 @@ interface Spelling {
   /** Clients that follow a run in formats of the same name share one follower. */
   readonly name: string
   readonly spell: (record: RunEventRecord) => string
-  /** Returns the frame of a chunk of model output. Absent in formats without model output. */
+  /** Returns the frame for a chunk of model output. Absent in formats without model output. */
   readonly preview?: (chunk: Preview) => string
 }
 const framed: Spelling = {
@@ -84,7 +84,7 @@ export function timelineSource(
 ): Source {
   /**
    * Subscribes to model output, at most once. It is called only when the run may have a turn,
-   * because most runs use no models.
+   * because not every run uses a model.
    */
   let listen = (): void => {}
   const itemOf = (record: RunEventRecord): Item => {

@@ -3,8 +3,8 @@
  * through `Pipe`. Frames are handled in `dispatch.ts`.
  *
  * Invariants:
- * N1. An invalid frame is answered with an error, and the connection stays open. Among the faults
- *     of a client, only too many frames, a message above the size limit, and a missing or refused
+ * N1. An invalid frame is answered with an error, and the connection stays open. Of the protocol
+ *     faults, only too many frames, a message above the size limit, and a missing or refused
  *     registration close it. A client registers once per socket, and would otherwise wait forever
  *     after a refusal.
  * N2. `worker.registered` is the first frame that is sent, apart from errors. Frames that arrive

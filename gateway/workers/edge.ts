@@ -1,7 +1,7 @@
 /**
  * The state that all worker connections of a gateway share: connections, sessions, limits, and
- * subscriptions to offers. This file also has the functions that send a worker's commands to queues
- * and to the registry of workers.
+ * subscriptions to offers. This file also sends the commands of workers to queues and to the
+ * registry of workers.
  */
 
 import type { Credential, Principal } from '../../protocol/entry.ts'
@@ -110,7 +110,7 @@ export interface Edge {
   readonly timerWheel: TimerWheel
   /** Prepares filters for matching. Equal filters usually share one object. */
   readonly wants: (filters: Filters) => Wants
-  /** The current object of each session, by session id. */
+  /** The current `Session` object of each session, by session id. */
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, OfferSubscription>
   readonly answers: Answers

@@ -16,8 +16,8 @@ type Beat = {
 type Frame<T> = Extract<Up, { type: T }>
 
 /**
- * Handles `job.heartbeat`: renews the lease. If the lease is lost, the answer is a cancel request,
- * so that the worker stops. No answer is sent when the queue refuses or does not answer.
+ * Handles `job.heartbeat`: renews the lease. If the lease is lost, the answer contains a cancel
+ * request, so that the worker stops. No answer is sent when the queue refuses or does not answer.
  */
 export async function heartbeat(
   edge: Edge,

@@ -6,11 +6,12 @@
  *
  * Invariants:
  * D1. The token is derived from the id of the device request and created under a command id that
- *     contains it. If a device repeats its token request before the device request is redeemed, it
- *     receives the same token. The token is a personal token of the person who approved. The
- *     command contains the permissions of the credential with which the person approved.
- * D2. Every request for codes, and every token request with an unknown device code, is counted
- *     against the rate limit of its IP address. Token requests are also limited per device code.
+ *     contains this id. If a device repeats its token request before the device request is
+ *     redeemed, it receives the same token. The token is a personal token of the person who
+ *     approved. The command contains the permissions of the credential with which the person
+ *     approved.
+ * D2. Requests for codes, and token requests with an unknown device code, are counted against the
+ *     rate limit of their IP address. Token requests are also limited per device code.
  */
 
 import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'

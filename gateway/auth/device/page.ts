@@ -1,7 +1,7 @@
 /**
- * The page on which a person signs a device in. The page has a form for the user code, and then a
- * form that shows the device's request, with fields for the person's own credential and decision.
- * There is no browser session and no cookie, so no other site can answer in a person's name.
+ * The page on which a person signs a device in. It first shows a form for the user code, and then
+ * the device's request, with a form for the person's own credential and decision. There is no
+ * browser session and no cookie, so no other site can answer in a person's name.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -85,8 +85,8 @@ export const showDevice =
       : done(found.request.status)
   }
 /**
- * Finds the device request with a user code. Returns an error page when the request is not found or
- * cannot be read, or when the rate limit of the user code is exceeded.
+ * Finds the device request with the given user code. Returns an error page when the request is not
+ * found or cannot be read, or when the rate limit of the user code is exceeded.
  */
 async function findLimited(
   edge: Edge,

@@ -1,7 +1,7 @@
 /**
  * Converts a provider's webhook into a source event of the type `<provider>.<resource>.<verb>`. The
- * resource is the provider's name of the event. The verb is the event's action, or a fixed verb for
- * events without an action. Requests are authenticated beforehand, in `signature.ts`.
+ * resource is the provider's name for the event. The verb is the event's action, or a fixed verb
+ * for events without an action. Requests are authenticated beforehand, in `signature.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -91,7 +91,7 @@ function ofGitLab({ header, body, text }: Received): Facts {
   }
 }
 
-/** Converts a verified request of a provider. */
+/** Reads the source event from a verified request of a provider. */
 export function readEvent(provider: ProviderName, received: Received): Read {
   const { resource, action, delivery_id, repository, sender } =
     provider === 'github' ? ofGitHub(received) : ofGitLab(received)

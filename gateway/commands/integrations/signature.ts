@@ -6,7 +6,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** The signed parts of a request. `header` expects a name in lower case. */
+/** The parts of a request that are verified. `header` expects a name in lower case. */
 export interface Signed {
   readonly header: (name: string) => string | undefined
   /** The body as it was received, decoded from UTF-8. */

@@ -11,8 +11,8 @@ import type { Prepared } from '../../prepare.ts'
 import { linkToken } from './token.ts'
 
 /**
- * Creates a link for each requested target, or for all targets that can still answer. The
- * interaction's actor decides whether each target may have a link.
+ * Creates a link for each requested target, or, when none is requested, for all targets that can
+ * still answer. The interaction's actor decides whether each target may have a link.
  */
 export async function signLinks(
   { world }: Edge,

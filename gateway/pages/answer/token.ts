@@ -1,8 +1,8 @@
 /**
- * The token of an answer link: the interaction, the person, the review round and the expiry, with a
- * seal of the installation for this purpose only. The content is authenticated but not encrypted.
- * Links are not stored. A link becomes invalid when its person has answered, and when the round or
- * the interaction ends. These checks are in `answer.ts`.
+ * The token of an answer link: the interaction, the person, the review round and the expiry, sealed
+ * by the installation for this purpose only. The content is authenticated but not encrypted. Links
+ * are not stored. A link becomes invalid when its person has answered, and when the round or the
+ * interaction ends. These checks are in `answer.ts`.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { World } from '../../ports.ts'

@@ -71,7 +71,7 @@ export type End = 'idle' | 'rotate'
 export interface Dialect {
   readonly name: 'v1' | 'v2'
   caught(caught: Caught): string
-  /** The frame that reports that everything up to a revision was sent. */
+  /** The frame that reports that everything up to the given revision has been sent. */
   ready(revision: number): string
   change(change: Change): string
   end(reason: End): string
@@ -99,7 +99,7 @@ export const endsTurn = (change: Change): boolean =>
 
 /** Characters that some clients treat as line ends. They are escaped. */
 const LINES = /[\u0085\u2028\u2029]/g
-/** Returns JSON that contains no character that any client treats as a line end. */
+/** Returns JSON on one line, in which the characters of `LINES` are escaped. */
 function oneLine(data: JsonObject): string {
   const json = JSON.stringify(data)
   return json.search(LINES) >= 0

@@ -25,13 +25,15 @@ export interface FollowedSessions {
   stop(): void
 }
 
-/** Delays in milliseconds between the attempts to read a page that is no older than its reader. */
+/**
+ * Delays in milliseconds between the queries of a view that has not reached the reader's cursor.
+ */
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
- * Repeats a query until the page is no older than its reader. The page can be older, because the
- * view may have read the last committed position from a stream leader that had been replaced. A
- * reader that is still ahead after all attempts has a cursor from before the restore of a backup,
- * and receives the page as it is.
+ * Repeats a query until the view has reached the reader's cursor. A view may lag behind it after
+ * having read the last committed position from a stream leader that had been replaced. A reader
+ * that is still ahead after all attempts has a cursor from before the restore of a backup, and
+ * receives the page as it is.
  */
 export async function patient(
   ask: () => Promise<TranscriptPage | Refusal>,
@@ -45,8 +47,8 @@ export async function patient(
   return ask()
 }
 /**
- * Queries a page of a transcript. The page contains everything up to the cursor `fresh` or, without
- * `fresh`, everything that was committed before the query.
+ * Queries a page of a transcript. The view first applies everything up to the cursor `fresh` or,
+ * without `fresh`, everything that was committed before the query.
  */
 export const askPage = (
   world: World,
@@ -59,7 +61,7 @@ export const askPage = (
     (ms) => sleep(world, ms),
   )
 
-/** Returns an empty set of followed sessions. */
+/** Creates an empty set of followed sessions. */
 export function openFollowedSessions(world: World): FollowedSessions {
   const pool = openFollowerPool<Followed>(world)
   const { age, idle } = world.settings.sessions

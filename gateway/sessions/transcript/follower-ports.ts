@@ -14,14 +14,17 @@ import type { Dialect } from './change.ts'
 /** The functions that a follower needs. Times are in milliseconds. */
 export interface Ports {
   /**
-   * Queries a page of the transcript. The page contains everything up to the cursor `fresh` or,
-   * without `fresh`, everything that was committed before the query.
+   * Queries a page of the transcript. The view first applies everything up to the cursor `fresh`
+   * or, without `fresh`, everything that was committed before the query.
    */
   ask(
     question: Omit<TranscriptQuestion, 'session_id'>,
     fresh?: number,
   ): Promise<TranscriptPage | Refusal>
-  /** Returns the whole preview of a row so far. Undefined when no node publishes it. */
+  /**
+   * Returns the preview of a row, as far as it has been generated. Undefined when no node publishes
+   * it.
+   */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
   later(ms: number, run: () => void): () => void

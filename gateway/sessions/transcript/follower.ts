@@ -44,7 +44,7 @@ export class SessionFollower {
   /** `#all` has all clients, `#clients` only those that have joined. */
   readonly #all = new Set<Client>()
   readonly #clients = new Set<Client>()
-  /** The queries of previews that are in progress, by row. */
+  /** The queries in progress for previews, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #compacting = false

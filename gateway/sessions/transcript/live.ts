@@ -180,8 +180,8 @@ export class LiveRows {
     }
   }
   /**
-   * The ids of rows of which chunks may have been published before this follower subscribed. Each
-   * row is returned only once.
+   * The ids of rows whose chunks may have been published before this follower subscribed. Each row
+   * is returned only once.
    */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {

@@ -3,11 +3,11 @@
  * runs the generation, or the executor that runs it.
  *
  * Each attempt of a generation has one publisher. The publisher queries once which row the
- * generation writes, numbers the chunks, and keeps the whole output in memory for followers that
- * join later. Nothing is stored, and no decision depends on the output. Chunks of a session that
- * arrive in the same turn of the event loop are sent in one message, so that a lagging process
- * catches up with few messages. The first chunk is sent at once, because people wait for it. Output
- * for a step of a run is also sent to the followers of the run.
+ * generation writes, numbers the chunks, and keeps the output in memory (up to `limits.preview`)
+ * for followers that join later. Nothing is stored, and no decision depends on the output. Chunks
+ * of a session that arrive in the same turn of the event loop are sent in one message, so that a
+ * lagging process catches up with few messages. The first chunk is sent at once, because people
+ * wait for it. Output for a step of a run is also sent to the followers of the run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -60,7 +60,7 @@ interface PreviewChunk {
 }
 interface Publisher {
   readonly generation: Generation
-  /** The chunks that wait for the answer to the query of the generation's row. */
+  /** The chunks that wait for the answer to the query for the generation's row. */
   readonly waiting: PreviewChunk[]
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined
@@ -83,9 +83,7 @@ const sizeOf = ({ text, ...more }: JsonObject): number =>
 /** Creates the publishers of a process, initially none. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
-  /**
-   * Chunks that are sent at the end of this turn of the event loop, by project and session or run.
-   */
+  /** Chunks that are sent after this turn of the event loop, by project and session or run. */
   let gathered = new Map<
     string,
     { readonly project: string; readonly followed: string; readonly chunks: Preview[] }

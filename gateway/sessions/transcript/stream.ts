@@ -22,7 +22,7 @@ interface Start {
 /**
  * Determines the format and the start position of a stream, by operation name. For the transcript
  * stream, the cursor of the query takes precedence over `Last-Event-ID`. For the older stream, the
- * larger number applies.
+ * larger of `after_sequence` and `Last-Event-ID` applies.
  */
 const starts: Readonly<
   Record<string, (edge: Edge, call: Call, session_id: string) => Start | Refusal>
@@ -110,8 +110,8 @@ async function follow(
   return undefined
 
   /**
-   * Sends the results of tool calls from before the stream was opened. A result that arrives in the
-   * meantime may be sent twice.
+   * Sends the tool results that arrived before the stream was opened. A result that arrives while
+   * they are read may be sent twice.
    */
   async function catchUp(): Promise<void> {
     const results = await knownResults(edge.world, scopeId(edge, call), session_id, () =>

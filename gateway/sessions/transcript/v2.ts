@@ -63,7 +63,7 @@ export function transcriptDialect(
           const { frame } = change
           const { type, ...data } =
             frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
-          // A whole block replaces the chunks of the block that were sent.
+          // The whole block replaces the chunks that were sent of it.
           const blocks =
             frame.type === 'message.upsert'
               ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>
