@@ -13,7 +13,7 @@ import type { Outcome } from './handler.ts'
 
 /** Maximum number of characters of an answer that a failure message contains. */
 const SHOWN = 500
-/** Longest pause before the next attempt that a receiver may request, in milliseconds. */
+/** Default limit of the pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 const isObject = (value: unknown): value is JsonObject =>
