@@ -119,7 +119,7 @@ async function build(root, file) {
 }
 
 /**
- * Semi-spaces of up to 32 MiB, so that the garbage collector moves fewer objects of a commit in
+ * Semi-spaces of up to 32 MiB, so that the garbage collector moves fewer objects of commits in
  * flight.
  */
 export const MEMORY = ['--max-semi-space-size=32']

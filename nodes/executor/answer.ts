@@ -86,7 +86,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether another attempt may receive a different status. */
+/** Whether a status is temporary: another attempt may receive a different one. */
 export const passing = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (

@@ -152,7 +152,7 @@ export interface Blobs {
 export interface Clock {
   /** Wall-clock time in Unix milliseconds. */
   now(): number
-  /** Monotonic time in milliseconds, for judging leases. */
+  /** Monotonic time in milliseconds, for durations such as those of leases. */
   elapsed(): number
   /** Calls `run` after `ms` milliseconds. The returned function cancels the call. */
   later(ms: number, run: () => void): () => void

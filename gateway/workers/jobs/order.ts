@@ -100,8 +100,8 @@ export class Order<J extends Ranked, T> {
   #answers = 0
   #open: OpenOffer<J, T>[] = []
   /**
-   * For each fairness key, the turn after that of its last taken job. `#turn` is the turn of the
-   * job that was taken last.
+   * For each fairness key, the earliest turn of its next job. `#turn` is the turn of the job that
+   * was taken last.
    */
   readonly #turns = new Map<string, number>()
   #turn = 0

@@ -9,7 +9,7 @@
  *     been performed or given up.
  * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. What
  *     is missing is then replayed.
- * K4. A stored snapshot is only replaced by a newer one, no matter which owner writes it.
+ * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
  * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
  * K6. Rounds of storing never overlap: each of two concurrent rounds would consider the actors of
  *     the other one stored.

@@ -31,7 +31,7 @@ const RETRY_AFTER_S = 5
 
 /** Callbacks of the shard that a gate belongs to. */
 interface GateCallbacks {
-  /** Whether the shard is served: otherwise the gate is not checked again. */
+  /** Whether the shard is served. If it is not, the gate is not checked again. */
   isOpen(): boolean
   /** Gives up the shard, so that it is taken over again. */
   lose(reason: string): void
