@@ -5,9 +5,9 @@
  * Invariants:
  * S1. `held` contains the leases of this session that the gateway has learned of, including the
  *     leases of the jobs in `ready`.
- * S2. The gateway takes no job that would make the number of held jobs that are not reported, plus
- *     the number of reserved slots, exceed `limit`. `freeSlots` is checked before a slot is
- *     reserved, and a job that arrives without a reservation is refused when no slot is free.
+ * S2. The gateway takes a job only if `limit` exceeds the number of held, unreported jobs plus the
+ *     number of reserved slots. `freeSlots` is checked before a slot is reserved, and a job that
+ *     arrives without a reservation is refused when no slot is free.
  * S3. Leases survive the connection. When a session is closed, only jobs that were never written to
  *     the socket return to their queues.
  */
