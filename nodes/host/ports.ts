@@ -124,7 +124,7 @@ export interface Bus {
    */
   here(subject: string, message: unknown): unknown
   /**
-   * Publishes a message to all subscribers.
+   * Publishes a message to every subscriber without a group, and to one subscriber of each group.
    * @param text returns the message as JSON, for callers that already have it.
    */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
