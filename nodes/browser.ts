@@ -1,10 +1,11 @@
 /**
- * Prepares the JavaScript modules of the browser pages: every module that an entry imports,
- * directly or indirectly, without its types, and under the address by which other modules import
- * it. A package is served from the file to which its name resolves. There is no bundling and no
- * build step. Other files are not served.
+ * Prepares the JavaScript modules of the browser pages: the entries and every module that they
+ * import, directly or indirectly, each without types and under the address by which other modules
+ * import it. A package is served from the file to which its name resolves. There is no bundling and
+ * no build step. Modules that are neither an entry nor imported are not served.
  *
- * Invariant: every import in a module returned here is the address of another module returned here.
+ * Invariant: every static import in a module returned here is the address of another module
+ * returned here.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * The settings of a node: one table of names, defaults, descriptions and checks. The value of a
- * setting is its flag, else its environment variable, else its default. `BATON_RATE_KEY` and
- * `--rate-key` are the same setting.
+ * Reads the settings of a node from flags and environment variables. `config/settings.ts` has the
+ * table of all settings. The value of a setting is its flag, else its environment variable, else
+ * its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
 
 import { availableParallelism } from 'node:os'
@@ -180,7 +180,7 @@ const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =
     return meant === undefined ? [] : [`${name} is not a setting. Did you mean BATON_${meant}?`]
   })
 
-/** A complete configuration, or every fault with its remedy. */
+/** A complete configuration, or the faults that were found. */
 type Read = { readonly config: Config } | { readonly faults: readonly string[] }
 /**
  * Reads the settings.

@@ -56,7 +56,7 @@ class Beat implements Task {
 
 /**
  * Sends the session's new filters to the registry, one command at a time, so that the latest
- * filters win. After a failure, the next beat sends them again.
+ * filters win. After a failure, a later beat sends them again.
  */
 export async function tell(edge: Edge, session: Session): Promise<void> {
   if (session.notifying) return
@@ -79,7 +79,7 @@ async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
 /**
  * Reports to the registry that the session is alive. Closes the connection if it was superseded.
  * @param takes the session's filters, if they have changed.
- * @returns whether the registry accepted the report.
+ * @returns false when the report was refused.
  */
 async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
   const { connection } = session

@@ -1,8 +1,8 @@
 /**
  * Handles registrations, by which connections become worker sessions. The `worker` actor of the
  * instance decides whether to accept a registration. The gateway sends the command to this actor,
- * answers with `worker.registered` before any other frame, and counts the leases of a resumed
- * session.
+ * answers with `worker.registered` before any other frame except errors, and counts the leases of a
+ * resumed session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'

@@ -5,9 +5,9 @@
  * Invariants:
  * S1. `held` contains the leases of this session that the gateway has learned of, including the
  *     leases of the jobs in `ready`.
- * S2. The gateway takes no job that would make the number of held jobs that are not reported, plus
- *     the number of reserved slots, exceed `limit`. `freeSlots` is checked before a slot is
- *     reserved, and a job that arrives without a reservation is refused when no slot is free.
+ * S2. The gateway takes a job only if `limit` exceeds the number of held, unreported jobs plus the
+ *     number of reserved slots. `freeSlots` is checked before a slot is reserved, and a job that
+ *     arrives without a reservation is refused when no slot is free.
  * S3. Leases survive the connection. When a session is closed, only jobs that were never written to
  *     the socket return to their queues.
  */
@@ -18,7 +18,7 @@ import { eligible, type Wants } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
- * A lease that occupies a slot of the session. `until` is the time at which it stops doing so,
+ * A lease that the gateway counts for the session. `until` is the time until which it is counted,
  * unless it is renewed. Times are in Unix milliseconds.
  */
 interface Held {
@@ -209,7 +209,7 @@ const PROMPT = 50
 /** The number of free slots, as this gateway counts them. It can be negative. */
 export const free = (session: Session): number => session.limit - session.busy - session.promised
 
-/** Records that a claim with a number of slots is expected. */
+/** Records that a claim with the given number of slots is expected. */
 export function expect(session: Session, wants: Wants, slots: number, since: number): void {
   session.next = { wants, slots, since }
 }

@@ -1,7 +1,7 @@
 /**
  * A timer wheel for a very large number of tasks: one timer runs all tasks that are due at about
- * the same time. A timer for each task would cost about 400 bytes (measured with Node 20), and each
- * idle worker needs three tasks.
+ * the same time. A timer for each task would cost about 400 bytes (measured with Node 20), and an
+ * idle worker has up to three tasks.
  *
  * Invariant: a task is not run before the requested time, and is scheduled at most `STEP_MS` after
  * it.
@@ -23,7 +23,7 @@ export interface Task {
 
 export class TimerWheel {
   readonly #world: Pick<World, 'now' | 'later'>
-  /** The rounds by the number of steps since the Unix epoch. */
+  /** The rounds by their time, in steps since the Unix epoch. */
   readonly #slots = new Map<number, Round>()
 
   constructor(world: Pick<World, 'now' | 'later'>) {

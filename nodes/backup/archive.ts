@@ -1,7 +1,7 @@
 /**
- * Writes and reads the files of a backup, which is a folder, or one tar file with the same files.
- * It is written under a temporary name and renamed at the end, so whatever has the final name is a
- * complete backup. Only its owner can read it, because it contains secrets.
+ * Writes and reads the files of a backup, which is a folder, or one tar file with the same files. A
+ * backup is written under a temporary name and renamed at the end, so whatever has the final name
+ * is complete. Only the user who took it can read it, because it contains secrets.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

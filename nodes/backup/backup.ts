@@ -4,8 +4,8 @@
  * Invariants:
  * B1. The backup contains everything that was acknowledged before it began. Each journal in it is a
  *     prefix of the original journal.
- * B2. Large values are copied after the journals, so the backup contains every value to which an
- *     envelope refers.
+ * B2. Large values are copied after the journals, so every value to which a copied envelope refers
+ *     is in the backup too, unless it was erased.
  * B3. Snapshots, views and node leases are left out. The object store is copied as a whole, so a
  *     restore deletes the large snapshots in it.
  */

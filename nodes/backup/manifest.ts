@@ -63,9 +63,9 @@ export async function readManifest(archive: ArchiveReader, place: string): Promi
 }
 
 /**
- * Reads every file and compares it with the manifest.
+ * Reads every file that the manifest lists, and compares its size and checksum.
  * @param seen receives the size in bytes of each chunk read.
- * @throws StartFault that names the first file that differs.
+ * @throws StartFault that names the first file that is missing or differs.
  */
 export async function verify(
   archive: ArchiveReader,

@@ -1,5 +1,5 @@
 /**
- * Bundles the program, nodes/main.ts and all it imports, into one JavaScript file, and the thread
+ * Bundles the program, nodes/main.ts and what it imports, into one JavaScript file, and the thread
  * of a view into another, when the sources have changed. Loading the sources one by one takes each
  * process 3.5 s of processor time, loading the bundle 1 s (two cores, Node 20, 2026-11-22). A
  * process that is restarted after a fault is therefore ready sooner, and leaves more processor time
@@ -22,14 +22,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
 /**
- * Age in milliseconds above which an old bundle is deleted. Until then, a process that was started
- * from it may still run.
+ * Age in milliseconds above which an old bundle is deleted. A younger one may still be needed by a
+ * running process.
  */
 const KEPT = 7 * 86_400_000
 
 /**
- * Returns a hash of what the bundle depends on: the sources, the folder, the packages, the
- * TypeScript configuration and the release of Node.js.
+ * Returns a hash of what the bundle depends on: the sources, the project's folder, the packages,
+ * the TypeScript configuration and the release of Node.js.
  * @param {string} root
  */
 function fingerprint(root) {
@@ -65,8 +65,8 @@ const APART = [
 ]
 
 /**
- * Preserves the URL and folder of each source, because the files that it refers to are next to the
- * source, not next to the bundle.
+ * Preserves the URL and folder of each source, because a source refers to files next to it, not
+ * next to the bundle.
  * @type {import('esbuild').Plugin}
  */
 const whereItWas = {
@@ -119,7 +119,7 @@ async function build(root, file) {
 }
 
 /**
- * Semi-spaces of up to 32 MiB, so that the garbage collector moves fewer objects of a commit in
+ * Semi-spaces of up to 32 MiB, so that the garbage collector moves fewer objects of commits in
  * flight.
  */
 export const MEMORY = ['--max-semi-space-size=32']

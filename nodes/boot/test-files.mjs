@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The test files that are named, each once: a folder stands for every test file below it.
+ * Returns the named test files, each once; a folder stands for every test file below it.
  * @param {string} root folder of the project
  * @param {readonly string[]} names files and folders, relative to it
  * @returns {string[]} paths relative to the project
@@ -40,8 +40,8 @@ const UNIT = [
   'test/views',
 ]
 /**
- * Tests of the structure of the source. They read every file, which takes 10 s together. They are
- * unit tests, but are run only if they are named, as `npm run check` does.
+ * Tests of the structure of the source. They read all source files and take 10 s together. They
+ * count as unit tests, but are run with the others only if they are named, as in `npm run check`.
  */
 const STRUCTURE = [
   'test/architecture.test.ts',
@@ -87,8 +87,8 @@ export const notUnit = (file) =>
     : 'its folder is not one of unit tests'
 
 /**
- * The unit tests that are named. A folder stands for the unit tests below it, without those of the
- * structure.
+ * Returns the named unit tests. A folder stands for the unit tests below it, except the tests of
+ * the structure.
  * @param {string} root folder of the project
  * @param {readonly string[]} names files and folders, relative to it
  * @returns {string[]}

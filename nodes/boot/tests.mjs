@@ -1,8 +1,8 @@
 /**
- * `npm test`: runs every file under test/, or the named files, and ends with `N passed, N failed`.
- * The files use tap but are run by node itself, most of them in shared processes: twelve scenarios
- * take 78 s of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). tap's
- * own runner adds a TypeScript compiler to each process.
+ * `npm test`: runs all test files, or the named ones, and ends with `N passed, N failed`. The files
+ * use tap but are run by node itself, most of them in shared processes: twelve scenarios take 78 s
+ * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). tap's own
+ * runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -35,8 +35,8 @@ const LONG = new RegExp(
   ].join('|'),
 )
 /**
- * Maximum number of files that share a process. Unit tests use at most one process per job, so more
- * of them may share a process.
+ * Maximum number of files that share a process. Unit tests use only as many processes as run at
+ * once, so more of them may share one.
  */
 const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */

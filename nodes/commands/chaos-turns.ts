@@ -20,8 +20,8 @@ interface Turns {
   }): Promise<{ violations: readonly unknown[] }>
 }
 /**
- * Maximum number of concurrent sessions, turns per session below that maximum, and turns per
- * injected fault.
+ * Maximum number of concurrent sessions, number of turns per session until that maximum is reached,
+ * and number of turns per injected fault.
  */
 const SESSIONS = 32
 const TURNS_OF_ONE = 4

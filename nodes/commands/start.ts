@@ -150,7 +150,7 @@ function ensureData(data: string): void {
 }
 
 /**
- * Runs a node until a stop signal.
+ * Runs a node until a stop signal or a fatal error.
  * @param greet whether to print the node's address and what to try next.
  */
 export async function runNode(config: Config, greet: boolean): Promise<void> {

@@ -13,7 +13,7 @@ import type { Outcome } from './handler.ts'
 
 /** Maximum number of characters of an answer that a failure message contains. */
 const SHOWN = 500
-/** Longest pause before the next attempt that a receiver may request, in milliseconds. */
+/** Default limit of the pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -86,7 +86,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether another attempt may receive a different status. */
+/** Whether a status is temporary: another attempt may receive a different one. */
 export const passing = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (

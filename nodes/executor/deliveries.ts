@@ -59,7 +59,7 @@ const unreadable = (what: string): Without => ({
   error: `The ${what} could not be read.`,
   passes: true,
 })
-/** The outcome of an obsolete attempt: the delivery has ended, or has moved on. */
+/** The outcome of an attempt that the delivery no longer wants. */
 const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: true }
 
 /** The handler of delivery attempts. */

@@ -6,8 +6,8 @@
  * X1. Reserved and running jobs together never exceed the limit, and one project never has more
  *     than its share of it. At the limit the executor does not listen, so that offers go to other
  *     executors.
- * X2. Nothing is reported about a job whose lease is lost. A report is repeated until it is
- *     decided, or the duration of a lease has passed.
+ * X2. Nothing is reported about a job whose lease is known to be lost. A report is repeated until
+ *     it is decided, or the duration of a lease has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
  *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is
  *     used.
@@ -39,13 +39,14 @@ export interface ExecutorParts {
   readonly handlers: Handlers
   /** Maximum number of concurrent jobs. */
   readonly limit: number
-  /** Listens to offers of work; the returned function stops it. */
+  /** Listens to offers of work. Returns a function that stops listening. */
   listen(handler: (offer: Offer) => MaybePromise<Taking | undefined>): () => void
 }
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
   /**
-   * Handles a message from a shard owner. `ok` is false when the message is not for this executor.
+   * Handles a message from a shard owner. `ok` is false when the message is not for this executor,
+   * or an assigned job is not accepted.
    */
   receive(message: GatewayMessage): { ok: boolean }
   /** The number of running jobs. */
@@ -103,7 +104,7 @@ export function startExecutor({
   const becomesFresh = openLeaseGate(world)
   const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
   const running = new Map<string, Running>()
-  /** Projects that were answered `busy`. */
+  /** Projects of which a job was not accepted because a limit was reached. */
   const refused = new Set<string>()
   let stopping = false
   let unlisten: (() => void) | undefined
@@ -119,8 +120,8 @@ export function startExecutor({
     stopping ? 0 : Math.min(limit - held(), share - ofProject(project))
 
   /**
-   * Listens exactly while a job could be accepted, and announces new capacity to projects that were
-   * refused.
+   * Listens while the limit is not reached, and announces new capacity to the projects in
+   * `refused`.
    */
   const settle = (): void => {
     if (stopping || held() >= limit) {

@@ -1,10 +1,11 @@
 /**
  * Names the failures of a generation, and decides whether and when another attempt may help. A
- * temporary failure is retried after a pause that doubles with every attempt.
+ * temporary failure is retried after a pause that doubles with every attempt, up to a maximum. A
+ * provider may request a longer one.
  */
 import type { Outcome } from './handler.ts'
 
-/** The first and the longest pause before another attempt, in milliseconds, without jitter. */
+/** The first and the last step of the doubling pause, in milliseconds, without jitter. */
 const PAUSE = { first: 500, last: 30_000 } as const
 /** Maximum number of characters of a stored error message. */
 const SHOWN = 500

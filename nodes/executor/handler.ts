@@ -1,7 +1,7 @@
 /**
- * The interface between an executor and its handlers, of which there is one per kind of job. The
- * executor accepts jobs, renews their leases and reports their outcomes. A handler decides which
- * jobs are the service's own, and performs them.
+ * The interface between an executor and its handlers, of which there is at most one per kind of
+ * job. The executor accepts jobs, renews their leases and reports their outcomes. A handler decides
+ * which jobs are the service's own, and performs them.
  */
 
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'

@@ -1,8 +1,8 @@
 /**
- * Checks the messages that a shard receives from the bus. NATS permits only shards, and nodes that
- * act for users, to send to a shard (docs/adr/0001-nats-credentials.md). A message must be
- * well-formed and addressed to this shard: a decision about an actor of another shard would give
- * that actor two histories.
+ * Checks the messages that a shard receives from the bus. If the NATS servers enforce permissions
+ * (docs/adr/0001-nats-credentials.md), only shards, and nodes that act for users, can send to a
+ * shard. A message must be well-formed and addressed to this shard: a decision about an actor of
+ * another shard would give that actor two histories.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { partitionOf, shardOf } from '../../protocol/subjects.ts'

@@ -96,7 +96,7 @@ export class Host {
 
   /**
    * Compares the actual with the assigned owner of each shard, and starts the takeovers and
-   * releases that are needed. Called after every membership round.
+   * releases that are needed. Called in every membership round, after the records were read.
    */
   async round(): Promise<void> {
     if (this.#stopped) return

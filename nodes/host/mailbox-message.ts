@@ -20,7 +20,7 @@ export type MailboxMessage =
     }
   | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
 
-/** Rejects a message because this node no longer serves the shard. */
+/** Rejects a message: answers `not_owner`, or calls `fail` if it is a task. */
 export const reject = (mailboxMessage: MailboxMessage): void =>
   mailboxMessage.type === 'task' ? mailboxMessage.fail() : mailboxMessage.answer(notOwner)
 /** The actor that a message is addressed to. */

@@ -53,9 +53,9 @@ export interface Journal {
   /** The first and last sequence of the partition's stream, according to its leader. */
   position(partition: number): Promise<JournalPosition>
   /**
-   * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, until it is
-   * stopped. A batch contains the envelopes that have arrived; the next batch waits for the promise
-   * of `on`. Recovers automatically from lost consumers. Returns a function that stops it.
+   * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, until the
+   * returned function is called. A batch contains the envelopes that have arrived; the next batch
+   * waits for the promise of `on`. Recovers automatically from lost consumers.
    */
   follow(
     partition: number,
@@ -124,7 +124,7 @@ export interface Bus {
    */
   here(subject: string, message: unknown): unknown
   /**
-   * Publishes a message to all subscribers.
+   * Publishes a message to every subscriber without a group, and to one subscriber of each group.
    * @param text returns the message as JSON, for callers that already have it.
    */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
@@ -141,7 +141,7 @@ export interface Bus {
   flush(): Promise<void>
 }
 
-/** Storage for values that are too large for an entry. */
+/** The object store: values that are too large for an entry, and files. */
 export interface Blobs {
   put(name: string, data: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
@@ -152,7 +152,7 @@ export interface Blobs {
 export interface Clock {
   /** Wall-clock time in Unix milliseconds. */
   now(): number
-  /** Monotonic time in milliseconds, for judging leases. */
+  /** Monotonic time in milliseconds, for durations such as those of leases. */
   elapsed(): number
   /** Calls `run` after `ms` milliseconds. The returned function cancels the call. */
   later(ms: number, run: () => void): () => void

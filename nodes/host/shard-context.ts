@@ -3,7 +3,7 @@
  * that needs more receives that as a further constructor parameter.
  *
  * Invariants:
- * X1. Through the context, a part reaches neither another part nor the mailbox or the loop.
+ * X1. Through the context, a part cannot reach another part, the mailbox or the loop.
  * X2. Through the context, a part cannot change `position`, and cannot load or evict actors. Only
  *     the shard's loop and its takeover can, with an `OwnerContext`.
  */

@@ -174,7 +174,7 @@ export class Shard implements ActorRequests {
   }
 
   /**
-   * Gives up the shard in an orderly way: finishes work in flight, then writes snapshots and the
+   * Gives up the shard in an orderly way: waits for work in flight, then writes snapshots and the
    * checkpoint. Most snapshots are written before that, while the shard still answers.
    */
   async stop(): Promise<void> {

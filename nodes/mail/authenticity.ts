@@ -6,7 +6,7 @@ import { Resolver } from 'node:dns/promises'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
 
 /**
- * Result names of the standards: `pass`, `fail`, `softfail`, `neutral`, `none`, `policy`,
+ * Result names that the standards define: `pass`, `fail`, `softfail`, `neutral`, `none`, `policy`,
  * `temperror`, `permerror`.
  */
 export interface Authenticity {
@@ -42,7 +42,7 @@ export function resolverOf(servers: readonly string[]): DNSResolver {
 }
 
 /**
- * Authenticates a message. It never throws: if it fails or is not finished in time, SPF and DMARC
+ * Authenticates a message. It never rejects: if it fails or is not finished in time, SPF and DMARC
  * are `temperror`, and there are no DKIM results.
  */
 export async function authenticityOf(

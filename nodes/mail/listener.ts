@@ -134,7 +134,7 @@ export async function listenForMail(
   return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
 }
 
-/** The agent with an address, or the reply that refuses it. */
+/** The agent with the given address, or the reply that refuses the address. */
 async function recipientOf(
   world: Needs,
   domain: string,

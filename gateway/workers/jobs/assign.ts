@@ -107,7 +107,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 
 /**
  * Inserts the content of the files to which the conversation of a generation refers, as far as the
- * size limit of a spec allows. Other jobs are returned unchanged.
+ * size limit of a spec allows. Jobs of other kinds are returned unchanged.
  */
 function withFiles(
   { world }: Edge,
@@ -142,7 +142,7 @@ const spoken = ({ kind, session_id, model }: ClaimedJob) =>
     ? { session_id, ...(model !== undefined && { model }) }
     : {}
 
-/** The fields of a job that are sent to the worker. */
+/** Returns the fields of a job that are sent to the worker (`members`). */
 function shown(job: ClaimedJob): object {
   const given: Record<string, unknown> = {}
   for (const member of members) if (job[member] !== undefined) given[member] = job[member]

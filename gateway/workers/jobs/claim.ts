@@ -1,16 +1,17 @@
 /**
  * Handles claims, by which workers request jobs. A claim is answered with the first jobs that are
- * assigned to its session. It is answered without jobs when its poll time ends, the worker drains,
- * the gateway stops, or too many newer claims are open. A claim stays unanswered only if its
- * connection ends. `offers.ts` decides which jobs are assigned.
+ * assigned to its session and match the claim. It is answered without jobs when its poll time ends,
+ * the worker drains, the gateway stops, or too many newer claims are open. A claim stays unanswered
+ * only if its connection ends. `offers.ts` decides which jobs are assigned.
  *
  * Invariants:
  * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
  *     not fit wait for the next claim.
  * C2. An answer never contains more jobs than its claim has slots, nor more than the latest claim
  *     has.
- * C3. After an answer that leaves slots free or jobs undelivered, a worker without another open
- *     claim receives `work.available`, because many workers do not claim again on their own.
+ * C3. After an answer that leaves slots free or jobs undelivered, a worker that takes jobs and has
+ *     no other open claim receives `work.available` unless the gateway is stopping, because many
+ *     workers do not claim again on their own.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -31,8 +32,8 @@ interface Asked extends Filters {
 }
 
 /**
- * Handles a `jobs.claim` frame. If its message id is a repeat, the stored answer is sent again;
- * while the claim with this id is open, the repeat is ignored.
+ * Handles a `jobs.claim` frame. If a claim with its message id was already answered, the stored
+ * answer is sent again. If that claim is still open, the frame is ignored.
  */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
@@ -66,8 +67,8 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
 }
 
 /**
- * An unanswered claim. It is a class without closures to save memory, because every idle worker has
- * one.
+ * An unanswered claim. It is a class without closures to save memory, because an idle worker
+ * usually has one.
  */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined

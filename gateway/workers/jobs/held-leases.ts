@@ -11,15 +11,15 @@ import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
 import type { Session } from '../session.ts'
 import { gained } from './offers.ts'
 
-/** A job whose lease has expired without any frame about the job, and the address of its queue. */
+/** A job whose lease has lapsed (see `expire`), and the address of its queue. */
 interface Lapsed {
   readonly job_id: string
   readonly to: AddressOf<'queue'>
 }
 
 /**
- * Time in milliseconds for which a lease is still counted after it has expired, so that it is not
- * removed before a late heartbeat.
+ * Time in milliseconds for which a lease is still counted after it has expired, so that a late
+ * heartbeat still finds it.
  */
 const GRACE = 5000
 

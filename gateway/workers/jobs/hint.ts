@@ -1,8 +1,8 @@
 /**
  * Sends `work.available`, the hint that a worker should claim. Many workers claim only when a job
- * ends or when they receive this hint. It is therefore sent after every answer that leaves slots
- * free or jobs undelivered, if the worker has no open claim. When a job is waiting, the hint is
- * repeated until the worker claims.
+ * ends or when they receive this hint. It is therefore sent after an answer that leaves slots free
+ * or jobs undelivered, if the worker has no open claim. When a job is waiting, the hint is repeated
+ * until the worker claims.
  */
 import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'

@@ -9,7 +9,7 @@
  *     claim that is expected at once, so that a busy worker need not wait between two claims. The
  *     slot is reserved before the offer is answered.
  * O2. A session without an open or expected claim never receives a job, only `work.available`.
- * O3. Of the sessions that match a job, the least recently served one receives it.
+ * O3. Of the sessions for which a job may be taken, the least recently served one receives it.
  * O4. The cost of an offer does not depend on the number of sessions without a matching interest.
  */
 
@@ -90,7 +90,7 @@ function* listenedBy(subscription: OfferSubscription, session: Session): Generat
     }
   }
 }
-/** The interests that match an offer. All jobs of an offer have the same capability. */
+/** The subscriptions that match an offer. All jobs of an offer have the same capability. */
 function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)

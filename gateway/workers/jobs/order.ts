@@ -32,7 +32,7 @@ const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Milliseconds for which it remains known which shards have jobs once all of them have had time to
+ * Milliseconds for which it remains known which shards have jobs, after every shard has had time to
  * send an offer.
  */
 const KNOWN = 2000
@@ -90,8 +90,8 @@ function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
   /**
-   * For each shard, as of its last answered offer: the first remaining job of each fairness key,
-   * the number of remaining jobs, and the number of the answer.
+   * For each shard that is known to have jobs left, as of its last answered offer: the first
+   * remaining job of each fairness key, the number of remaining jobs, and the number of the answer.
    */
   readonly #heads = new Map<
     string,
@@ -100,8 +100,8 @@ export class Order<J extends Ranked, T> {
   #answers = 0
   #open: OpenOffer<J, T>[] = []
   /**
-   * For each fairness key, the turn after that of its last taken job. `#turn` is the turn of the
-   * job that was taken last.
+   * For each fairness key, the earliest turn of its next job. `#turn` is the turn of the job that
+   * was taken last.
    */
   readonly #turns = new Map<string, number>()
   #turn = 0

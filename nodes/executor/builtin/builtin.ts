@@ -32,7 +32,7 @@ export interface Called {
   readonly agent: string
   readonly signal: AbortSignal
 }
-/** Performs a built-in action. Returns the result, or the refusal that the model receives. */
+/** Performs a built-in action. Returns the result, or a refusal. */
 export type Does = (
   service: Service,
   called: Called,

@@ -25,8 +25,8 @@ const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
 const whole = (count: number): number => Math.max(0, Math.round(count) || 0)
 /**
  * Converts the token counts of the AI SDK. `input_tokens` excludes tokens that a cache served or
- * stored. Counts that the provider does not report are omitted, except `input_tokens` and
- * `output_tokens`, which are then 0.
+ * stored. Counts that are 0 or that the provider does not report are omitted, except `input_tokens`
+ * and `output_tokens`.
  */
 function countsOf({
   inputTokens = 0,

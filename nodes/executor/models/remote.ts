@@ -43,7 +43,7 @@ async function speak(
   key: string | undefined,
   silence: number,
 ) {
-  // The library's only way to keep its warnings off the console.
+  // Keeps the library from printing warnings on the console.
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const { jsonSchema, streamText, tool } = await import('ai')
   const watch = watchdog(silence, signal)
@@ -126,7 +126,7 @@ function faultOf(
   if (cause instanceof ExecutorFault) return cause
   if (broken.test(name))
     return new ExecutorFault('invalid_response', `The response of ${provider} is invalid.`)
-  // An error that a provider sends within its stream is passed on as it was received.
+  // The library passes on an error within the stream as the provider sent it, not as an `Error`.
   if (!(error instanceof Error))
     return new ExecutorFault(
       'provider_error',

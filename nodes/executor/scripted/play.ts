@@ -27,7 +27,7 @@ const millis = (text: string | undefined): number =>
 
 /**
  * Computes the course of one attempt at a request.
- * @param attempt from 1. A failure with `times` occurs in that many first attempts.
+ * @param attempt from 1. A failure with `times` occurs in the first `times` attempts.
  * @param id id of the generation, which makes the ids of its calls unique.
  */
 export function play(script: Script, request: ModelRequest, attempt: number, id: string): Play {

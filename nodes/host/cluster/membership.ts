@@ -93,7 +93,7 @@ export class Membership {
   /**
    * Joins the cluster and keeps renewing the record of this node. Resolves when no other node can
    * still consider itself alone; only then can this node rely on receiving messages (M5).
-   * @param onRound called after every reading of the records.
+   * @param onRound called in every round, after the records were read.
    */
   async start(onRound: () => Promise<void>): Promise<void> {
     const joined = await this.#renew()

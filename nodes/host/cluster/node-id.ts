@@ -8,8 +8,8 @@
  * I2. A record is replaced only at the revision at which it was judged, so only one of several
  *     claimants succeeds.
  * I3. The record of a live instance is not replaced: the instance answers, or its record changes
- *     while a claimant waits. An instance that was away for longer finds another one recorded, and
- *     ends.
+ *     while a claimant waits. An instance that was away for longer than that finds another one
+ *     recorded, and ends.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'

@@ -152,7 +152,10 @@ function damage(
 /** The journal lacks entries that it must contain. */
 class JournalHole extends Error {}
 
-/** Replays what the checkpoint does not cover, or everything when a snapshot stays missing. */
+/**
+ * Replays what the checkpoint does not cover, or everything when a snapshot stays missing or has an
+ * unknown format.
+ */
 async function replayed(
   context: OwnerContext,
   checkpointer: TakeoverParts['checkpointer'],

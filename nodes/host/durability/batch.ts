@@ -5,8 +5,9 @@
  *
  * Invariants:
  * B1. While a shard is served, only a batch changes the state of actors, apart from the extension
- *     of leases after a pause of writes (`write-gate.ts`). When the envelope cannot be appended,
- *     all actor instances are dropped and read again from the stored state.
+ *     of leases after a pause of writes (`write-gate.ts`) and when an actor is read from its
+ *     snapshot. When the envelope cannot be appended, all actor instances are dropped and read
+ *     again from the stored state.
  * B2. The index of an event in its envelope is fixed when the event is decided, so `prev` of a
  *     later entry of the same actor can refer to it.
  */

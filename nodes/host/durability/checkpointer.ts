@@ -7,9 +7,9 @@
  *     `state` has a stored snapshot. Every deadline and every queue with waiting work is in the
  *     stored index. Every effect up to its `sequence`, which may be much lower than `state`, has
  *     been performed or given up.
- * K3. All stored data, or its newest part, may be lost, even while an owner is alive. What is
- *     missing is then replayed.
- * K4. A stored snapshot is only replaced by a newer one, no matter which owner writes it.
+ * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. What
+ *     is missing is then replayed.
+ * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
  * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
  * K6. Rounds of storing never overlap: each of two concurrent rounds would consider the actors of
  *     the other one stored.
@@ -146,7 +146,7 @@ export class Checkpointer {
     this.#cancel?.()
     await this.#tick(true)
   }
-  /** Stops storing; with `flush`, after a last round. An error of that round is logged only. */
+  /** Stops storing; with `flush`, after a last round. An error in that round is only logged. */
   async stop(flush: boolean): Promise<void> {
     this.#stopped = true
     this.#cancel?.()

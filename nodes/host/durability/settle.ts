@@ -8,8 +8,8 @@ import type { ShardContext } from '../shard-context.ts'
 import type { WriteGate } from './write-gate.ts'
 
 /**
- * Number of appends without an outcome, although the leader answers, after which the storage counts
- * as accepting no writes.
+ * Number of appends with an unknown outcome after which the storage counts as accepting no writes,
+ * although its leader answers queries.
  */
 const UNANSWERED = 3
 

@@ -4,9 +4,10 @@
  * answered, unless the state of the shard could not be read.
  *
  * Invariants:
- * W1. Nothing is decided while the gate is closed, so memory equals the journal.
- * W2. The command of an effect is never refused. It is answered `not_owner`, so that its sender
- *     repeats it until it is decided.
+ * W1. Nothing is decided while the gate is closed, so memory equals the journal, apart from soft
+ *     events.
+ * W2. The gate never refuses the command of an effect. It answers `not_owner` instead, so that the
+ *     sender repeats the command until it is decided.
  * W3. After `latch`, a shard appends no entries until it is taken over again.
  * W4. Commands of effects that arrived together are all decided or all rejected: a batch is decided
  *     or rejected as a whole, and when the gate opens, the commands that still wait are rejected.
@@ -30,7 +31,7 @@ const RETRY_AFTER_S = 5
 
 /** Callbacks of the shard that a gate belongs to. */
 interface GateCallbacks {
-  /** Whether the shard is served: otherwise the gate is not checked again. */
+  /** Whether the shard is served. If it is not, the gate is not checked again. */
   isOpen(): boolean
   /** Gives up the shard, so that it is taken over again. */
   lose(reason: string): void

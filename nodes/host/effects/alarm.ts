@@ -10,7 +10,7 @@ interface AlarmParts {
   readonly deadlines: Deadlines
   /** While the gate is closed, no actor is woken. */
   readonly gate: Pick<WriteGate, 'closed'>
-  /** Whether the shard is served: otherwise no timer is set. */
+  /** Whether the shard is served. If it is not, no timer is set. */
   isOpen(): boolean
   readonly submit: ActorRequests['submit']
   readonly task: ScheduleTask

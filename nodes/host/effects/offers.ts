@@ -2,17 +2,17 @@
  * Matches waiting jobs with workers. A queue with work offers it to the gateways that listen for
  * it. A gateway that accepts jobs names the worker sessions, and the queue commits the claims. A
  * gateway without a free slot answers `busy` and stops listening, and the next gateway receives the
- * offer at once. A lost offer delays jobs by at most `OFFER_INTERVAL_MS`. Jobs for which no gateway
- * listens, or that a gateway reports as work of the service itself (`served`), are offered to the
- * executors.
+ * offer at once. A lost offer is repeated after about `OFFER_INTERVAL_MS`. Jobs for which no
+ * gateway listens, or that a gateway reports as work of the service itself (`served`), are offered
+ * to the executors.
  *
  * Listeners in the owner's own process receive the first offer, while the batch that queued the
  * jobs is still being decided. Their claims are then part of that commit, and the jobs are sent one
  * commit earlier.
  *
  * Invariants:
- * O1. Every queue with waiting work is in the list here, and the list is part of the checkpoint:
- *     the next owner also offers the work of a queue whose actor is not in memory.
+ * O1. Every queue with waiting work is in `#queues`, which is part of the checkpoint: the next
+ *     owner also offers the work of a queue whose actor is not in memory.
  * O2. A job that is accepted before the commit is only reserved, and the reservation expires. The
  *     job itself is sent after the commit, as an effect of its claim.
  */

@@ -19,7 +19,7 @@ import {
   restore,
 } from './actor-instance.ts'
 
-/** Maximum delay of a message in milliseconds: twice the default time that a request may take. */
+/** Assumed maximum delay of a message in milliseconds: twice the default `BATON_DEADLINE`. */
 const MAX_MESSAGE_DELAY_MS = 30_000
 
 /** Maximum number of snapshots read at a time. */

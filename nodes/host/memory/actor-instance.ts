@@ -6,7 +6,9 @@
 import { type AnyActor, evolve } from '../../../actors/actor.ts'
 import { type Address, lastCursor, type Placed } from '../../../protocol/entry.ts'
 
-/** Maximum number of commands without an idempotency key that an actor remembers. */
+/**
+ * Maximum number of commands without an idempotency key that remain after a search (`LOOK_EVERY`).
+ */
 const REMEMBERED = 256
 /**
  * Milliseconds for which commands with a client's idempotency key are remembered, and the number of
@@ -151,7 +153,7 @@ function take(instance: ActorInstance, commandId: string): void {
     (instance.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }
 
-/** An actor's entries continue after events that neither its snapshot nor the replay contains. */
+/** Events of an actor are missing: neither a snapshot nor the replay contains them. */
 export class LostSnapshot extends Error {}
 /** A snapshot exists in a format that this release cannot read. */
 export class ForeignSnapshot extends LostSnapshot {}

@@ -7,7 +7,7 @@
  * R1. An envelope is stored here before it is appended, under its message id, which no other
  *     envelope ever has. A journal message with that id therefore contains exactly this envelope,
  *     and an envelope that was never appended is never requested.
- * R2. Events, replies and origins never change after they were decided, so sharing them is the same
+ * R2. Events, replies and origins never change after they are decided, so sharing them is the same
  *     as copying them.
  */
 import type { Envelope } from '../../../protocol/entry.ts'
