@@ -106,7 +106,7 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
 
 /**
  * Reads the setting; an empty one configures only the built-in provider. For a faulty setting,
- * returns the rest of a sentence that describes the fault (`wrong`).
+ * returns the fault as the end of a sentence (`wrong`).
  */
 export function readModels(
   setting: string,

@@ -34,7 +34,7 @@ export interface Renewal {
 }
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = {
-  /** Enqueues a job. Sent by the owner of the job, in the same commit. */
+  /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
   /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
@@ -150,7 +150,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction that a client opens for this run, in the same commit. */
+  /** From an interaction that a client opens for this run, in the commit that opens it. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
   /** From an interaction of this run, when a response has arrived. */
   'interaction.responded': {

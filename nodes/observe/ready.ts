@@ -93,7 +93,7 @@ export function readiness({
  * `MOVE` milliseconds.
  */
 function patience(): (what: string, present: boolean) => boolean {
-  /** When each thing that was once present went missing; undefined while it is present. */
+  /** By name: when something went missing; undefined while it is present. */
   const missing = new Map<string, number | undefined>()
   return (what, present) => {
     if (!present && !missing.has(what)) return false

@@ -110,7 +110,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   let refusal: { readonly reason: string; readonly at: number } | undefined
   /** By partition: which entries are missing, and until when the finding remains in effect. */
   const damages = new Map<number, { readonly reason: string; readonly until: number }>()
-  /** The highest last sequence of each journal that was seen so far. */
+  /** The highest last sequence seen so far, by partition. */
   const ends = new Map<number, number>()
   let cancel = () => {}
   let ended = false

@@ -153,7 +153,7 @@ export interface Recalled {
   readonly ids: readonly (string | null)[]
 }
 /**
- * Internal commands of the `events` actor of a project, whose id is that of the project. All are
+ * Internal commands of a project's `events` actor, which has the id of the project. All are
  * idempotent.
  */
 export type SourceCommands = {

@@ -102,8 +102,8 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 
 /**
  * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
- * compression, if needed. Stored blocks keep their compression; the new setting applies to
- * blocks filled from then on. Safe to run in many processes at once.
+ * compression, if needed. Stored blocks keep their compression; the new setting applies to blocks
+ * that are filled later. Safe to run in many processes at once.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
