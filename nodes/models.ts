@@ -1,7 +1,7 @@
 /**
  * Reads the models of the service from a setting: JSON, or the path of a JSON file. API keys are
  * stored elsewhere, in an environment variable or a separate file. This module handles only
- * references to them and never exposes a key.
+ * references to them.
  */
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
@@ -106,7 +106,7 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
 
 /**
  * Reads the setting; an empty one configures only the built-in provider. For a faulty setting,
- * returns the rest of a sentence that describes the fault (`wrong`).
+ * returns the fault as the end of a sentence (`wrong`).
  */
 export function readModels(
   setting: string,

@@ -122,7 +122,8 @@ export function createWorld(parts: WorldParts): World {
             return end(given)
           }
         }
-        // The latest attempt found no owner: the node that answered is not the owner, or none did.
+        // The latest attempt found no owner: the node that answered is not the owner, or no node
+        // answered.
         if (mine === tries) wait()
       }
       if (ownerProbe.isProbing(subject)) wait()
@@ -156,8 +157,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      // Other ids contain a time here. A derived id contains a hash instead, because the time of
-      // the first request is unknown when the request is repeated.
+      // Random ids contain a time here. A derived id contains a part of a hash instead, because the
+      // time of the first request is unknown when the request is repeated.
       return makeId(
         prefix,
         bytes.readUIntBE(16, 6),

@@ -36,7 +36,7 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
 })
 
 /**
- * Returns the answer with the additions that `include` names and without all others. The answer is
+ * Returns the answer with the additions that `include` names, and without any others. The answer is
  * one record, or an object with a list of records under `items`, `data` or both. The given answer
  * is not modified.
  */

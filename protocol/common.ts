@@ -101,7 +101,7 @@ export const Duration = Type.String({
  */
 export const sizeOf = (text: string, most: number): number =>
   text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length
-/** A JSON object whose content the service does not interpret. */
+/** A JSON object with any content. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown())
 export type JsonObject = Static<typeof JsonObject>
 // A record schema retains only the pattern of its key schema, and the default pattern of TypeBox

@@ -39,8 +39,8 @@ export interface Shape {
   /** The body may be omitted, which means `{}`. */
   readonly bodyOptional?: true
   /**
-   * A pure function that checks the rules for the body that a schema cannot express. It returns a
-   * fault for every invalid field.
+   * A pure function that checks the rules for the body that a schema cannot express. It returns
+   * faults, each with the path of the field.
    */
   readonly check?: (body: never) => readonly FieldError[]
   /**
@@ -93,8 +93,8 @@ export interface Shape {
    */
   readonly upload?: true
   /**
-   * The row is a variant of the named row that some clients use. It is listed under the tag
-   * `compat`.
+   * The row is a variant of the named row, for clients that use a different path. It is listed
+   * under the tag `compat`.
    */
   readonly alias?: string
   /** The row whose handler or query also answers this row. */

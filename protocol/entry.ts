@@ -12,7 +12,7 @@ interface KindFacts {
    * record.
    */
   readonly prefix?: string
-  /** The entries of an actor are published live to its followers. */
+  /** The entries of these actors are published live to their followers. */
   readonly followed?: true
   /** The feed of the project contains the events of these actors. */
   readonly fed?: true
@@ -31,7 +31,7 @@ const facts = {
   loop: { prefix: 'loop' },
   trigger_handle: { prefix: 'trgh' },
   memory: {},
-  // The prefix is `agent_session` in `ids.ts`, where `session` is the session of a worker.
+  // The prefix is under `agent_session` in `ids.ts`, where `session` is the session of a worker.
   session: { followed: true },
   delivery: { prefix: 'whd', followed: true },
   plan: {},
@@ -142,7 +142,7 @@ export interface Entry extends Address {
   readonly events: readonly Event[]
   /**
    * The reply to the command, stored so that a repeat of the command gets the same reply. Absent
-   * for commands that are never repeated.
+   * when there is no reply, and for kinds that store none.
    */
   readonly reply?: unknown
   readonly prev: number
@@ -167,8 +167,8 @@ export interface Placed {
   readonly cursor: number
   readonly entry: Entry
   /**
-   * Only in live entries: the event was too large to be published, and has only its type here.
-   * Views have the complete event.
+   * Only in live entries: the event of this entry was too large to be published, and has only its
+   * type here. Views have the complete event.
    */
   readonly stripped?: true
 }

@@ -1,8 +1,9 @@
 /**
  * Identifiers of the form `<prefix>_<26 characters of Crockford base32>`. They have the layout of a
  * ULID (48 bits of time, then randomness; https://github.com/ulid/spec), except that the last two
- * characters encode the SLOT, 0 to 1023. The slot determines the shard, so every gateway routes
- * every id without a lookup. Records that must change in one commit have ids in the same slot.
+ * characters encode the SLOT, 0 to 1023. The slot determines the shard, so a gateway finds the
+ * shard of an id without a lookup. Records that must change in one commit have ids in the same
+ * slot.
  */
 import { kindPrefixes } from './entry.ts'
 
@@ -101,8 +102,8 @@ export const stemOf = (id: string): string => id.slice(0, -2)
 
 const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
 /**
- * Whether a text has the form of an id with this prefix; without `prefix`, of any id. No record has
- * an id of another form, so a lookup of such an id is answered with `not_found` at once.
+ * Whether a text has the form of an id with this prefix; without `prefix`, of any id. Every id that
+ * `makeId` builds has this form, so a lookup can answer `not_found` to any other text at once.
  */
 export const isId = (text: string, prefix?: Prefix): boolean =>
   SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

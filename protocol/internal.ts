@@ -18,7 +18,7 @@ import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
 import type { Registration } from './workers/socket.ts'
 
-/** A lease of a worker session, as the queue stores it. */
+/** A lease of a worker session, as the queue reports it. */
 export interface GrantedLease {
   readonly job_id: string
   readonly lease_token: string
@@ -34,7 +34,7 @@ export interface Renewal {
 }
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = {
-  /** Enqueues a job. Sent by the owner of the job, in the same commit. */
+  /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
   /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
@@ -150,9 +150,9 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction that a client opens for this run, in the same commit. */
+  /** From an interaction that a client opens for this run, in the commit that opens it. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
-  /** From an interaction of this run, when a person has responded. */
+  /** From an interaction of this run, when a response has arrived. */
   'interaction.responded': {
     input: {
       interaction_id: string
@@ -181,7 +181,7 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From the `events` actor: the wait is registered, and every matching event will arrive. */
+  /** From the `events` actor: the wait is registered, and matching events will arrive. */
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /**
    * From the `events` actor: an event matches these waits. Without `wait_ids`, the run compares the
@@ -305,7 +305,7 @@ export interface InteractionSettled {
   readonly responder?: { readonly user_id: string }
   readonly comment?: string
   readonly reason?: string
-  /** Targets or reviewers do not exist, which is a fault of the step that opened it. */
+  /** Targets or reviewers do not exist: a fault of the step that opened the interaction. */
   readonly invalid?: true
 }
 

@@ -1,6 +1,6 @@
 /**
  * Converts an e-mail message into the payload of `email.received`. The listener limits the size of
- * the raw message; this module limits every part of the event. HTML is truncated at its limit, but
+ * the raw message; this module limits the parts of the event. HTML is truncated at its limit, but
  * otherwise left unchanged and never rendered.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
@@ -29,8 +29,8 @@ export interface Received {
 }
 
 /**
- * Parses a message. The parser does not convert HTML to text: its converter recurses into nested
- * elements, so deeply nested HTML could overflow the stack.
+ * Parses a message. The parser's own conversion of HTML to text is switched off: it recurses into
+ * nested elements, so deeply nested HTML could overflow the stack.
  */
 export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
   simpleParser(raw, {

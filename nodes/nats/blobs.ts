@@ -1,6 +1,6 @@
 /**
- * Large values in the object store. Callers write each name only once, so a reader gets either the
- * complete value or nothing.
+ * Large values in the object store. Callers never store different contents under one name, so a
+ * reader gets either the complete value or nothing.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,7 +52,7 @@ const SILENCE = 1000
 
 /**
  * Returns the bytes of a value; undefined when there is none, and when it is deleted during the
- * read: the client library alone would wait for its chunks forever.
+ * read, in which case the client library would wait for the missing chunks forever.
  */
 async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefined> {
   const found = await at.get(name)
@@ -84,8 +84,8 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
  * Deletes chunks of values whose writer died before it stored the value's metadata. Returns the
  * number of these values.
  * @param now Unix milliseconds.
- * @param age minimum milliseconds since the last chunk of such a value was stored; a more recent
- *   value may still be being written.
+ * @param age minimum milliseconds since the last chunk of such a value was stored; the writer of a
+ *   more recent value may still be at work.
  */
 export async function sweepChunks(nats: Nats, now: number, age: number): Promise<number> {
   const { manager, space } = nats

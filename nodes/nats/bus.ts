@@ -40,7 +40,7 @@ const header = (name: string, value: string): MsgHdrs => {
 /**
  * Creates the bus of a connection.
  * @param alone returns whether no other process can be listening; as long as it returns true,
- *   nothing is encoded or sent.
+ *   publications and requests stay within the process.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log, space } = nats

@@ -1,12 +1,13 @@
 /**
  * Follows a stream indefinitely. A stalled consumer looks the same as a stream without new
- * messages, so the follower regularly compares its position with the stream's last sequence. On a
- * mismatch it resumes the read after the last received message.
+ * messages, so the follower regularly compares its position with the stream's last sequence. If
+ * messages do not arrive, it restarts the read after the last received message.
  *
  * Invariants:
- * F1. Every message, beginning with the sequence `from`, is passed to the handler in order, and not
- *     again once its batch has succeeded.
- * F2. The handler processes one batch at a time; meanwhile about `AHEAD` messages are buffered.
+ * F1. Messages are passed to the handler in order, beginning with the sequence `from`, and not
+ *     again once their batch has succeeded.
+ * F2. The handler processes one batch at a time; meanwhile, up to about `AHEAD` messages are
+ *     buffered.
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
  *     so that many followers do not resume at the same moment.
  */
@@ -29,8 +30,8 @@ function bell() {
 }
 
 /**
- * Passes all messages, beginning with the sequence `from`, to the handler `on`. The returned
- * function stops the follower and resolves when the last batch is done.
+ * Passes the messages of a stream, beginning with the sequence `from`, to the handler `on`. The
+ * returned function stops the follower and resolves when the last batch is done.
  */
 export function follow(
   nats: Nats,

@@ -4,7 +4,7 @@
  * and only the leader has this state. After a network partition (nats-server 2.15, "JetStream
  * system temporarily unavailable"), a leader behaved as if failed appends were still in progress:
  * three of four shards accepted no append for a minute, until another server became leader. Each
- * append was a conflict, although its subject's last sequence was the expected one.
+ * append was rejected as a conflict, although its subject's last sequence was the expected one.
  */
 import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'

@@ -85,7 +85,7 @@ export function createRequestMux(
     leaving = []
     for (const one of all) one()
   }
-  /** Runs a send at the end of this turn of the event loop. */
+  /** Runs `send` at the end of this turn of the event loop. */
   const sendLater = (send: () => void): void => {
     if (leaving.push(send) === 1) setImmediate(leave)
   }

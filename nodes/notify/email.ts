@@ -24,7 +24,7 @@ interface EmailOptions {
   /** Base URL of links; absent: e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** Returns the active people among the targets who have an e-mail address. */
+  /** Returns the active people with an e-mail address whom the targets include. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
   /** Whether a project wants e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>

@@ -14,7 +14,7 @@ interface Delivery {
 /** The messages of a notice over one channel; undefined when they cannot be determined now. */
 export type Channel = (notice: Notice) => Promise<readonly Delivery[] | undefined>
 
-/** Maximum number of partly sent notices that are remembered. */
+/** Maximum number of incomplete notices that are remembered. */
 const REMEMBERED = 10_000
 
 /**

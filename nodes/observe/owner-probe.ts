@@ -1,8 +1,8 @@
 /**
- * Requests that wait because no node serves their shard at the moment. Of all requests that wait
- * for a shard, only one at a time is retried, to probe whether the shard has an owner again.
- * Thousands of requests that each retry four times a second would slow down the nodes that elect a
- * leader or take over the shard.
+ * Requests that wait because no node serves their shard at the moment. The requests that wait for a
+ * shard are retried one after another, to probe whether the shard has an owner again. Thousands of
+ * requests that each retry four times a second would slow down the nodes that elect a leader or
+ * take over the shard.
  */
 import type { Clock, Random } from '../host/ports.ts'
 
@@ -28,14 +28,14 @@ export class OwnerProbe {
     this.#clock = clock
     this.#random = random
   }
-  /** Whether requests wait for an owner of a subject. */
+  /** Whether requests wait until a node answers on a subject. */
   isProbing(subject: string): boolean {
     return this.#probed.has(subject)
   }
   /**
    * Makes a request wait until a node answers on the subject again.
-   * @param probe retries the request; called at most once: as the next probe, or when a node has
-   *   answered another probe.
+   * @param probe retries the request; called at most once: as a probe, or when a node has answered
+   *   the probe of another request.
    * @returns a function that ends the wait.
    */
   wait(subject: string, probe: () => void): () => void {

@@ -89,14 +89,11 @@ export function readiness({
 }
 
 /**
- * Creates a function that tolerates that something previously present is missing, until it has been
- * missing for `MOVE` milliseconds.
+ * Creates a function that tolerates the absence of something that was present before, for up to
+ * `MOVE` milliseconds.
  */
 function patience(): (what: string, present: boolean) => boolean {
-  /**
-   * For everything that was once present: since when it is missing, or undefined while it is
-   * present.
-   */
+  /** By name: when something went missing; undefined while it is present. */
   const missing = new Map<string, number | undefined>()
   return (what, present) => {
     if (!present && !missing.has(what)) return false

@@ -3,7 +3,7 @@
  * size are limited, and redirects are not followed. This module handles only HTTP and the guard;
  * the caller interprets the answer. It uses `node:http`, because undici treats an unrequested `100
  * Continue` as a failure (nodejs/undici#197), although RFC 9110, section 15.2, requires clients to
- * accept it: the caller would repeat requests that the receiver has already processed.
+ * accept it. With undici, the caller would repeat requests that the receiver has already processed.
  */
 import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'

@@ -1,4 +1,4 @@
-/** Errors at start that the operator can correct. */
+/** Errors that the operator can correct, mostly at startup. */
 
 /**
  * An error whose message describes the problem and its remedy. It is shown without a stack trace.

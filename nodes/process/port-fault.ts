@@ -1,8 +1,8 @@
-/** Explains to the operator why a port cannot be listened on. */
+/** Explains to the operator why this process cannot listen on a port. */
 import { createServer } from 'node:net'
 import { StartFault } from './fault.ts'
 
-/** Determines why an address cannot be listened on. Returns an error that describes the remedy. */
+/** Determines why this process cannot listen on an address. Returns an error with the remedy. */
 export const portFault = (host: string, port: number): Promise<StartFault> =>
   new Promise((told) => {
     const fault = (code: string | undefined): StartFault =>

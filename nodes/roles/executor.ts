@@ -34,7 +34,7 @@ interface Role {
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
 const LINGER = 1000
 
-/** Starts executing jobs that workers do not receive. Returns a function that stops gracefully. */
+/** Starts executing the jobs of the service itself. Returns a function that stops gracefully. */
 export function startExecutorRole({
   world,
   bus,
@@ -47,8 +47,8 @@ export function startExecutorRole({
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Chunks are retained for a while after the end. Until the answer itself is stored, late
-  // followers still receive all of them, even those of a quick answer.
+  // Chunks are retained for a while after the end, so that late followers still receive those of a
+  // quick answer whose message is not stored yet.
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>

@@ -32,7 +32,7 @@ export interface ThreadRpc {
 }
 
 /**
- * Starts serving the calls of the other side, and returns the means to call it.
+ * Starts serving the calls of the other side, and returns the functions for calling it.
  * @param line the started thread or, inside a thread, its parent port.
  */
 export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {

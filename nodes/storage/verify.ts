@@ -1,7 +1,6 @@
 /**
- * Reads every journal once a day from its first entry to its last, in small steps. Otherwise a
- * damaged block before all checkpoints would be found only by a backup or by a view that is
- * rebuilt.
+ * Reads every journal completely once a day, in small steps. Otherwise a damaged block before all
+ * checkpoints would be found only by a backup or by a view that is rebuilt.
  *
  * Invariants:
  * V1. The load is bounded: the process reads one partition at a time, and each partition at most
@@ -51,7 +50,7 @@ interface Progress {
   next: number
   /** Number of entries of this pass that have not been read yet. */
   left: number
-  /** Start of the next pass, in monotonic time (`Clock.elapsed`). */
+  /** Earliest start of the next pass, in monotonic time (`Clock.elapsed`). */
   due: number
   silences: number
   /** The first entry that was not delivered. */
@@ -86,8 +85,8 @@ export function startVerifying(parts: VerifyParts): Verification {
     return found
   }
   /**
-   * Records the result for the entries from `from` to before `next`, which replaces earlier
-   * findings about them.
+   * Records the result for the entries from `from` up to, but not including, `next`. It replaces
+   * earlier findings about them.
    */
   const settle = (partition: number, from: number, next: number, reason?: string): void => {
     const progress = progressOf(partition)
@@ -104,7 +103,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const { first, last } = await parts.journal.position(partition)
     const total = last - first + 1
     if (total <= 0) return
-    // Entries that were truncated on purpose are not damage.
+    // Entries before the first one were truncated on purpose, so they are not damaged.
     progress.findings = progress.findings.filter((one) => one.next > first)
     if (progress.left === 0) {
       const begun = progress.next > 0

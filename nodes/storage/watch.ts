@@ -55,7 +55,7 @@ export interface StorageWatch {
    * servers, as short texts.
    */
   stops(): readonly string[]
-  /** Returns the conditions that will soon stop writes. */
+  /** Returns the conditions that may soon stop writes. */
   warnings(): readonly string[]
   /** Reports that a partition's journal lacks entries. */
   damaged(partition: number, reason: string): void
@@ -110,7 +110,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   let refusal: { readonly reason: string; readonly at: number } | undefined
   /** By partition: which entries are missing, and until when the finding remains in effect. */
   const damages = new Map<number, { readonly reason: string; readonly until: number }>()
-  /** The highest last sequence seen of each journal. */
+  /** The highest last sequence seen so far, by partition. */
   const ends = new Map<number, number>()
   let cancel = () => {}
   let ended = false

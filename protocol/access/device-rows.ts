@@ -82,7 +82,7 @@ export interface DeviceClaim {
 }
 /**
  * The person who approved a device, with the credential and the permissions used to approve it. The
- * device's token is created with these when the device polls for it.
+ * device's token is created on their authority when the device polls for it.
  */
 export interface DeviceApproval {
   readonly project: string

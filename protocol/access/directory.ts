@@ -3,8 +3,8 @@
  * the actors of the organization and the project, and cache it (`gateway/directory.ts`). A change
  * is acknowledged only after every live gateway and executor has dropped its cached copy.
  *
- * This file defines the cached shapes, lookups in them, and the data that the gateway adds to
- * commands from it. It contains no cache.
+ * This file defines the cached shapes, lookups in them, and the data from them that the gateway
+ * adds to commands. It contains no cache.
  */
 import type { AgentEntry } from '../agents/schema.ts'
 import type { Principal } from '../entry.ts'

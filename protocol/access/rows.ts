@@ -251,7 +251,7 @@ export const access = {
 } as const
 
 /**
- * The caller's permissions. The gateway adds them to every command that grants permissions, so that
+ * The caller's permissions. The gateway adds them to commands that grant permissions, so that
  * callers grant only permissions that they hold.
  */
 export interface Holds {

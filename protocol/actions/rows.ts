@@ -23,7 +23,7 @@ import { schemaFaults } from '../rules/json-schema/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 import { Invocation } from './invocation.ts'
 
-/** An action name: lower-case words and digits, joined by dots, hyphens or underscores. */
+/** An action name: lower-case alphanumeric words, joined by dots, hyphens or underscores. */
 const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
 export const EndpointUrl = Type.String({
   minLength: 1,

@@ -81,8 +81,8 @@ export interface Equipped extends AgentCapabilities {
  * it. Only the organization decides on the deletion:
  * S1. The gateway places a hold before it assigns skills of the organization. The organization
  *     rejects holds on unknown skills and counts the holds that it grants (`grants`). The gateway
- *     releases the hold after the assignment. A hold expires after a minute, in case its gateway
- *     has crashed.
+ *     releases the hold after the assignment. A hold expires after five minutes, in case its
+ *     gateway has crashed.
  * S2. To delete a skill, the gateway reads `grants`, then the number of agents that have the skill,
  *     and then requests the deletion with both numbers. The organization rejects the deletion if an
  *     agent has the skill, if a hold on it exists, or if `grants` has changed since it was read. So

@@ -268,7 +268,7 @@ function toolsOf({ config, named, source }: Layers, faults: FieldError[]): reado
   )
 }
 /**
- * Returns the tools that an inline config lists, in its order.
+ * Returns the tool selectors of an inline config, in its order.
  * @param faults receives a fault for each toolkit that does not exist.
  */
 export function configuredTools(

@@ -18,7 +18,7 @@ export type Groups = Readonly<Record<string, readonly string[]>>
 
 /**
  * Whether a text matches a pattern in which `*` stands for any number of characters, including
- * dots. Takes linear time for a fixed number of stars.
+ * dots. It does not backtrack.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')

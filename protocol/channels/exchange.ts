@@ -1,17 +1,17 @@
 /**
  * Exchanges: requests to agents that are members of channels, and the answers to these requests. A
- * message that wakes an agent starts an exchange in the commit that stores the message. An exchange
- * is one turn of the session that the agent has for the channel or thread. The answer of the turn
- * is posted below the message.
+ * message that wakes an agent starts an exchange, at once or after the current one. An exchange is
+ * one turn of the session that the agent has for the channel or thread. The answer of the turn is
+ * posted below the message.
  *
  *     message → exchange → errand that looks up the turn's data → turn in the session → answer
  *
  * Invariants:
  * E1. An agent has at most one exchange at a time in each thread, and one outside of threads. The
- *     next exchange answers the messages that wake the agent meanwhile, and its turn is shown
- *     everything written since.
- * E2. A message wakes an agent once, because the message and the exchange are one commit. The id of
- *     the turn is fixed when the exchange starts, so a repeat starts no second turn.
+ *     next exchange answers the messages that wake the agent meanwhile, and its turn is shown what
+ *     was written since, within limits.
+ * E2. A message wakes an agent once, because the message and the wake are stored in one commit. The
+ *     id of the turn is fixed when the exchange starts, so a repeat starts no second turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
  *     while the thread has fewer than `STREAK` consecutive messages of agents. Pending answers are
  *     included in this count, and a message of a person resets it.
@@ -44,8 +44,8 @@ export interface Wake {
   readonly asker: TurnWork['asker']
 }
 /**
- * One exchange. `id` has the form `cex_…`. The agent is shown the messages after `after_seq`, up to
- * and including `through_seq`.
+ * One exchange. `id` has the form `cex_…`. The agent is shown messages after `after_seq`, up to and
+ * including `through_seq`.
  */
 export interface Exchange extends Wake {
   readonly id: string

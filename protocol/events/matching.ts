@@ -1,6 +1,4 @@
-/**
- * The rule by which a source event matches a trigger or a wait. The `events` actor and runs use it.
- */
+/** The rule by which a source event matches a trigger or a wait. */
 import type { JsonObject } from '../common.ts'
 import { predicate } from '../rules/expressions/expression.ts'
 import { matches } from '../rules/expressions/template.ts'

@@ -1,8 +1,8 @@
 /**
  * Source events: events in a project that can start runs or resume waiting ones. One actor per
- * project, `events`, stores them, so they have one order. Every consumer receives them at least
- * once. This file has the data, events and internal commands; `rows.ts` has the rows, and
- * `types.ts` the names.
+ * project, `events`, stores them, so they have one order. Consumers receive them at least once.
+ * This file has the data, events and internal commands; `rows.ts` has the rows, and `types.ts` the
+ * names.
  */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
@@ -77,8 +77,8 @@ export interface Publication {
   readonly id?: string
 }
 /**
- * An event that the service itself produces. The type of a signal contains the name that its sender
- * chose.
+ * An event that the service itself publishes: one of its own, a signal, or one that a provider
+ * sent. The type of a signal contains the name that its sender chose.
  */
 export interface ServicePublication extends Publication {
   readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
@@ -153,7 +153,7 @@ export interface Recalled {
   readonly ids: readonly (string | null)[]
 }
 /**
- * Internal commands of the `events` actor of a project, whose id is that of the project. All are
+ * Internal commands of a project's `events` actor, which has the id of the project. All are
  * idempotent.
  */
 export type SourceCommands = {
@@ -169,7 +169,7 @@ export type SourceCommands = {
   }
   /**
    * Registers a wait of a run. Sent by the run. The actor confirms with `event.watched`; from then
-   * on, the run receives every matching event.
+   * on, matching events reach the run.
    */
   'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }
   /** Removes a wait that has ended. Sent by the run. */

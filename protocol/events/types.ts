@@ -67,7 +67,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Prefixes that clients cannot use: those of signals and internal events, and reserved ones. */
+/** Further prefixes that clients cannot use: of signals and internal events, and reserved ones. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',
@@ -99,9 +99,9 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
     : pattern === event_type
 
 /**
- * Whether an event of this type or pattern can be published. Under its own prefixes, the service
- * publishes only the types in `emittedTypes`. All other types may be published by clients or
- * providers.
+ * Whether an event of this type or pattern, other than a signal, can be published. Under its own
+ * prefixes, the service publishes only the types in `emittedTypes`. Types under other prefixes may
+ * be published by clients or providers.
  */
 export function isPublishable(pattern: string): boolean {
   const prefix = pattern.slice(0, Math.max(0, pattern.indexOf('.')))
@@ -169,8 +169,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     ]
   if (internal.has(event_type))
     return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  // Events of a provider are verified by their signature. A client that publishes such a type would
-  // impersonate the provider.
+  // Webhooks of a provider are verified by a signature or a token. A client that publishes such a
+  // type would impersonate the provider.
   const owner =
     Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
       ? 'the service itself'

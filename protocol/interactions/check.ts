@@ -28,8 +28,8 @@ const belongs = {
 /**
  * Returns the faults of a question.
  * @param path path of the question in the request, such as `spec`.
- * @param open whether a text may still change before the interaction is opened, because it is a
- *   template. Such a text is not compared.
+ * @param open returns whether a text may still change before the interaction is opened, because it
+ *   is a template. Such a text is not compared.
  */
 export function checkQuestion(
   question: Question,

@@ -1,8 +1,8 @@
 /**
  * Ownership of the data folder of an embedded NATS server by one process. Two servers on one store
  * would corrupt it, so a file in the folder names the owner and its server. A server that outlived
- * its owner (killed, crashed) is stopped before the next one starts. A process is identified by its
- * id and its command line, because ids are reused.
+ * its owner, for example after a crash, is stopped before the next one starts. A process is
+ * identified by its id and its command line, because ids are reused.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'

@@ -32,8 +32,8 @@ export interface Pulling {
 const FIRST = 8
 const MAX_BATCH = 256
 /**
- * Maximum size of one fetch in bytes, estimated from the largest message of the previous fetch. The
- * server drops a connection with more than 64 MB of pending data (its `max_pending`), and all
+ * Maximum size of one fetch in bytes, as estimated from the largest message of the previous fetch.
+ * The server drops a connection with more than 64 MB of pending data (its `max_pending`), and all
  * readers share the connection.
  */
 const BYTES = 8 * 1_048_576

@@ -7,7 +7,7 @@ import { pull } from './pull.ts'
 /** The result of a scan. `next` is the sequence at which the next scan can continue. */
 export type Scan =
   | { readonly next: number; readonly outcome: 'sound' }
-  /** The entry `next` was not delivered: it is unreadable, or the servers are busy. */
+  /** The entry `next` was not delivered: it may be unreadable, or the servers may be busy. */
   | { readonly next: number; readonly outcome: 'silent' }
   | { readonly next: number; readonly outcome: 'damaged'; readonly reason: string }
 

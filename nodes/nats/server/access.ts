@@ -79,7 +79,7 @@ function told(error: unknown): string {
   return texts.join('; ')
 }
 
-/** Whether the server rejected the credentials; a retry cannot succeed. */
+/** Whether the server rejected the credentials, so that a retry cannot succeed. */
 const isRefused = (error: unknown): boolean =>
   error instanceof AuthorizationError ||
   error instanceof UserAuthenticationExpiredError ||

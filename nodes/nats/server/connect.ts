@@ -81,8 +81,8 @@ export const STORING = 4000
 /**
  * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
  * from a stalled server after 3 s, before the other servers can elect a new leader (4 s at the
- * earliest). So no client is still connected to a server that has resumed but has not yet learned
- * of the election.
+ * earliest). So it does not stay connected to a server that resumes without having learned of the
+ * election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 

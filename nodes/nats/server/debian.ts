@@ -23,7 +23,7 @@ import { versionIn } from './version.ts'
 
 const run = promisify(execFile)
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
-/** The Debian release whose package is recent enough. */
+/** A Debian release whose nats-server package is recent enough. */
 const RELEASE = 'forky'
 
 /** A Debian package archive. */
@@ -77,7 +77,7 @@ export const mirrorsOfSources = (text: string): Mirror[] =>
     )
   })
 
-/** Returns the machine's own main archive, or undefined when it has none. */
+/** Returns the machine's own main Debian archive, or undefined when it has none. */
 async function mirrorOfMachine(): Promise<Mirror | undefined> {
   const files = [
     '/etc/apt/sources.list',

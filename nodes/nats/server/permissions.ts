@@ -1,7 +1,7 @@
 /**
  * The permissions of the NATS account of each node role, as one table; each role gets only what it
  * needs. `baton nats-permissions` prints the table, docs/operations/security.md describes it, and
- * test/scenarios/cluster/nats-permissions.test.ts runs a cluster on exactly these permissions.
+ * test/scenarios/cluster/nats-permissions.test.ts runs a cluster with exactly these permissions.
  * Answers to requests need no entry: `allow_responses` permits one answer to each received request.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'
@@ -189,7 +189,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
   const given = accountRoles.filter((role) => roles.includes(role)).flatMap((role) => table[role])
   const distinct = (all: readonly string[]) => [...new Set(all)].sort()
   return {
-    // Client libraries check whether the account has JetStream.
+    // The program and the client library request information about the account.
     publish: distinct([`${space.api}.INFO`, ...given.flatMap(({ publish }) => publish)]),
     subscribe: distinct([`${space.inbox}.>`, ...given.flatMap(({ subscribe }) => subscribe)]),
   }

@@ -102,8 +102,8 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 
 /**
  * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
- * compression, if needed. Stored blocks keep their compression; the new setting applies to
- * blocks filled from then on. Safe to run in many processes at once.
+ * compression, if needed. Stored blocks keep their compression; the new setting applies to blocks
+ * that are filled later. Safe to run in many processes at once.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
@@ -147,9 +147,9 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
     bucketConfig(nats.space.bucket(names.cluster), StorageType.Memory, replicas, Date.now()),
   )
 
-/** Milliseconds that a node waits for each stream or bucket during a leader election. */
+/** Default number of milliseconds for which a failing operation is retried. */
 const WITHIN = 60_000
-/** Milliseconds that a command waits for each stream or bucket during a leader election. */
+/** Milliseconds for which commands retry: the servers may be electing a leader. */
 export const ELECTING = 30_000
 /**
  * Retries a failing operation: the servers may be electing a leader or lack peers.
@@ -294,9 +294,9 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 
 /**
  * Makes sure that all streams and buckets of the installation exist.
- * @param within milliseconds to wait for each during a leader election; 60 s by default.
+ * @param within milliseconds for which each of them is retried; 60 s by default.
  * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`, a
- * journal is missing, or the servers do not provide a stream in time.
+ *   journal is missing, or the servers do not provide a stream in time.
  */
 export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout

@@ -1,6 +1,6 @@
 /**
- * Version checks of nats-server. Older versions lose acknowledged data or lack features that the
- * journal relies on.
+ * Version checks of nats-server. Versions before `MINIMUM` can lose acknowledged data or lack
+ * features that the journal relies on.
  */
 
 /** The oldest nats-server that is accepted. */
