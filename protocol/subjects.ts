@@ -1,7 +1,6 @@
 /**
- * The NATS naming scheme. Only this file defines names of subjects, streams and buckets of the
- * service. Tokens of subjects are project ids, kinds, ids and shard numbers, which have a limited
- * alphabet. `token` encodes text from users.
+ * The NATS naming scheme: names of subjects, streams and buckets of the service. Tokens such as
+ * project ids, kinds and shard numbers have a limited alphabet. `token` encodes text from users.
  */
 import { slotOf } from './ids.ts'
 
@@ -99,7 +98,7 @@ export const subjects = {
     `serve.${project}.${token(queue)}.${capability}`,
   serveAll: 'serve.>',
   serveGroup: 'executors',
-  /** Announcements of gateways that they have gained slots for a project. */
+  /** Announcements of gateways and executors that they have free slots for a project again. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
   /** Probes of a node and greetings to it. The node answers them while it is alive. */
@@ -114,7 +113,7 @@ export const subjects = {
    * from the name of a gateway on the same node.
    */
   executor: (node: string) => `x-${node}`,
-  /** Messages to all gateways. */
+  /** A name for messages to all gateways. The service sends no such messages. */
   gateways: 'gateways',
   /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,

@@ -11,8 +11,8 @@
  * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project
  *     guarantees that the workflow does not exist and cannot be created any more. The organization
  *     requests this guarantee a minute after the reservation, and the project then rejects the id
- *     if the workflow does not exist. So a gateway that crashes between the two steps blocks a
- *     handle only for about a minute, and no delay of messages can grant one handle to two
+ *     if the workflow does not exist. So a gateway that crashes between reservation and creation
+ *     blocks a handle only for about a minute, and no delay of messages can grant one handle to two
  *     projects.
  */
 

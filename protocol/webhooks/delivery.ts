@@ -45,7 +45,8 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
 
 /**
  * The destination of a delivery. `webhook`: the webhook as it is configured at the time of each
- * attempt; a test delivery goes to `url` instead. `callback`: the subscriber of an interaction.
+ * attempt; if a test specifies a `url`, the delivery goes there instead. `callback`: the subscriber
+ * of an interaction.
  */
 type Destination =
   | ({ readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string } & UrlParts)

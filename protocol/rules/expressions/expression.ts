@@ -123,7 +123,7 @@ function truthOf(value: unknown, source: string): boolean {
 
 /** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** If present, the condition is false for documents that have another value at `path`. */
+  /** If present, the condition is false for documents with another value at the guard's path. */
   readonly guard?: Guard | undefined
   /**
    * Evaluates the condition like `predicate`.

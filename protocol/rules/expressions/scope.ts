@@ -9,7 +9,7 @@ import type { StepRule } from './template.ts'
  * is an alias of `input`.
  */
 export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
-/** Root names available to the condition of a wait for an event. */
+/** Root names available to the conditions of event triggers and of waits for events. */
 export const EVENT_ROOTS = ['event', 'meta'] as const
 /** Root names available to the payload mapping of a wait for an event. */
 export const MAPPING_ROOTS = ['event', 'meta', 'run'] as const
