@@ -6,7 +6,7 @@ import { slotOf } from './ids.ts'
 
 /**
  * Returns the FNV-1a hash of a text, with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It
- * is computed over UTF-16 units. It is used for stable placement, not for security.
+ * is computed over UTF-16 units. It is not suitable for security.
  */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5
@@ -33,7 +33,7 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
   return slot === undefined ? undefined : slot % shards
 }
 
-/** The hash of texts for rendezvous hashing and for derived ids. */
+/** A hash of texts, for example for rendezvous hashing and derived ids. */
 export const hashOf = fnv1a
 
 /**

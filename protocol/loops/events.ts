@@ -43,8 +43,8 @@ export type LoopEvent =
         readonly secrets: Readonly<Record<string, string>>
       })
   /**
-   * `derived` is present when a new version was created. `secrets` contains the sealed secrets of
-   * all triggers, by trigger key; absent means unchanged.
+   * `derived` is present when a new version was created. `secrets` contains all sealed secrets of
+   * triggers, by trigger key; absent means unchanged.
    */
   | (Event & {
       readonly type: 'loop.updated'
@@ -105,7 +105,7 @@ export type LoopEvent =
    * once.
    */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
-  /** The run has ended. `failures`: the new number of consecutive failed runs. */
+  /** The run has ended or is about to fail. `failures`: new number of consecutive failed runs. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
   /**
    * A trigger fired but started no run. `source_event_id`: the source event that fired the trigger;

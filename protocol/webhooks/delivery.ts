@@ -5,8 +5,8 @@
  *     pending → processing → delivered | failed
  *        ↑ back-off   ↓
  *
- * The id and the body of a delivery are the same for all attempts. The secret and the URL are
- * looked up for each attempt.
+ * The id and the body of a delivery are the same for all attempts. The secret, and the configured
+ * URL of a webhook, are looked up for each attempt.
  */
 
 import type { JsonObject } from '../common.ts'
