@@ -88,7 +88,7 @@ export interface DeliveryOutcome
   readonly latency_ms?: number
 }
 
-/** Internal commands of a delivery. They are idempotent and never refused. */
+/** Internal commands of a delivery. They are never refused. */
 export type DeliveryCommands = {
   /** From the `events` actor, an interaction, or the project for a test: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
