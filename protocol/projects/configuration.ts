@@ -94,9 +94,9 @@ export type ClaimEvent =
   | (Event & { readonly type: 'handle.questioned'; readonly id: string; readonly project: string })
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
- * Private events of a project about claims of its workflows: the project uses a claim
- * (`handle.held`), or no longer needs it (`handle.freed`). `id` is the id of the workflow. `unused`:
- * the workflow was never created.
+ * Private events of a project about claims of its workflows: the project uses a claim (`held`), or
+ * no longer needs it (`freed`). `id` is the id of the workflow. `unused`: the workflow was never
+ * created.
  */
 export type HoldEvent =
   | (Event & { readonly type: 'handle.held'; readonly id: string; readonly organization: string })
