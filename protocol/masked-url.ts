@@ -11,7 +11,7 @@
 
 /** The text that replaces the value of a query parameter. */
 const MASK = '***'
-/** The description of such a URL in API documents. */
+/** The description of masked URLs in API documents. */
 export const MASKED =
   `Values of its query are sealed, and answered as ${MASK}; ` +
   `${MASK} in a request keeps the value for the same address`
@@ -136,7 +136,7 @@ export function keepUrl(
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
     return { fault: `has a masked query parameter (${MASK}); send its value for a new address` }
-  // An earlier release stored these values unsealed. They can be retained only as a whole.
+  // An earlier release stored the URL with unsealed values, which are retained only together.
   if (!before.parts && sent.every((part) => part === null) && maskUrl(before.url) === url)
     return before
   const known = new Map(namesOf(before.url).map((name, index) => [name, before.parts?.[index]]))

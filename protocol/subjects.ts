@@ -1,13 +1,12 @@
 /**
- * The NATS naming scheme. Only this file defines names of subjects, streams and buckets of the
- * service. Tokens of subjects are project ids, kinds, ids and shard numbers, which have a limited
- * alphabet. `token` encodes text from users.
+ * The NATS naming scheme: names of subjects, streams and buckets of the service. Tokens such as
+ * project ids, kinds and shard numbers have a limited alphabet. `token` encodes text from users.
  */
 import { slotOf } from './ids.ts'
 
 /**
  * Returns the FNV-1a hash of a text, with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It
- * is computed over UTF-16 units. It is used for stable placement, not for security.
+ * is computed over UTF-16 units. It is not suitable for security.
  */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5
@@ -34,7 +33,7 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
   return slot === undefined ? undefined : slot % shards
 }
 
-/** The hash of texts for rendezvous hashing and for derived ids. */
+/** A hash of texts, for example for rendezvous hashing and derived ids. */
 export const hashOf = fnv1a
 
 /**
@@ -99,7 +98,7 @@ export const subjects = {
     `serve.${project}.${token(queue)}.${capability}`,
   serveAll: 'serve.>',
   serveGroup: 'executors',
-  /** Announcements of gateways that they have gained slots for a project. */
+  /** Announcements of gateways and executors that they have free slots for a project again. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
   /** Probes of a node and greetings to it. The node answers them while it is alive. */
@@ -114,7 +113,7 @@ export const subjects = {
    * from the name of a gateway on the same node.
    */
   executor: (node: string) => `x-${node}`,
-  /** Messages to all gateways. */
+  /** A name for messages to all gateways. The service sends no such messages. */
   gateways: 'gateways',
   /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,

@@ -1,9 +1,9 @@
 /**
- * Lease tokens. A token is a secret that also contains the name of its queue. Heartbeats, reports
- * and uploads identify their job only by its id and token: the shard follows from the id, and the
- * queue from the token. The queue in a token is only routing information; the queue itself compares
- * the whole token. A token contains only ASCII letters, digits, `_`, `-`, `=` and `.`, so it is
- * valid in an HTTP header.
+ * Lease tokens. A token is a secret that also contains the name of its queue. Frames such as
+ * heartbeats and reports identify their job only by its id and token: the shard follows from the
+ * id, and the queue from the token. The name in a token is only routing information; the queue
+ * itself compares the whole token. A token contains only ASCII letters, digits, `_`, `-`, `=` and
+ * `.`, so it is valid in an HTTP header.
  */
 import { prefixes } from '../ids.ts'
 import { token } from '../subjects.ts'

@@ -1,6 +1,6 @@
 /**
- * The rows, records and events of jobs, and the header of a job that a queue stores. A job is a
- * unit of work under a lease.
+ * The records and events of jobs, and the job header that a queue stores. A job is a unit of work
+ * under a lease.
  */
 import { type Static, Type } from 'typebox'
 import type { InvocationFacts } from '../actions/invocation.ts'

@@ -1,6 +1,6 @@
 /**
- * Checks of loops and of the settings of their triggers that schemas cannot express. Every fault
- * has the exact path of the field.
+ * Checks, beyond the JSON Schema, of loops and of the settings of their triggers. Faults have the
+ * exact path of the field.
  */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../events/types.ts'

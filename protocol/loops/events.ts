@@ -43,8 +43,8 @@ export type LoopEvent =
         readonly secrets: Readonly<Record<string, string>>
       })
   /**
-   * `derived` is present when a new version was created. `secrets` contains the sealed secrets of
-   * all triggers, by trigger key; absent means unchanged.
+   * `derived` is present when a new version was created. `secrets` contains all sealed secrets of
+   * triggers, by trigger key; absent means unchanged.
    */
   | (Event & {
       readonly type: 'loop.updated'
@@ -100,9 +100,12 @@ export type LoopEvent =
     })
   /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
-  /** The run is asked to end in favor of another run. A waiting run leaves the queue at once. */
+  /**
+   * The run is asked to end, for example in favor of another run. A waiting run leaves the queue at
+   * once.
+   */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
-  /** The run has ended. `failures`: the new number of consecutive failed runs. */
+  /** The run has ended or is about to fail. `failures`: new number of consecutive failed runs. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
   /**
    * A trigger fired but started no run. `source_event_id`: the source event that fired the trigger;
@@ -125,7 +128,7 @@ export type LoopEvent =
       readonly firing: HeldFiring
     })
   | (Event & { readonly type: 'firing.ended'; readonly job_id: string })
-  /** A firing is dropped, because too many firings already wait for such a check. */
+  /** A firing is dropped, because too many firings of the loop are held. */
   | (Event & {
       readonly type: 'firing.dropped'
       readonly trigger_id: string
@@ -136,8 +139,8 @@ export type LoopEvent =
       readonly clocks: Readonly<Record<string, Clock | null>>
     })
   /**
-   * Runs spent `milli` thousandths of a credit. `at` is the start of the five-minute interval in
-   * which they were spent, in Unix milliseconds.
+   * A run of the loop spent `milli` thousandths of a credit. `at` is the start of the five-minute
+   * interval of the expense, in Unix milliseconds.
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /**
@@ -211,7 +214,7 @@ export interface RunOpening {
   readonly source: RunSource
   /**
    * The principal on whose behalf the run works: the one that started it, or the one on whose
-   * behalf the requesting run works. Absent for a trigger.
+   * behalf the requesting run works. Absent when a trigger started the run.
    */
   readonly actor?: ActorOf
   /**
@@ -269,7 +272,7 @@ export interface HeldFiring {
   }
 }
 
-/** Internal commands of a loop. A repeated command changes nothing. */
+/** Internal commands of a loop. */
 export type LoopCommands = {
   /** From the `events` actor, and from the errand of a held firing: a trigger fires. */
   'trigger.fire': { input: Firing; reply: undefined }
@@ -281,8 +284,8 @@ export type LoopCommands = {
   'loop.ask': { input: ChildRequest; reply: undefined }
   /**
    * From a run of this loop. A completed or cancelled run sends this command in the commit that
-   * ends it. A failing run sends it first, and ends when it receives `run.end`. `known`: the loop
-   * opened a run that already existed and had ended.
+   * ends it. A failing run sends the command before it ends, and ends when it receives `run.end`.
+   * `known`: the loop opened a run that already existed and had ended.
    */
   'run.left': {
     input: {
@@ -339,7 +342,7 @@ export type HandleEvent =
 /**
  * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has or
  * reserves the handle, or a handle with the same hash; otherwise, it returns the time until which
- * the caller may use the reservation, in Unix milliseconds. The others are never refused.
+ * the caller may use the reservation, in Unix milliseconds. The other commands are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {

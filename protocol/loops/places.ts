@@ -2,9 +2,9 @@
  * The limit on concurrent runs of loops in the whole organization, if the operator sets one. One
  * actor (`plan`) grants slots, which the code calls places.
  *
- * P1. The loop requests a slot for a run that its own rules admit. The run starts when the slot is
- *     granted, and the loop returns the slot when the run has ended.
- * P2. The loops and this actor communicate by effects, which arrive in order and act exactly once.
+ * P1. A loop requests a slot for a run that its own rules admit. The run starts when the loop takes
+ *     the granted slot, and the loop returns the slot when the run has ended.
+ * P2. The loops and the plan communicate by effects, which arrive in order and act exactly once.
  *     So no crash loses a slot, and no slot is granted twice.
  */
 import type { Event } from '../entry.ts'

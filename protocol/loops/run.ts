@@ -40,7 +40,7 @@ export const RunSource = Type.Object({
 })
 export type RunSource = Static<typeof RunSource>
 
-/** Fields that only runs of loops have. */
+/** Fields that the schema of a run of a workflow does not have. */
 const ofLoops = {
   loop_name: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),

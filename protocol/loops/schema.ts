@@ -100,7 +100,7 @@ export const authoring = {
   defaults,
   run_name,
 }
-/** All other fields that an author may set, except name and status. */
+/** The fields of a loop, besides name and status, that an author may set without a new version. */
 export const metadata = {
   description: Type.Optional(Type.String({ maxLength: 4096 })),
   agent_id: Type.Optional(Type.String({ maxLength: 128 })),

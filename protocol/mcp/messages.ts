@@ -88,7 +88,7 @@ export const CallParams = Type.Object({
   ),
 })
 export type CallParams = Static<typeof CallParams>
-/** The parameters of other methods: `initialize`, lists, and the notification `cancelled`. */
+/** The parameters of `initialize`, of the list methods, and of the notification `cancelled`. */
 export const InitializeParams = Type.Object({ protocolVersion: Type.String() })
 export const ListParams = Type.Object({ cursor: Type.Optional(Type.String()) })
 export const CancelParams = Type.Object({ requestId: RpcId, reason: Type.Optional(Type.String()) })

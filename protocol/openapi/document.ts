@@ -235,7 +235,7 @@ function operationOf(name: string, row: Operation, names: Names, brand: string):
 export interface Described {
   readonly brand: string
   readonly version: string
-  /** URL of the service without a trailing slash; absent: the server that serves the document. */
+  /** URL of the service without a trailing slash; absent if none is configured. */
   readonly public_url?: string
   /** Examples by operation name. */
   readonly examples?: Examples

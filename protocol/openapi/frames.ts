@@ -1,6 +1,6 @@
 /**
- * The frames of each stream in the table of rows, by row name and event name. The frames of the
- * worker socket are in `workers/socket.ts`.
+ * The frames of event streams, by row name and event name. The frames of the worker socket are in
+ * `workers/socket.ts`.
  */
 import { type TSchema, Type } from 'typebox'
 import type { RowName } from '../api.ts'
@@ -43,7 +43,7 @@ const each = <T extends TSchema>(types: Iterable<string>, schema: T) =>
 
 /** Schemas of the data of frames, by event name. */
 export type Frames = Readonly<Record<string, TSchema>>
-/** The frames of each stream. Clients must ignore events with unknown names. */
+/** The frames of event streams, by row name. Clients must ignore events with unknown names. */
 export const streamFrames: { readonly [N in RowName]?: Frames } = {
   'run.events': {
     ...each(timelineTypes, RunEventRecord),

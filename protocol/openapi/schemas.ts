@@ -52,8 +52,8 @@ import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../
 import * as steps from '../workflows/steps.ts'
 
 /**
- * Names that are set here. All other names are derived: for a list, from the name of its items;
- * otherwise, from the first operation that uses the shape.
+ * Names that are set here. The name of any other body or reply is derived: for a list, from the
+ * name of its items; otherwise, from the first operation that uses the shape.
  */
 const chosen: Readonly<Record<string, unknown>> = {
   AcceptedEvent: events.Accepted,
@@ -237,7 +237,7 @@ interface Described {
   readonly shape: Pick<Shape, 'body' | 'reply' | 'tag'>
 }
 
-/** The names of all schemas that a set of operations uses. */
+/** The named schemas of a document. */
 export interface Names {
   /**
    * Converts a schema to plain JSON in which every named schema is a reference, including the

@@ -11,8 +11,8 @@
  * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project
  *     guarantees that the workflow does not exist and cannot be created any more. The organization
  *     requests this guarantee a minute after the reservation, and the project then rejects the id
- *     if the workflow does not exist. So a gateway that crashes between the two steps blocks a
- *     handle only for about a minute, and no delay of messages can grant one handle to two
+ *     if the workflow does not exist. So a gateway that crashes between reservation and creation
+ *     blocks a handle only for about a minute, and no delay of messages can grant one handle to two
  *     projects.
  */
 
@@ -35,8 +35,8 @@ export interface Reserved {
 }
 
 /**
- * Internal commands of the organization. They are refused only where stated. Repeated and late
- * commands change nothing.
+ * Internal commands of the organization, in addition to those for holds of skills and for sign-in
+ * requests of devices.
  */
 export type OrganizationCommands = SkillHoldCommands &
   DeviceCommands & {
@@ -94,9 +94,9 @@ export type ClaimEvent =
   | (Event & { readonly type: 'handle.questioned'; readonly id: string; readonly project: string })
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
- * Private events of a project about claims of its workflows: it uses a claim of this organization
- * (`held`), or no longer needs it (`freed`). `id` is the id of the workflow. `unused`: the workflow
- * was never created.
+ * Private events of a project about claims of its workflows: the project uses a claim (`held`), or
+ * no longer needs it (`freed`). `id` is the id of the workflow. `unused`: the workflow was never
+ * created.
  */
 export type HoldEvent =
   | (Event & { readonly type: 'handle.held'; readonly id: string; readonly organization: string })

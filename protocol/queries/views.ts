@@ -1,7 +1,7 @@
 /**
  * View queries: the queries that a view answers, by name, with their inputs and replies. They are
- * rows of the API that need history, and internal queries of gateways. Owner queries are in
- * `owners.ts`.
+ * rows of the API that need history, and internal queries of gateways and executors. Owner queries
+ * are in `owners.ts`.
  */
 
 import type { OrganizationAction } from '../actions/organization-rows.ts'
@@ -18,7 +18,7 @@ import type {
 } from '../sessions/transcript/pages.ts'
 import type { Spec } from '../workflows/spec.ts'
 
-/** The internal queries of gateways, in addition to the rows. */
+/** The internal queries of gateways and executors. */
 interface InternalQueries {
   /**
    * Events of a run after a cursor, oldest first. `ended`: the run has ended, and no event follows
@@ -101,8 +101,8 @@ interface InternalQueries {
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /**
-   * The immutable facts about a message. `thread`: ids of the agents that started the thread of the
-   * message or were mentioned in it.
+   * The immutable facts about a message. `thread`: the id of the agent that started the thread of
+   * the message, if an agent did, and of each agent that was mentioned in the thread.
    */
   channel_facts: {
     input: { id: string; message_id: string }
@@ -139,7 +139,7 @@ interface InternalQueries {
   }
   /**
    * The actions and published workflows of a project, or only the one with the given catalog name.
-   * `reachable`: a connected worker accepts the action.
+   * `reachable`: a connected worker accepts the action; false if the service itself calls it.
    */
   callable: {
     input: { name?: string }
@@ -241,8 +241,8 @@ interface CompletedQueries {
   }
   'session.list': {
     /**
-     * `agent_id`: always an id. `since`: time in Unix milliseconds; only sessions that were active
-     * later are listed.
+     * `agent_id`: also present when the client sent the name of the agent. `since`: time in Unix
+     * milliseconds; only sessions that were active later are listed.
      */
     input: Omit<RowQuery<'session.list'>['input'], 'since'> & {
       since?: number

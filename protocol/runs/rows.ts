@@ -294,7 +294,7 @@ export const runs = {
     errors: ['not_found', 'conflict'],
   }),
 
-  // Variants of the operations above that newer clients use.
+  // Other forms of the operations above that existing clients use.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, {
     summary: 'Request cancellation, answering the run',
     tag: 'compat',

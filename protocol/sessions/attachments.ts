@@ -1,6 +1,6 @@
 /**
  * Attachments: files that belong to one session and can be shown to its agent. The bytes are in the
- * object store under a name that only the service assigns. The session stores only metadata. A
+ * object store under a name that the service assigns. The session stores only metadata. A
  * message refers to a file by a source of type `artifact`.
  */
 import { type Static, Type } from 'typebox'

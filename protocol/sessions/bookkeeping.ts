@@ -1,6 +1,6 @@
 /**
- * Events and state that only the session itself uses: the state of turns, the tool calls that are
- * not settled, and the keys that were used. They are not part of the transcript.
+ * Events and state of a session that are not part of the transcript: the state of turns, the tool
+ * calls that are not settled, and the keys that were used.
  */
 
 import type { TurnExchange } from '../channels/exchange.ts'
@@ -168,7 +168,7 @@ export interface NudgeWork {
   readonly after_sequence: number
   readonly woke: boolean
   readonly metadata?: JsonObject
-  /** For the new turn that the nudge starts if the turn to which it was sent ends first. */
+  /** For a new turn, if the nudge starts one after the turn to which it was sent has ended. */
   readonly definition: TurnDefinition
   readonly asker: TurnWork['asker']
 }

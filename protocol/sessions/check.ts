@@ -1,6 +1,6 @@
 /**
- * Checks of requests to sessions that a JSON Schema cannot express. Each fault contains the exact
- * path, and never the inline data of a file.
+ * Checks, beyond the JSON Schema, of requests to sessions. Each fault contains the exact path, and
+ * never the inline data of a file.
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'

@@ -1,6 +1,6 @@
 /**
  * The subset of JSON Schema that is allowed for outputs of turns. It excludes references and some
- * other keywords, so that every model provider accepts it. The rules for all schemas are in
+ * other keywords that model providers may not accept. The rules for all schemas are in
  * `protocol/rules/json-schema/`.
  */
 import type { JsonObject } from '../common.ts'

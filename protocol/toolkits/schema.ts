@@ -131,6 +131,6 @@ export const systemToolkits = (brand: string, since: string): Toolkit[] => [
     updated_at: since,
   },
 ]
-/** Whether this is the id of a toolkit that the service defines. */
+/** Whether an id is that of a toolkit that the service defines. */
 export const isSystemToolkit = (id: string): boolean =>
   id === 'kit_system_all' || id === 'kit_system_memory'

@@ -5,8 +5,8 @@
  *     pending → processing → delivered | failed
  *        ↑ back-off   ↓
  *
- * The id and the body of a delivery are the same for all attempts. The secret and the URL are
- * looked up for each attempt.
+ * The id and the body of a delivery are the same for all attempts. The secret, and the configured
+ * URL of a webhook, are looked up for each attempt.
  */
 
 import type { JsonObject } from '../common.ts'
@@ -45,7 +45,8 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
 
 /**
  * The destination of a delivery. `webhook`: the webhook as it is configured at the time of each
- * attempt; a test delivery goes to `url` instead. `callback`: the subscriber of an interaction.
+ * attempt; if a test specifies a `url`, the delivery goes there instead. `callback`: the subscriber
+ * of an interaction.
  */
 type Destination =
   | ({ readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string } & UrlParts)
@@ -87,7 +88,7 @@ export interface DeliveryOutcome
   readonly latency_ms?: number
 }
 
-/** Internal commands of a delivery. They are idempotent and never refused. */
+/** Internal commands of a delivery. They are never refused. */
 export type DeliveryCommands = {
   /** From the `events` actor, an interaction, or the project for a test: opens the delivery. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }

@@ -62,8 +62,8 @@ export interface Taking {
   readonly gateway: string
   readonly takes: readonly Take[]
   /**
-   * No job was accepted, because no slot is free. A gateway has then unsubscribed, so another one
-   * can receive the offer at once.
+   * No job was accepted for now. The shard can offer the jobs to another gateway or executor at
+   * once.
    */
   readonly busy?: true
   /** The service itself does the remaining jobs, so they must be offered to executors. */

@@ -155,7 +155,8 @@ const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 /**
  * The session of the turns of an agent step. The session is found by `name`, among the sessions of
  * the loop, workflow or inline run (`loop`, also for `auto`) or of the agent (`agent`).
- * `thinking_effort` applies to each turn. The other settings apply only when a session is created.
+ * `thinking_effort` applies to each turn. `title`, `visibility` and `compaction_policy` apply only
+ * when a session is created.
  */
 export const SessionPolicy = Closed({
   scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),

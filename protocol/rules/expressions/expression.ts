@@ -1,5 +1,5 @@
 /**
- * Expressions: the text that authors write in `if`, in conditions and between `${{` and `}}`.
+ * Expressions: the text in fields such as `if` and `condition`, and between `${{` and `}}`.
  * Evaluation is pure: no clock, no I/O, and bounded work (`values.ts` defines the values,
  * `operations.ts` the operators).
  *
@@ -123,7 +123,7 @@ function truthOf(value: unknown, source: string): boolean {
 
 /** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** If present, the condition is false for documents that have another value at `path`. */
+  /** If present, the condition is false for documents in which `path` does not have this value. */
   readonly guard?: Guard | undefined
   /**
    * Evaluates the condition like `predicate`.

@@ -9,12 +9,13 @@ import type { StepRule } from './template.ts'
  * is an alias of `input`.
  */
 export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
-/** Root names available to the condition of a wait for an event. */
+/** Root names available to the conditions of event triggers and of waits for events. */
 export const EVENT_ROOTS = ['event', 'meta'] as const
 /** Root names available to the payload mapping of a wait for an event. */
 export const MAPPING_ROOTS = ['event', 'meta', 'run'] as const
 /**
- * Root names available to the template of a run's name, which is rendered when the run is created.
+ * Root names available to the templates of a run's name and description, which are rendered when
+ * the run is created.
  */
 export const NAME_ROOTS = ['input', 'event', 'config', 'meta', 'run'] as const
 /** Additional root names available to the steps of a `for_each`. */

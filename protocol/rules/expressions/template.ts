@@ -47,7 +47,7 @@ const UNCLOSED = 'an interpolation that begins with ${{ is not closed by }}'
 interface Rendering {
   readonly scope: Scope
   readonly native: boolean
-  /** Remaining size by which the document may grow. */
+  /** The remaining size for the results of interpolations. */
   readonly sizeBudget: Budget
 }
 function renderLeaf(text: string, { scope, native, sizeBudget }: Rendering): unknown {

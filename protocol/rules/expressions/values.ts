@@ -4,13 +4,13 @@
  *
  * Invariants:
  * V1. Only own properties exist: `constructor` and `__proto__` are unknown names like any other.
- * V2. Every operation whose cost grows with its operands charges that cost to the budget, so the
- *     work of an evaluation is bounded.
+ * V2. Operations whose cost grows with their operands charge it to the budget, so the work of an
+ *     evaluation is bounded.
  */
 
 /**
- * The error of an expression that cannot be evaluated. The message is for the author. Callers
- * report it as `expression_error`.
+ * The error of an expression that cannot be compiled or evaluated, or whose budget is exhausted.
+ * The message is for the author.
  */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
@@ -26,11 +26,11 @@ export interface Budget {
 }
 /** Work budget of one evaluation, or of one rendered document. */
 export const WORK = 3_000_000
-/** Maximum size of one result or one rendered document, as counted by `weigh`. */
+/** Maximum size of one result, or of all results in one document, as counted by `weigh`. */
 export const MAX_SIZE = 2_000_000
 /** Maximum length of a string that an operation may create, in UTF-16 units. */
 const MAX_TEXT = 1_048_576
-/** Maximum nesting depth for equality and rendering. */
+/** Maximum nesting of values that are compared, rendered or returned. */
 export const MAX_DEPTH = 64
 
 /**

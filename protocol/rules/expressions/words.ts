@@ -30,7 +30,7 @@ export const LOOP = '__loop'
 const INFIX: ReadonlySet<string> = new Set(['in', 'contains', 'startsWith', 'endsWith', 'matches'])
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{'])
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}'])
-/** Tokens that end the operand of a `not`. */
+/** Tokens that end the operand of a `not`, in addition to closing brackets. */
 const WEAK: ReadonlySet<string> = new Set(['and', 'or', '&&', '||', '?', ':', ','])
 
 function tokensOf(source: string): Token[] {

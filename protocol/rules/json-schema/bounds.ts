@@ -91,7 +91,7 @@ function decimal(value: number): { digits: bigint; exponent: number } {
 }
 
 /**
- * Serializes a value as JSON with sorted property names, so that equal values have equal texts. All
+ * Serializes a value as JSON with sorted property names, so that equal values have equal texts. The
  * work is charged to the budget.
  */
 function canonical(value: unknown, budget: Budget, depth: number): string {

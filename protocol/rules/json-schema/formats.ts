@@ -1,10 +1,10 @@
 /**
  * The formats of JSON Schema that are enforced. All other formats are only annotations, as the
- * standard allows. `regex` is one of them, because patterns of users are never compiled by the
- * JavaScript engine.
+ * standard allows. `regex` is not enforced, because the JavaScript engine must not compile patterns
+ * of users.
  *
- * Invariant: each test takes time linear in the length of the text. A format is checked by a
- * pattern of the automaton, or by a built-in pattern without backtracking.
+ * Invariant: each test takes time linear in the length of the text. Texts are checked by patterns
+ * that run on the automaton, or by JavaScript patterns that do not backtrack.
  */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'

@@ -1,7 +1,7 @@
 /**
- * Checks of JSON Schemas when a definition is saved, so that every stored schema can be applied. A
- * valid schema is well-formed and within bounds, and its patterns run in linear time. Its
- * references lead only to parts of itself, and form no cycle of schemas for the same value.
+ * Checks of JSON Schemas in requests, so that schemas can be applied later. A valid schema is
+ * well-formed and within bounds, and its patterns run in linear time. Its references lead only to
+ * parts of itself, and form no cycle of schemas for the same value.
  */
 import type { FieldError } from '../../errors.ts'
 import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
@@ -93,7 +93,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   dependentSchemas: 'schemas by name',
   dependencies: 'dependencies',
 }
-/** Keywords whose subschemas apply to the same value. */
+/** Keywords whose subschemas apply to the same value as the schema that contains them. */
 const sameValue: ReadonlySet<string> = new Set([
   '$ref',
   '$dynamicRef',

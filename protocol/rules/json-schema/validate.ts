@@ -144,8 +144,8 @@ class Checking {
   }
 
   /**
-   * Whether the value fits all keywords of a schema. The type is checked first, because the other
-   * keywords do not apply to a value of another type.
+   * Whether the value fits all keywords of a schema. The type is checked first: if it is wrong, the
+   * other keywords are not checked.
    */
   #apply(check: Check, thorough: boolean): boolean {
     const { schema } = check

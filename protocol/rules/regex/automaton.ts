@@ -1,6 +1,6 @@
 /**
- * The execution of the program of a pattern over a string. One pass over the string follows all
- * states at once, and every visited state is charged to the budget.
+ * Execution of compiled patterns. One pass over the string follows all states at once, and every
+ * visited state is charged to the budget.
  */
 
 import { type Budget, spend } from '../expressions/values.ts'

@@ -2,8 +2,8 @@
  * Compilation of regular expressions that users supply. A pattern becomes a small program, which is
  * simulated in all states at once, in time linear in the length of the text (Ken Thompson, 1968;
  * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
- * shard. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes,
- * `\d \w \s \b`, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and a leading `(?i)`. A pattern
+ * shard. The syntax is common to RE2 and ECMAScript: literals, `.`, classes, `\d \w \s \b`,
+ * `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`; in addition, a leading `(?i)` is allowed. A pattern
  * matches anywhere in the text unless it is anchored. Where RE2 and ECMAScript differ, the dialect
  * decides: `matches` follows RE2, and JSON Schema follows ECMAScript.
  *

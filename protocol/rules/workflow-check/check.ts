@@ -1,7 +1,7 @@
 /**
- * Checks of a workflow that a JSON Schema cannot express: ids are unique, expressions compile in
- * their scope, steps read only earlier steps, and durations and times are in range. Every fault
- * contains the exact path. `kinds.ts` checks the config of each kind of step.
+ * Checks of a workflow, beyond the JSON Schema: ids are unique, expressions compile in their scope,
+ * steps read only earlier steps, and durations and times are in range. Faults contain the exact
+ * path. `kinds.ts` checks the config of each kind of step.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Spec } from '../../workflows/spec.ts'
@@ -15,7 +15,7 @@ import { checkConfig } from './kinds.ts'
 import { below } from './path.ts'
 
 const MAX_FAULTS = 50
-/** Prefix of the ids of steps that prepare repositories. */
+/** The reserved prefix of ids of steps. */
 const RESERVED = 'prepare_repository'
 
 /**

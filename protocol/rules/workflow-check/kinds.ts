@@ -1,6 +1,6 @@
 /**
- * Checks of the config of each kind of step that a JSON Schema cannot express, one function per
- * kind. Every fault has the exact path.
+ * Checks, beyond the JSON Schema, of the configs of steps, one function per kind of step. Faults
+ * have the exact path.
  */
 
 import { parseDuration } from '../../common.ts'

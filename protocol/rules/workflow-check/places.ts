@@ -3,7 +3,7 @@ import type { Step } from '../../workflows/steps.ts'
 import { below } from './path.ts'
 
 /**
- * Collects the results of `find` over all steps, including nested ones.
+ * Collects the results of `find` for the steps of a list and the steps inside them.
  * @param path path of the list of steps.
  * @param find called for each step that contains no steps; `at` is the path of its config.
  */

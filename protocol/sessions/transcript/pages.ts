@@ -1,8 +1,8 @@
 /**
  * Pages of a transcript as views return them. Each item has the revision of its last change and
  * appears in its current form, so a page contains the changes of a range of revisions. A reader
- * that has read all pages up to one without `more` has everything up to the `revision` of that
- * page. A reader that stops earlier continues after `through`.
+ * continues after `through` of a page with `more`. After a page without `more`, the reader has all
+ * changes up to the `cut` of that page.
  */
 import type { Interaction } from '../../interactions/schema.ts'
 import type { Pass } from '../events.ts'
@@ -22,7 +22,8 @@ export interface TranscriptQuestion {
    */
   readonly until?: number
   /**
-   * Maximum number of items on a page. A page is also limited in bytes, but has at least one item.
+   * Maximum number of items on a page. A page is also limited in size, but the first item is never
+   * omitted.
    */
   readonly limit: number
 }
@@ -34,14 +35,14 @@ export interface Changed<T> {
 /** The fields of a compaction that the numbered stream adds to the row of its summary. */
 export type Summing = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
-  /** The requested revision, after which the page begins; −1 for the newest part. */
+  /** The revision after which the page begins; −1 for the newest part of the transcript. */
   readonly after: number
   /**
    * The page contains all changes with revisions greater than `after`, up to and including
-   * `through`.
+   * `through`; a page of the newest part omits older messages.
    */
   readonly through: number
-  /** The revision at which the last of these pages ends. */
+  /** The revision at which the last page of the query ends. */
   readonly cut: number
   readonly more: boolean
   /**

@@ -1,4 +1,4 @@
-/** The catalog marks an event as ready if and only if this build publishes it. */
+/** The catalog marks an event type as ready if and only if this build publishes such events. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Effect } from '../../../actors/actor.ts'

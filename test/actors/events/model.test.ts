@@ -120,7 +120,7 @@ function play(
   at: number,
 ): readonly string[] | undefined {
   const { dedup_key: key, event_type } = event
-  // A key is remembered for at least a day, and for up to two, depending on later keys.
+  // The actor remembers a key for at least a day; the model, for exactly a day.
   if (key !== undefined && (keys.get(key) ?? Number.NEGATIVE_INFINITY) + 86_400_000 > at)
     return undefined
   const listens = [

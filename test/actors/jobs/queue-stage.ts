@@ -1,4 +1,4 @@
-/** The actor of one queue, driven by tests with shortcuts for its commands. */
+/** The actor of one queue for tests, with a method for each command that tests use often. */
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { timestamp } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * The order in which the waiting jobs of a queue are claimed: priority, fairness keys, age and
- * capabilities.
+ * The order in which the waiting jobs of a queue are offered: by priority, capability, fairness key
+ * and age.
  */
 import t from 'tap'
 import { QueueStage } from './queue-stage.ts'

@@ -1,6 +1,6 @@
 /**
  * Random starts and ends of runs and changes of rules, compared with the rules of admission.
- * Invariants: limits hold, runs start in order, and every waiting run starts.
+ * Invariants: limits hold, the runs of a trigger start in order, and every waiting run starts.
  */
 import fc from 'fast-check'
 import t from 'tap'

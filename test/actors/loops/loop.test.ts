@@ -1,6 +1,6 @@
 /**
- * Commands of a loop that `admission.model.test.ts` does not cover: schedules, firings, budgets and
- * handles.
+ * Schedules, firings, budgets and handles of a loop. `admission.model.test.ts` covers the admission
+ * of runs.
  */
 import t from 'tap'
 import { triggerHandle } from '../../../actors/loops/http-trigger/handle.ts'
