@@ -105,8 +105,8 @@ t.test('a cast of an answer is found', async (t) => {
 })
 
 /**
- * The type checker checks the names of commands. It also reports an expected error that is missing
- * here.
+ * This function is only compiled. The type checker must accept the correct command and reject the
+ * others; it also reports an expected error that does not occur.
  */
 export const commandsByName = (world: World) => {
   const to = {

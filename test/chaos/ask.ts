@@ -36,7 +36,7 @@ export class Asker {
   readonly #now: () => number
   readonly #agent = new Agent({ keepAlive: true, timeout: IDLE })
   #turn = 0
-  /** All measured requests, for their waiting times. */
+  /** All measured requests, with their times. */
   readonly requests: Asked[] = []
   /** The numbers of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
@@ -94,8 +94,8 @@ export class Asker {
   }
 
   /**
-   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` takes four times the
-   * processor time, which the servers need.
+   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` would take four times as
+   * much processor time from the servers.
    */
   #send(
     url: string,

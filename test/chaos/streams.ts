@@ -36,7 +36,7 @@ interface Options {
    */
   readonly first: number
   readonly signal: AbortSignal
-  /** Is called for every frame with an id. If it returns true, following ends. */
+  /** Called for every frame with an id. If it returns true, following ends. */
   on(frame: SeenFrame): boolean
 }
 /**

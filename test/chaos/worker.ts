@@ -27,7 +27,7 @@ const worker = new Worker({
   instance: CHAOS_NAME,
   actions: { work, unsteady },
 })
-// The parent process has ended, so nothing else would end this process.
+// A disconnect means that the parent process has ended. Nothing else would end this one.
 process.once('disconnect', () => process.exit(0))
 await worker.start()
 process.send?.('ready')

@@ -29,8 +29,8 @@ const ready = () =>
     'readiness',
   )
 /**
- * Documented error codes of frames and close codes of the server. Code 1009: the frame is too
- * large.
+ * Documented codes of `error` frames, and close codes of the server. Close code 1009: the frame is
+ * too large.
  */
 const faults = new Set([
   'invalid_actor',

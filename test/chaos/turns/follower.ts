@@ -81,7 +81,7 @@ export class SessionFollower {
   }
   /**
    * Waits until the end of a turn is shown. Returns the state of the turn at that moment, or
-   * undefined if following ended first.
+   * undefined if the signal fired first.
    */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {

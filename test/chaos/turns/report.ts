@@ -16,7 +16,7 @@ interface Told {
 const SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 
-/** The lines of the table, ending with the verdict. */
+/** Returns the lines of the report, ending with the verdict. */
 export function reportTurns({
   history: { sent, executions, followed, strikes },
   violations,

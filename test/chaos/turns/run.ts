@@ -168,8 +168,8 @@ async function live(
   return { history, violations }
 }
 /**
- * Waits until all messages are sent and all turns have ended. Returns false if no turn ends for
- * `PATIENCE`.
+ * Waits until all messages are sent and all turns have ended. Returns false once no turn has ended
+ * for `PATIENCE` milliseconds.
  */
 async function ends(
   load: TurnLoad,

@@ -1,8 +1,8 @@
 /**
- * Kills by progress instead of time. Each kill occurs after a share of the tool calls, so it
- * interrupts turns on any machine. The roles are chosen in round-robin order, and the process at
- * random. The next strike waits until the killed processes have returned, unless there are at most
- * as many strikes as roles.
+ * Kills that depend on progress instead of time. Each kill occurs after a certain share of the tool
+ * calls, so it interrupts turns on any machine. The roles are chosen in round-robin order, and the
+ * process at random. If there are more strikes than roles, each strike waits until the processes
+ * killed before it have returned.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
