@@ -11,7 +11,7 @@ const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywher
 /** Methods of a promise that pass its answer on. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
-/** The lines of a file that cast an answer of such a call. */
+/** The lines of a file that cast the answer of a call to one of `doors`. */
 function castsIn(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const found: string[] = []
@@ -26,7 +26,10 @@ function castsIn(path: string, text: string): string[] {
   visit(file)
   return found
 }
-/** Whether an expression is the answer of such a call, its promise, or its member `reply`. */
+/**
+ * Whether an expression is the answer of a call to one of `doors`, the promise of that answer, or
+ * its member `reply`.
+ */
 function isAnswer(node: ts.Expression): boolean {
   if (ts.isCallExpression(node)) {
     const called = node.expression

@@ -38,7 +38,7 @@ export class Asker {
   #turn = 0
   /** All measured requests, with their times. */
   readonly requests: Asked[] = []
-  /** The numbers of repeated attempts, by reason. */
+  /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
   /** While true, no attempt is made: pending requests end without an answer. */
   over = false

@@ -8,7 +8,7 @@ interface Told {
   readonly seconds: number
   readonly rate: number
   readonly heldBack: number
-  /** The numbers of repeated attempts, by reason. */
+  /** The number of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
   /** The 99th percentile of the event-loop delay of the load process, in milliseconds. */
   readonly lag: number

@@ -38,8 +38,8 @@ const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /**
- * The maximum number of milliseconds by which the next strike is delayed while requests are still
- * pending because of the last one. Without the delay, a long waiting time could have two causes.
+ * The maximum delay of the next strike, in milliseconds, while requests are still pending because
+ * of the last one. Without the delay, a long waiting time could have two causes.
  */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'

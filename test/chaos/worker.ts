@@ -1,5 +1,5 @@
 /**
- * A worker process of a chaos run. It does simple jobs through the worker library until it is
+ * A worker process of a chaos run. It executes simple jobs with the worker library until it is
  * killed or its parent process ends.
  */
 import { type Action, Worker } from '../../client/worker.ts'

@@ -73,7 +73,7 @@ const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
     ...(body && { body: JSON.stringify(body) }),
   })
 /**
- * Returns a text of the other project that the answer contains and the request did not, or
+ * Returns a text of the other project that the answer contains and the request does not, or
  * undefined.
  */
 function leak({ text }: Answered, asked: string): string | undefined {

@@ -17,8 +17,8 @@ interface Options {
   readonly signal: AbortSignal
 }
 /**
- * Milliseconds without a byte after which a connection is closed, and the maximum number of
- * milliseconds between two connections.
+ * Milliseconds without a byte after which a connection is closed, and the maximum pause between two
+ * connections in milliseconds.
  */
 const SILENCE = 8000
 const PAUSE = 100

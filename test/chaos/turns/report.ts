@@ -7,7 +7,7 @@ interface Told {
   readonly violations: readonly Violation[]
   /** Milliseconds until all turns had ended and all killed processes had returned. */
   readonly took: number
-  /** The numbers of repeated attempts, by reason. */
+  /** The number of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
   /** The number of tool calls that must succeed according to the scripts. */
   readonly calls: number

@@ -40,7 +40,7 @@ interface TurnOutcome {
  */
 const PATIENCE = 60_000
 const TELL = 5000
-/** The minimum and maximum numbers of milliseconds that a tool takes. */
+/** The minimum and maximum time that a tool takes, in milliseconds. */
 const WORK = [40, 160] as const
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 

@@ -19,7 +19,7 @@ interface Options {
   readonly enough: () => boolean
   readonly say: (line: string) => void
 }
-/** The minimum and maximum numbers of milliseconds until a killed process returns. */
+/** The minimum and maximum time until a killed process returns, in milliseconds. */
 const AWAY = [100, 1500] as const
 /** The probability that a process of another role is killed at the same time. */
 const DOUBLE = 0.15
