@@ -94,8 +94,8 @@ export class Asker {
   }
 
   /**
-   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` would take four times as
-   * much processor time from the servers.
+   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` would use four times the
+   * processor time, at the expense of the servers.
    */
   #send(
     url: string,

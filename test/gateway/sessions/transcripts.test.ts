@@ -1,6 +1,6 @@
 /**
- * Followers of a session under random faults. Invariant: once the faults stop, every follower has
- * the state that the pages have.
+ * Clients that follow a session under random faults. Invariant: once the faults stop, every client
+ * agrees with the pages.
  */
 import fc from 'fast-check'
 import t from 'tap'
