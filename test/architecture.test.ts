@@ -66,7 +66,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
-  // Markdown is parsed where it is shown.
+  // Only the chat page renders Markdown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
@@ -160,7 +160,7 @@ const long: Readonly<Record<string, number>> = {
   'test/views/tables/configuration.test.ts': 450,
 }
 
-/** The maximum number of files in a folder. It lets a reader survey a whole folder. */
+/** The maximum number of files in a folder, so that a reader can survey each folder. */
 const MAX_FILES = 15
 t.test(`every folder has at most ${MAX_FILES} files`, async (t) => {
   const counts = new Map<string, number>()
@@ -178,8 +178,8 @@ t.test('every file has at most 400 formatted lines', async (t) => {
 })
 
 /**
- * The maximum width of a line, in columns. The formatter does not break string literals, templates,
- * regular expressions or comments.
+ * The maximum width of a line, in columns. It exceeds the width of the formatter, which does not
+ * break string literals, templates, regular expressions or comments.
  */
 const MAX_COLUMNS = 120
 t.test(`no line of source is wider than ${MAX_COLUMNS} columns`, async (t) => {

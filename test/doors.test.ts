@@ -11,7 +11,7 @@ const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywher
 /** Methods of a promise that pass its answer on. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
-/** The lines of a file that cast an answer of such a call. */
+/** The lines of a file that cast the answer of a call to one of `doors`. */
 function castsIn(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const found: string[] = []
@@ -26,7 +26,10 @@ function castsIn(path: string, text: string): string[] {
   visit(file)
   return found
 }
-/** Whether an expression is the answer of such a call, its promise, or its member `reply`. */
+/**
+ * Whether an expression is the answer of a call to one of `doors`, the promise of that answer, or
+ * its member `reply`.
+ */
 function isAnswer(node: ts.Expression): boolean {
   if (ts.isCallExpression(node)) {
     const called = node.expression
@@ -105,8 +108,8 @@ t.test('a cast of an answer is found', async (t) => {
 })
 
 /**
- * The type checker checks the names of commands. It also reports an expected error that is missing
- * here.
+ * This function is only compiled. The type checker must accept the correct command and reject the
+ * others; it also reports an expected error that does not occur.
  */
 export const commandsByName = (world: World) => {
   const to = {

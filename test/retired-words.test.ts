@@ -1,4 +1,4 @@
-/** Names, log lines and metrics contain none of the terms that the glossary retires. */
+/** Names, log lines and metrics contain no retired term, except where the glossary allows it. */
 import t from 'tap'
 import { namesIn } from './support/structure/declared-names.ts'
 import {

@@ -36,9 +36,9 @@ export class Asker {
   readonly #now: () => number
   readonly #agent = new Agent({ keepAlive: true, timeout: IDLE })
   #turn = 0
-  /** All measured requests, for their waiting times. */
+  /** All measured requests, with their times. */
   readonly requests: Asked[] = []
-  /** The numbers of repeated attempts, by reason. */
+  /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
   /** While true, no attempt is made: pending requests end without an answer. */
   over = false
@@ -94,8 +94,8 @@ export class Asker {
   }
 
   /**
-   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` takes four times the
-   * processor time, which the servers need.
+   * Performs one attempt without `fetch`. With 3000 open requests, `fetch` would use four times the
+   * processor time, at the expense of the servers.
    */
   #send(
     url: string,

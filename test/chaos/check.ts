@@ -1,6 +1,6 @@
 /**
- * Checks a history for guarantees that the service did not keep. The functions are pure. They use
- * only what clients saw and which strikes occurred.
+ * Checks a history for guarantees that the service did not keep. The functions are pure and use
+ * nothing but the given history.
  */
 import type { History, Manner, Stream } from './history.ts'
 
@@ -39,7 +39,7 @@ export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Returns every violation, in the order of the rules. */
+/** Returns every violation, in the order of the checks. */
 export function check(history: History): Violation[] {
   return [
     ...checkStarts(history),

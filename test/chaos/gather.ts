@@ -64,7 +64,7 @@ export async function readTimeline(
 /**
  * Reads the feed from its start to the end of a run. Returns its frames, and the statuses of each
  * run in order.
- * @throws {Error} when the run has not ended in the feed within `READING`.
+ * @throws {Error} when the run has not completed in the feed within `READING`.
  */
 export async function readFeed(
   urls: readonly string[],

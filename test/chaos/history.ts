@@ -1,5 +1,6 @@
 /**
- * What the clients of a chaos run saw, as plain data. Times are milliseconds since the load began.
+ * The history of a chaos run as plain data: mainly what its clients saw. Times are milliseconds
+ * since the load began.
  */
 
 /**
@@ -15,7 +16,7 @@ export interface Start {
   readonly ends: readonly Ending[]
   /** The time of its acknowledgement, and the id of its run. */
   acknowledged?: { readonly at: number; readonly run: string }
-  /** Whether the cancellation of a run that does not end by itself was acknowledged. */
+  /** For a run that does not end by itself: whether its cancellation was acknowledged. */
   cancelled?: boolean
 }
 /** A start that was repeated under its key after its acknowledgement. */
@@ -36,7 +37,7 @@ export interface Recorded {
   readonly result?: string
 }
 /**
- * A stream as it was followed over several connections, and as a later read from its start returns
+ * A stream as it was followed over several connections, and as a later read from its start returned
  * it.
  */
 export interface Stream {
@@ -91,6 +92,6 @@ export interface History {
   readonly streams: readonly Stream[]
   readonly requests: readonly Asked[]
   readonly strikes: readonly Strike[]
-  /** What must never happen, such as 404 for an acknowledged run, or a process that crashes. */
+  /** Incidents that must not occur, such as 404 for an acknowledged run, or a crashed process. */
   readonly oddities: readonly string[]
 }

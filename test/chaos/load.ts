@@ -32,7 +32,7 @@ export class Load {
   readonly repeats: Repeat[] = []
   readonly oddities: string[] = []
   readonly retried = new Set<string>()
-  /** Is called for every run whose start was acknowledged. */
+  /** Called for every run whose start was acknowledged. */
   onRun: (run: string, plan: Plan) => void = () => {}
   acknowledged = 0
   heldBack = 0
@@ -193,7 +193,7 @@ export class Load {
       key: `${run}-retry-${count}`,
       body: {},
     })
-    // 409 is not a violation: it means that the run is no longer failed when the request is
+    // 409 is not a violation: it means that the run was no longer `failed` when the request was
     // decided.
     if (reply && reply.status !== 202 && reply.status !== 409)
       this.oddities.push(

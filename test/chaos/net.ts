@@ -43,7 +43,7 @@ export const namespaces = (): string[] => [
   '--kill-child=SIGKILL',
 ]
 
-/** The reason why links cannot be cut on this machine; undefined if they can. */
+/** The reason why links cannot be cut on this machine; undefined if they can be. */
 export function whyNoCuts(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
   const [command = '', ...args] = namespaces()

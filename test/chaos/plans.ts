@@ -11,7 +11,7 @@ export interface Plan {
   readonly weight: number
   readonly spec: Spec
   readonly ends: readonly Ending[]
-  /** The client's later request. It is sent after a random time unless the name says `at once`. */
+  /** The client's later request. It is sent after a random delay, except for `cancel at once`. */
   readonly then?: 'signal' | 'cancel' | 'cancel at once'
   /** Whether the client requests a retry after a failure. */
   readonly retried?: true

@@ -8,7 +8,7 @@ interface Told {
   readonly seconds: number
   readonly rate: number
   readonly heldBack: number
-  /** The numbers of repeated attempts, by reason. */
+  /** The number of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
   /** The 99th percentile of the event-loop delay of the load process, in milliseconds. */
   readonly lag: number
@@ -26,7 +26,7 @@ const row = (what: string, value: string | number): string => `  ${what.padEnd(6
 const ms = (value: number): string =>
   value === Number.POSITIVE_INFINITY ? 'never' : `${(value / 1000).toFixed(2)} s`
 
-/** The lines of the table, ending with the verdict. */
+/** Returns the lines of the report, ending with the verdict. */
 export function report({
   history,
   violations,

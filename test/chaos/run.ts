@@ -26,7 +26,7 @@ interface Options {
   /** Ends everything early. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
-  /** NATS in operator mode, with a least-privilege user for each node role. */
+  /** Whether NATS runs in operator mode, with a least-privilege user for each node role. */
   readonly accounts: boolean
 }
 /** The result of a chaos run. */
@@ -42,7 +42,7 @@ const FOLLOWED = 60
 const READ = 300
 /**
  * `PATIENCE`: if no run ends for this number of milliseconds after the load, the remaining runs are
- * not waited for. `CATCH_UP`: milliseconds within which a follower must have seen the end.
+ * not waited for. `CATCH_UP`: milliseconds that followers have to catch up after the load.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000
@@ -77,7 +77,7 @@ async function live(
   const load = new Load(asker, seed, now)
   const strikes: Strike[] = []
   const followers = linkedAbort(signal)
-  // Each follower of a stream has a listener.
+  // Each follower of a stream adds a listener to this signal.
   setMaxListeners(0, followers.signal)
   const asides: string[] = []
   let told = ''

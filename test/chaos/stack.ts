@@ -1,7 +1,7 @@
 /**
- * The installation of a chaos run: three NATS servers with three replicas, two gateways, two shard
- * nodes, two view nodes, an executor and two workers, each a process that can be killed, paused and
- * cut off. Invariant: `stop` leaves no process behind.
+ * The installation of a chaos run: three NATS servers, which keep three replicas of each stream,
+ * two gateways, two shard nodes, two view nodes, an executor and two workers. Each process can be
+ * killed, paused and cut off. Invariant: `stop` leaves no process behind.
  */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -52,8 +52,8 @@ interface Options {
   readonly binary: string
   readonly say: (line: string) => void
   /**
-   * NATS in operator mode, with a user per node role that has exactly the permissions of `baton
-   * nats-permissions`.
+   * Whether NATS runs in operator mode, with a user per node role that has exactly the permissions
+   * of `baton nats-permissions`.
    */
   readonly accounts: boolean
 }
@@ -63,8 +63,8 @@ type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
 /**
- * Leases are long enough for a busy machine and short enough to expire within a strike. Streams
- * detect dead connections quickly.
+ * Leases are long enough for a busy machine and short enough to expire during a long strike. The
+ * short keepalive interval lets dead streams be detected quickly.
  */
 const timing = {
   BATON_WORKER_CADENCE: '2s',

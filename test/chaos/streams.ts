@@ -1,6 +1,6 @@
 /**
  * Follows a stream over several connections, each from the id of the last frame, and records every
- * frame as received. Nothing is omitted or sorted, so gaps and repeats stay visible.
+ * frame with an id as received. The frames are not sorted, so gaps and repeats stay visible.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { endedBySignal, watchdog } from '../../client/watchdog.ts'
@@ -36,7 +36,7 @@ interface Options {
    */
   readonly first: number
   readonly signal: AbortSignal
-  /** Is called for every frame with an id. If it returns true, following ends. */
+  /** Called for every frame with an id. If it returns true, following ends. */
   on(frame: SeenFrame): boolean
 }
 /**

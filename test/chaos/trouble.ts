@@ -1,7 +1,7 @@
 /**
  * Random strikes against processes and links, within the limits that the service is guaranteed to
  * survive. Only one NATS server is struck at a time, and the next strike begins only when all
- * replicas are current again. At least one gateway, shard node and view node stays untouched.
+ * replicas are current again. Two simultaneous strikes hit processes of different roles.
  */
 import { fork } from '../simulation/faults/dice.ts'
 import type { Manner, Strike } from './history.ts'
@@ -29,16 +29,17 @@ const likely: readonly (readonly [Role, number])[] = [
   ['executor', 2],
 ]
 /**
- * Milliseconds. `PAUSED`: how long a paused process is stopped. `AWAY`: how long a killed process
- * stays away. `CUT`: how long a link is cut. `QUIET`: the time between two strikes.
+ * Milliseconds; a pair is a minimum and a maximum. `PAUSED`: how long a paused process is stopped.
+ * `AWAY`: how long a killed process stays away. `CUT`: how long a link is cut. `QUIET`: the pause
+ * between two strikes.
  */
 const PAUSED = 10_000
 const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /**
- * The maximum number of milliseconds by which the next strike is delayed while requests are still
- * pending because of the last one. Without the delay, a long waiting time could have two causes.
+ * The maximum delay of the next strike, in milliseconds, while requests are still pending because
+ * of the last one. Without the delay, a long waiting time could have two causes.
  */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
@@ -119,10 +120,10 @@ export async function bringTrouble(
       one.role === 'worker'
         ? pickOf('gateway')
         : (others[dice.below(others.length)] ?? fail('no NATS server'))
-    // A cut link also affects the NATS server at its other end. During a second strike at the same
-    // time, two servers could be affected, so the member is isolated instead.
+    // A cut link also affects the NATS server at its other end. With a second, simultaneous strike,
+    // two servers could be affected, so the member is isolated instead.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
-    // A server whose clients can reach it while its peers cannot still acts as leader.
+    // If clients can reach a server but its peers cannot, it still acts as leader.
     const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
     const strike = begin(
       'cut',

@@ -1,5 +1,5 @@
 /**
- * A worker process of a chaos run. It does simple jobs through the worker library until it is
+ * A worker process of a chaos run. It executes simple jobs with the worker library until it is
  * killed or its parent process ends.
  */
 import { type Action, Worker } from '../../client/worker.ts'
@@ -27,7 +27,7 @@ const worker = new Worker({
   instance: CHAOS_NAME,
   actions: { work, unsteady },
 })
-// The parent process has ended, so nothing else would end this process.
+// A disconnect means that the parent process has ended. Nothing else would end this one.
 process.once('disconnect', () => process.exit(0))
 await worker.start()
 process.send?.('ready')

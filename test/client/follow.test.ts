@@ -25,8 +25,8 @@ const story = [
 ]
 
 /**
- * A service with one run. `stream` answers the n-th stream request with the events after its
- * cursor.
+ * A service with one run. `stream` answers the n-th stream request with the events after the cursor
+ * `after`.
  */
 async function service(
   t: Test,

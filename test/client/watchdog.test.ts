@@ -1,5 +1,5 @@
 /**
- * What ends a request: silence, or the caller's signal. Either also ends a promise that is awaited.
+ * What ends a request: silence, or the caller's signal. Both also end the wait for any promise.
  */
 import t from 'tap'
 import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/watchdog.ts'

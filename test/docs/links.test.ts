@@ -30,7 +30,7 @@ interface Link {
   readonly line: number
   readonly target: string
 }
-/** Returns the links and images of a document whose targets are relative. */
+/** Returns the links and images with relative targets in a document. */
 function relativeLinks(text: string): Link[] {
   const shown = withoutFences(text).replace(/`[^`]*`/g, (code) => code.replace(/[^\n]/g, ' '))
   const found = shown.matchAll(/\]\(<?([^)\s>]+)[^)]*\)|^ {0,3}\[[^\]]+\]: +<?([^\s>]+)/gm)
@@ -60,7 +60,7 @@ t.test('links and anchors of the documents resolve', async (t) => {
 
 /** Words of inline code that are paths of the repository. A line number may follow the path. */
 const PATH = /^((?:protocol|actors|gateway|views|nodes|client|test|bench|docs)\/[^\s:]*)(:\d+)?$/
-/** Output of builds, which does not exist in a fresh clone. */
+/** Entries of .gitignore, such as build output, which do not exist in a fresh clone. */
 const built = new Set(readFileSync(join(root, '.gitignore'), 'utf8').split('\n'))
 /** Globs, placeholders and shortened paths, which name no file. */
 const PATTERN = /[*{}<>…$]/

@@ -73,7 +73,7 @@ const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
     ...(body && { body: JSON.stringify(body) }),
   })
 /**
- * Returns a text of the other project that the answer contains and the request did not, or
+ * Returns a text of the other project that the answer contains and the request does not, or
  * undefined.
  */
 function leak({ text }: Answered, asked: string): string | undefined {
@@ -145,8 +145,8 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
       // The caller chooses the keys of memory entries and the names of secrets, so none of them
       // belongs to another project.
       if (slot === 'project' || slot === 'memory_key' || slot === 'secret_name') continue
-      // The caller also chooses the name of a worker instance. The same name is another worker in
-      // another project.
+      // Names of worker instances, which the caller also chooses, are tried: here, the names of the
+      // other project refer to no worker.
       for (const id of foreign)
         await tried(
           name,

@@ -29,8 +29,8 @@ const ready = () =>
     'readiness',
   )
 /**
- * Documented error codes of frames and close codes of the server. Code 1009: the frame is too
- * large.
+ * Documented codes of `error` frames, and close codes of the server. Close code 1009: the frame is
+ * too large.
  */
 const faults = new Set([
   'invalid_actor',
@@ -76,8 +76,8 @@ function fault(worker: TestWorker, closed: number | undefined): string | undefin
 }
 /**
  * Sends texts or bytes on a new connection.
- * @throws {Error} when a frame is undocumented, or when afterwards the connection is open but does
- * not answer another frame.
+ * @throws {Error} when a frame or the close code is undocumented, or when the connection stays open
+ * but does not answer another frame.
  */
 async function play(messages: readonly (string | Uint8Array)[]): Promise<void> {
   const worker = await s.worker({ type: null })
@@ -324,7 +324,7 @@ t.test(
       worker.socket.terminate()
     }
     // A job whose connection closes before the job is written returns to its queue at once. A
-    // written job is lost with its lease, here after 3 s.
+    // written job is retried after its lease has expired, here after 3 s.
     await ready()
     const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })
     for (const _ of wanted) await good.report(await good.job())

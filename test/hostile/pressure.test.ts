@@ -23,8 +23,8 @@ const run = String((await s.ok('run.start', { spec: sleeping() }))['id'])
 let turn = 0
 
 /**
- * One round of bad requests. Each request differs from all others, so anything that the service
- * stored about it would accumulate.
+ * One round of bad requests, aborted streams and lost sockets. Each bad request contains a unique
+ * text, so anything that the service stored about it would accumulate.
  */
 async function round(): Promise<void> {
   // The round has its own connections, because open keep-alive connections would count as leaked.
@@ -128,8 +128,8 @@ t.test('memory does not grow with refused requests', async (t) => {
   const grown = (await memory()) - before
   t.match(after, { sse: base.sse, sockets: base.sockets, followers: base.followers, failed: 0 })
   t.ok(after.files <= base.files + 8, `open files: ${base.files}, then ${after.files}`)
-  // Each round sends about 200 KB of distinct data. If all of it were stored, memory would grow by
-  // about 1 MB per round.
+  // Some growth is normal in any number of rounds. A leak grows with the number of rounds, which
+  // `HOSTILE_RUNS` multiplies.
   t.ok(
     grown < 4_000_000 + rounds * 200_000,
     `${Math.round(grown / 1024)} KiB more after ${rounds} rounds`,

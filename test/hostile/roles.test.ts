@@ -1,4 +1,4 @@
-/** Every role against every row. The row's permission decides; some also require membership. */
+/** Every role against every row. The row's permission decides; some rows also need membership. */
 import t from 'tap'
 import {
   brandedPermission,

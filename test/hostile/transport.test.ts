@@ -42,7 +42,7 @@ async function leave(what: string, bytes: string): Promise<void> {
 }
 
 // uWebSockets.js neither answers nor forwards a head that it cannot parse. It closes the connection
-// after its idle timeout.
+// after the idle timeout.
 await leave('a header that is folded', spoken('GET', RUNS, [auth, 'X-A: b\r\n c']))
 await leave('a NUL in a header', spoken('GET', RUNS, [auth, 'X-A: b\0c']))
 await leave(

@@ -1,6 +1,6 @@
 /**
- * The stories of `cases/`: a workflow, the events of a run line by line, and below each line the
- * resulting timeline.
+ * The stories of `cases/`: a workflow, what happens to its run line by line, and below each line
+ * the resulting timeline.
  *
  *     A sentence: the behaviour.
  *

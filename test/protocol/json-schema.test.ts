@@ -169,7 +169,8 @@ t.test('work is limited: a check that exceeds it reports a fault of the value', 
     [{ items: { pattern: '^([^,]*,){50}x$' } }, [','.repeat(1_000_000)]],
     [{ patternProperties: { '(a|b|ab)*c': true } }, { ['ab'.repeat(500_000)]: 1 }],
   ]
-  // The first schema contains the same objects many times, so as text it would be too large.
+  // The cases are named by index: the first schema contains the same objects many times, so its
+  // text would be too large.
   for (const [index, [schema, value]] of cases.entries())
     t.match(
       faultsOf(schema, value),

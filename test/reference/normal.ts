@@ -11,7 +11,7 @@ const TIME = '2026-01-05T09:00:00.000Z'
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
 const DIGEST = '0123456789abcdef'.repeat(4)
 /**
- * Fields with journal cursors or measured times. They are integers that differ in every recording.
+ * Fields with journal cursors or measured times. They are integers that differ between recordings.
  */
 const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
 /** Fields whose values carry no meaning, with their replacements. */

@@ -367,7 +367,7 @@ const must = (holds: boolean, what: string): void => {
 }
 const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 
-/** Invariants of a history. */
+/** Checks the invariants of a history. */
 function checkHistory(history: readonly RunEvent[]): void {
   const begun = new Set<string>()
   const over = new Set<string>()
@@ -440,7 +440,7 @@ function checkHistory(history: readonly RunEvent[]): void {
   }
 }
 
-/** Invariants of the state between commands. */
+/** Checks the invariants of the state between commands. */
 function checkRest(scene: Run): void {
   const { record, engine, steps, signals, branches = [] } = scene.state
   const { wait, ending } = engine
@@ -622,8 +622,8 @@ function perform(
       )
   }
   same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
-  // A session receives every turn that it must open, and a stop for every turn that is no longer
-  // needed.
+  // A session receives every turn that it must open, and is told to stop every turn that is no
+  // longer needed.
   const before = turning(scene)
   const toSessions = after.effects.flatMap((effect) =>
     'tell' in effect && effect.tell.to.kind === 'session' ? [effect.tell] : [],
@@ -714,12 +714,12 @@ t.test('after any commands, the history of a run is legal and determines its sta
       same(rows, scene.state.steps, 'the steps by their patches')
     },
   )
-  // The fixed seed reaches every type that is required below. Other seeds may miss a rare one.
+  // The fixed seed reaches all types that are required below. Other seeds may miss a rare one.
   void fc.assert(lives, { numRuns: 750 })
   void fc.assert(lives, { numRuns: 750, seed: 3 })
-  // Two types are too rare: a branch that is cancelled between two steps (see deliver.test.ts), and
-  // an agent that repeats the same tool call (see agent.test.ts). Events of loops do not occur
-  // here.
+  // Two types are not required because they are too rare: the cancellation of a branch between two
+  // steps (see deliver.test.ts), and a stalled agent (see agent.test.ts). Events of loops do not
+  // occur here.
   const ofLoops = [
     'run.held',
     'usage.recorded',

@@ -1,4 +1,4 @@
-/** Turns of channels in a session, and the source events that its messages publish. */
+/** Turns for channels in a session, and the source events that are published for its messages. */
 import t from 'tap'
 import type { ExchangeOpening } from '../../../protocol/channels/exchange.ts'
 import { begun, definition, Story, say, tool, use } from './story.ts'

@@ -2,8 +2,8 @@
  * Random histories of messages, answers, tools, people, nudges, cancellations, repeats and time.
  * Invariants: message numbers have no gaps; every tool use has exactly one result; at most one turn
  * runs; the open jobs are exactly those that a turn or the compaction waits for, and the open
- * questions those that a turn waits for; the turns that a client folds from the frames are those of
- * the actor.
+ * questions those that a turn waits for; the active turns that a client folds from the frames are
+ * those of the actor.
  */
 import fc from 'fast-check'
 import t from 'tap'

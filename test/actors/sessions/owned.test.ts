@@ -1,6 +1,5 @@
 /**
- * Turns of runs in a session: they are opened, can be stopped, and are reported to the run exactly
- * once.
+ * Turns that runs open in a session: they can be stopped, and are reported to the run exactly once.
  */
 import t from 'tap'
 import { definition, message, Story, say, tool, use } from './story.ts'

@@ -1,6 +1,6 @@
 /**
- * Checks the history of turns under kills, using only what clients and the worker saw. All
- * functions are pure.
+ * Checks the history of turns under kills. All functions are pure and use nothing but the given
+ * history.
  */
 import type { Sent, TurnHistory } from './history.ts'
 import { callsOf, rowsOf } from './plans.ts'
@@ -27,7 +27,7 @@ export interface Violation {
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
-/** Returns every violation, in the order of the rules. */
+/** Returns every violation, in the order of the checks. */
 export function checkTurns(history: TurnHistory): Violation[] {
   return [
     ...history.sent.flatMap((sent) => [...checkTurn(sent)]),

@@ -17,8 +17,8 @@ interface Options {
   readonly signal: AbortSignal
 }
 /**
- * Milliseconds without a byte after which a connection is closed, and the maximum number of
- * milliseconds between two connections.
+ * Milliseconds without a byte after which a connection is closed, and the maximum pause between two
+ * connections in milliseconds.
  */
 const SILENCE = 8000
 const PAUSE = 100
@@ -81,7 +81,7 @@ export class SessionFollower {
   }
   /**
    * Waits until the end of a turn is shown. Returns the state of the turn at that moment, or
-   * undefined if following ended first.
+   * undefined if the signal fired first.
    */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {

@@ -1,5 +1,6 @@
 /**
- * What the clients of turns under kills saw, as plain data. Times are milliseconds since the start.
+ * The history of turns under kills as plain data: mainly what the clients and the worker saw. Times
+ * are milliseconds since the start.
  */
 import type { Kind } from './plans.ts'
 
@@ -32,15 +33,15 @@ export interface Execution {
   readonly at: number
   done: boolean
 }
-/** A session as it was followed over several connections, and as a later read returns it. */
+/** A session as it was followed over several connections, and as later reads returned it. */
 export interface Followed {
   readonly session: number
   readonly connections: number
   /** The number of connections that broke instead of ending. */
   readonly lost: number
   /**
-   * The final state of the follower as a text, and one later read through each gateway. Equal
-   * texts mean equal transcripts.
+   * The final state of the follower as a text. `fresh`: the texts of one later read through each
+   * gateway. Equal texts mean equal transcripts.
    */
   readonly folded: string
   readonly fresh: readonly string[]
@@ -58,6 +59,6 @@ export interface TurnHistory {
   /** The ids of the stored turns, by session. */
   readonly onRecord: ReadonlyMap<number, readonly string[]>
   readonly strikes: readonly Strike[]
-  /** What must never happen, such as a refused request or a follower that failed. */
+  /** Incidents that must not occur, such as a refused request or a failed follower. */
   readonly oddities: readonly string[]
 }

@@ -41,7 +41,7 @@ export class TurnLoad {
 
   constructor(options: Options) {
     this.#with = options
-    // The signal has a listener for each follower and for each pending turn.
+    // Each follower and each pending turn adds a listener to this signal.
     setMaxListeners(0, options.signal)
   }
   /** Sends `turns` messages, distributed over `sessions` sessions. */

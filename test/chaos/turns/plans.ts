@@ -15,7 +15,7 @@ export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.leng
 export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const
 
 /**
- * The script of the agent. Most answers are delayed or arrive in chunks, so that kills interrupt
+ * The script of the agent. Many answers are delayed or arrive in chunks, so that kills interrupt
  * some of them.
  */
 export const script = `

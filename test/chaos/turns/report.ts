@@ -7,7 +7,7 @@ interface Told {
   readonly violations: readonly Violation[]
   /** Milliseconds until all turns had ended and all killed processes had returned. */
   readonly took: number
-  /** The numbers of repeated attempts, by reason. */
+  /** The number of repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
   /** The number of tool calls that must succeed according to the scripts. */
   readonly calls: number
@@ -16,7 +16,7 @@ interface Told {
 const SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 
-/** The lines of the table, ending with the verdict. */
+/** Returns the lines of the report, ending with the verdict. */
 export function reportTurns({
   history: { sent, executions, followed, strikes },
   violations,

@@ -40,7 +40,7 @@ interface TurnOutcome {
  */
 const PATIENCE = 60_000
 const TELL = 5000
-/** The minimum and maximum numbers of milliseconds that a tool takes. */
+/** The minimum and maximum time that a tool takes, in milliseconds. */
 const WORK = [40, 160] as const
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
@@ -168,8 +168,8 @@ async function live(
   return { history, violations }
 }
 /**
- * Waits until all messages are sent and all turns have ended. Returns false if no turn ends for
- * `PATIENCE`.
+ * Waits until all messages are sent and all turns have ended. Returns false once no turn has ended
+ * for `PATIENCE` milliseconds.
  */
 async function ends(
   load: TurnLoad,

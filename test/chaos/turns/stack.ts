@@ -1,6 +1,6 @@
 /**
  * The installation for turns under kills: one NATS server, and nodes that mostly have one role
- * each. Shard nodes, gateways and executors can be killed and started again.
+ * each. Its members (shard nodes, gateways and executors) can be killed and started again.
  */
 import { type Processes, portsFor, processes } from '../../scenarios/support/processes.ts'
 

@@ -1,8 +1,8 @@
 /**
- * Kills by progress instead of time. Each kill occurs after a share of the tool calls, so it
- * interrupts turns on any machine. The roles are chosen in round-robin order, and the process at
- * random. The next strike waits until the killed processes have returned, unless there are at most
- * as many strikes as roles.
+ * Kills that depend on progress instead of time. Each kill occurs after a certain share of the tool
+ * calls, so it interrupts turns on any machine. The roles are chosen in round-robin order, and the
+ * process at random. If there are more strikes than roles, each strike waits until the processes
+ * killed before it have returned.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
@@ -19,7 +19,7 @@ interface Options {
   readonly enough: () => boolean
   readonly say: (line: string) => void
 }
-/** The minimum and maximum numbers of milliseconds until a killed process returns. */
+/** The minimum and maximum time until a killed process returns, in milliseconds. */
 const AWAY = [100, 1500] as const
 /** The probability that a process of another role is killed at the same time. */
 const DOUBLE = 0.15

@@ -7,7 +7,7 @@ import t from 'tap'
 import { limits, linkTarget, markdownTree, parseMarkdown } from '../../../client/chat/markdown.ts'
 import type { MarkdownElement, MarkdownNode } from '../../../client/chat/markdown-tree.ts'
 
-/** A tree as text: tags in angle brackets, a link's address after `@`. */
+/** A tree as text: tags in angle brackets, with one attribute (such as an address) after `@`. */
 const shown = (node: MarkdownNode): string =>
   typeof node === 'string'
     ? node
@@ -128,8 +128,8 @@ t.test('links lead only to web pages and mailboxes', async (t) => {
       children: ['a'],
     },
   ])
-  // Override characters affect only the text of the link, because its box is isolated. In the
-  // address they are encoded.
+  // Bidirectional override characters affect only the text of the link, because its element is
+  // isolated. In the address they are encoded.
   t.equal(
     read('[\u202emoc.elpmaxe\u202c](https://x.example/\u202e)'),
     '<p <a@https://x.example/%E2%80%AE \u202emoc.elpmaxe\u202c>>',
@@ -200,7 +200,7 @@ t.test('the part beyond a limit is plain text and complete', async (t) => {
   t.ok(depthOf(deep) <= limits.depth)
   t.match(textsOf(deep), /end/)
 
-  // Without a limit, the lexer needs seconds for each of these texts.
+  // Without limits, the lexer would need seconds for each of these texts.
   for (const [name, text] of [
     ['spaces', `a${' '.repeat(50_000)}b`],
     ['blank lines', `a${' \n'.repeat(25_000)}b`],

@@ -76,7 +76,7 @@ for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
       client.resume()
     })
     const text = read.join('')
-    // A blocked stream is continued with comments, which are not part of the content.
+    // To continue a blocked stream, the sink writes comments, which are not part of the content.
     t.ok(
       unchunked(text)?.replaceAll(':\n\n', '') === `begin${pieces.join('')}`,
       'all of it, once, in order',

@@ -1,4 +1,4 @@
-/** The directory of configuration: when it is read, shared, notified of changes and discarded. */
+/** The cached configuration: when it is read, shared and discarded, and who is told of changes. */
 import t from 'tap'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { settleAll } from '../../support/memory.ts'

@@ -1,4 +1,4 @@
-/** Which principals, other than callers, may read a private session. */
+/** Whether a principal other than the caller may read a private session. */
 import t from 'tap'
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'

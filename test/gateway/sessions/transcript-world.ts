@@ -64,10 +64,10 @@ const arrived = (text: string, calm: boolean): Arrived[] =>
 export interface Client {
   readonly version: Dialect['name']
   readonly transcript: Transcript
-  /** The message numbers in received frames, over all connections. */
+  /** Version 1: the message numbers in received frames, over all connections. */
   readonly numbers: number[]
   readonly inbox: Arrived[]
-  /** The ids of the frames of the current connection. */
+  /** Version 2: the ids of the frames of the current connection. */
   ids: string[]
   connected: boolean
   /**
@@ -100,7 +100,7 @@ export class Meeting {
   #prev = 0
   #clock = 1
   #said = 0
-  /** Whether messages are lost and repeated, and queries fail. */
+  /** Whether messages may be lost and repeated, and queries may fail. */
   lossy = true
 
   constructor(choose: (below: number) => number) {
@@ -366,7 +366,7 @@ export class Meeting {
       if (revision > 100_000) throw new Error(`${cursor} is the cursor of no revision`)
     }
   }
-  /** The client reads up to `many` of its received frames. */
+  /** Lets the client read up to `many` of its received frames. */
   read(client: Client, many: number): void {
     for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)
@@ -391,7 +391,7 @@ export class Meeting {
     run?.()
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
-  /** Fires one of the long timers. */
+  /** Fires one of the long timers, chosen at random. */
   expire(): void {
     const all = [...this.#timers]
     all[this.#choose(all.length)]?.()
@@ -467,7 +467,7 @@ export class Meeting {
     this.#view.close()
   }
 }
-/** The parts of a transcript that must be equal for all clients. */
+/** The parts of a transcript that are compared. */
 export const kept = (transcript: Transcript): Open => ({
   rows: transcript.messages(),
   turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),

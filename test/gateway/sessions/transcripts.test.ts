@@ -1,6 +1,6 @@
 /**
- * Followers of a session under random faults. Invariant: once the faults stop, every follower has
- * the state that the pages have.
+ * Clients that follow a session under random faults. Invariant: once the faults stop, every client
+ * agrees with the pages.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -80,7 +80,8 @@ t.test(
                 if (at.clients.length < 6)
                   at.client(one.n % 3 === 0 ? 'v1' : 'v2', one.n % 2 === 0 ? 'start' : 'newest')
             }
-            // The clients are compared with the pages at the end and, if `rests` is 2 or 3, in between.
+            // The clients are compared with the pages at the end and, if `rests` is 2 or 3, once
+            // before.
             if (index !== acts.length - 1 && index !== Math.floor(acts.length / rests)) continue
             at.lossy = false
             at.speak(index)

@@ -1,4 +1,4 @@
-/** A running gateway over scripted actors and views, with real sockets and a manual clock. */
+/** A running gateway with real sockets and a manual clock. Tests can script actors and views. */
 import http from 'node:http'
 import type { GatewaySettings, Outcome, World } from '../../../gateway/ports.ts'
 import { createGateway, type Gateway } from '../../../gateway/server.ts'
@@ -57,7 +57,7 @@ export interface Got {
   readonly body: Body
 }
 
-/** Starts a gateway. Tests set the answers of actors in `on` and of views in `views`, by name. */
+/** Starts a gateway. Tests script commands in `on` and views in `views`, by name. */
 export async function gateway(more: Partial<GatewaySettings> = {}) {
   const it = edge()
   const { world: base } = it

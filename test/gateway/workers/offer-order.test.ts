@@ -1,4 +1,4 @@
-/** The order of waiting jobs from several shards, as the gateway with free slots merges them. */
+/** The order of waiting jobs from several shards, as a gateway with free slots merges them. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
@@ -67,7 +67,7 @@ function scene(shards: Record<string, Job[]>) {
     order,
     offer,
     pass,
-    /** Frees one slot. Then all shards offer their jobs, in this order. */
+    /** Frees one slot. Then these shards offer their jobs, in this order. */
     async round(sources: readonly string[]) {
       at.slots++
       at.since = at.now

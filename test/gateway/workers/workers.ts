@@ -50,7 +50,7 @@ class Clock {
     return this.#timers.filter((timer) => !timer.off).length
   }
 }
-/** Lets all code run that waits only for promises. */
+/** Lets all promise callbacks run. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** A frame that a worker received. */

@@ -1,6 +1,6 @@
 /**
- * Data of other releases. An envelope of a newer version stops the node. Snapshots and checkpoints
- * of an unknown version are ignored and created again.
+ * Data of other releases. An envelope of a newer version is refused. Snapshots and checkpoints of
+ * an unknown version are ignored and created again.
  */
 import t from 'tap'
 import { NewerRelease } from '../../../nodes/host/memory/codec.ts'

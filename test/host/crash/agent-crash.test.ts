@@ -29,7 +29,7 @@ const spec = {
   ],
   output: { n: '${{ steps.ask.output.n }}' },
 }
-/** The answers of the model: the first does not fit the output schema, the second does. */
+/** The answers of the model: the first submits no output, the second a valid one. */
 const script = [[say('what?')], [use('o', 'service_submit_output', { n: 7 })]]
 /** Queues with work: turn openings, and generations. */
 const queues = ['0.$openings', '1.default'] as const

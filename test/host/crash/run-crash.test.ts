@@ -1,7 +1,7 @@
 /**
- * A run with every kind of step, on a node that dies at any of its steps; another node continues
- * from the last commit. Invariants: each job is done as often as without a crash; no step completes
- * twice; the timelines of the run and of its child runs are the same.
+ * A run with every kind of step except `agent`, on a node that dies at any step of its own; another
+ * node continues from the last commit. Invariants: each job is done as often as without a crash; no
+ * step completes twice; the timelines of the run and of its child runs are the same.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -104,8 +104,8 @@ async function play(crashAt: number): Promise<Played> {
       )
 
   /**
-   * Claims the waiting jobs, or else reports the next claimed one. Returns whether any job has not
-   * ended.
+   * Claims the waiting jobs or, if there are none, reports the next claimed one. Returns whether
+   * any job has not ended.
    */
   const work = async (): Promise<boolean> => {
     const jobs = new Map<string, { state: 'waiting' | 'resting' | string; name: string }>()

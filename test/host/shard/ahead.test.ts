@@ -1,6 +1,7 @@
 /**
- * Jobs that are claimed by a worker in the owner's own process: the claim is part of the commit
- * that enqueues the job, and the assignment follows the acknowledgement of that commit.
+ * Jobs that are claimed through a gateway or executor in the owner's own process: the claim is part
+ * of the commit that enqueues the job, and the assignment follows the acknowledgement of that
+ * commit.
  */
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'

@@ -1,6 +1,7 @@
 /**
- * A shard whose journal accepts no appends or lacks entries: it refuses commands and answers reads.
- * Once the storage accepts appends again, it recovers automatically.
+ * A shard whose journal accepts no appends or lacks entries: it refuses commands, and answers reads
+ * unless it found a gap during replay. Once the storage accepts appends again, it recovers
+ * automatically.
  */
 import t from 'tap'
 import type { ShardAnswer, WriteStop } from '../../../nodes/host/deps.ts'

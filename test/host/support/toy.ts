@@ -123,7 +123,7 @@ export class ToyWorld {
   readonly kinds: HostDeps['kinds']
   #nodes = 0
   /**
-   * @param tick is called at each step of the journal, the snapshots and the bus.
+   * @param tick called at each step of the journal, the snapshots and the bus.
    * @param actors the toy actors, unless a test supplies real ones.
    */
   constructor(tick: Tick = () => {}, actors: HostDeps['kinds'] = kinds) {

@@ -1,7 +1,8 @@
 /**
- * Hostile texts at every location where a client supplies text. Invariants: every request is
- * answered as its row documents, no request fails with an internal error, and memory stays bounded.
- * `HOSTILE_RUNS=20` tries every text of a kind at every location of that kind.
+ * Hostile texts at every location of the endpoint table where a body or a query contains text.
+ * Invariants: every request is answered as its row documents, no request fails with an internal
+ * error, and memory stays bounded.
+ * `HOSTILE_RUNS=20` tries twenty times as many texts at each location, up to all of its kind.
  */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'

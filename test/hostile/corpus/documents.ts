@@ -1,6 +1,6 @@
 /**
- * Hostile documents and files: YAML, skills, Markdown, files by their first bytes, and forms that
- * contain them.
+ * Hostile documents and files: YAML, skills, Markdown, files of known types, and forms that contain
+ * files.
  */
 
 /** YAML documents: multiplying aliases, nesting, tags, merges, and invalid documents. */
@@ -93,7 +93,7 @@ export const markdowns: readonly string[] = [
 ]
 
 /**
- * File contents whose first bytes determine a type. Most files are truncated or state a wrong size.
+ * File contents. Most of them begin like a known type, but are truncated or state a wrong size.
  */
 export const files: readonly Buffer[] = [
   Buffer.alloc(0),

@@ -86,7 +86,8 @@ interface Leaf {
 }
 
 /**
- * Fields that must accompany the location. A check of the row requires them; the schema does not.
+ * Values of fields that a check of the row may require besides the location, although the schema
+ * does not.
  */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',

@@ -1,11 +1,11 @@
 /**
- * Hostile texts for every parser of the service, by kind. All of them are JSON texts, because
+ * Hostile texts for the parsers of the service. `corpus` contains them as JSON texts, because
  * JSON.stringify cannot produce some of the values, such as repeated keys and numbers out of range.
  */
 
 import { fileTexts, markdowns, skills } from './documents.ts'
 
-/** The kind of a supplied text, named after the parser that reads it. */
+/** The kind of a supplied text. It determines how the service parses the text. */
 export type TextKind =
   | 'expression'
   | 'template'
@@ -129,8 +129,8 @@ const templates: readonly string[] = [
 ]
 
 /**
- * JSON Schemas as values: circular references, keywords of wrong types, patterns, and much work in
- * little text.
+ * JSON Schemas: circular references, keywords of wrong types, patterns, and short schemas that
+ * require much work.
  */
 export const schemas: readonly string[] = [
   '{"$ref":"#"}',

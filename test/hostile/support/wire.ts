@@ -1,6 +1,6 @@
 /**
- * HTTP as bytes: requests that no library would send, and their answers. This file contains sockets
- * and the format of answers, and nothing that is specific to the service.
+ * HTTP as bytes: requests that no library would send, and their answers. This file handles sockets
+ * and the format of answers, and depends on nothing that is specific to the service.
  */
 import { connect, type Socket } from 'node:net'
 

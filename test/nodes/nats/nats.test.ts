@@ -163,7 +163,7 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(await blobs.get('none'), undefined)
   await blobs.put('some/value', large)
   t.same(Buffer.from((await createBlobs(two).get('some/value')) ?? []).equals(large), true)
-  // The value is deleted while it is read. Its chunks are missing, so the read ends at once.
+  // The chunks are removed first, so the read waits for them until it finds the value deleted.
   await one.manager.streams.purge(`OBJ_${names.blobs}`, { filter: `$O.${names.blobs}.C.>` })
   const reading = createBlobs(two).get('some/value')
   await blobs.delete('some/value')

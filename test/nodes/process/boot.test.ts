@@ -203,7 +203,7 @@ function manualChanges() {
     ...changes,
     runs,
     interrupted: () => interrupted,
-    /** Ends the debounce interval. Returns whether changes were waiting for that. */
+    /** Ends the debounce interval. Returns whether changes were waiting for its end. */
     pass() {
       const due = quiet
       quiet = undefined

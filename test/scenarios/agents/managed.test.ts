@@ -1,6 +1,6 @@
 /**
- * Managed model routes: real requests to a provider in a separate process. The provider also fails
- * in every way that the service must handle.
+ * Managed model routes: real requests to a provider in a separate process, which also fails in
+ * several ways.
  */
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'

@@ -1,6 +1,6 @@
 /**
- * Every NATS client authentication method, against a real server. With valid credentials, a node
- * starts and completes a run. With invalid ones, the process exits with code 1 and prints one
+ * The ways in which a node authenticates to NATS, against real servers. With valid credentials, a
+ * node starts and completes a run. With invalid ones, the process exits with code 1 and prints one
  * sentence that names the setting.
  */
 import { spawn } from 'node:child_process'

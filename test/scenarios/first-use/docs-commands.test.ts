@@ -1,6 +1,6 @@
 /**
  * Runs the commands of README.md and docs/ as written there, in one folder and against one service.
- * Only example addresses are replaced, and only blocks marked as `not run` are skipped.
+ * Only `npm` and example addresses are replaced, and only blocks marked as `not run` are skipped.
  */
 import {
   mkdirSync,

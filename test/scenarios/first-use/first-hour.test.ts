@@ -1,6 +1,6 @@
 /**
  * The first hour of a new user, with real processes: a port that is in use, invalid folders and
- * variables, a server that is killed, and every way to stop the service.
+ * variables, a server that is killed, and ways to stop the service.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,10 @@ interface Started {
   output(): string
   readonly exited: Promise<number | string>
 }
-/** Starts the program as a user does. Of its variables, only `BATON_NATS_SERVER` is inherited. */
+/**
+ * Starts the program as a user does. Of the `BATON_` variables, only `BATON_NATS_SERVER` is
+ * inherited.
+ */
 function start(
   args: readonly string[],
   settings: Readonly<Record<string, string>>,

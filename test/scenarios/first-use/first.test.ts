@@ -1,5 +1,5 @@
 /**
- * The shortest path through the whole service: a request, a leased worker, a result and a timeline.
+ * The shortest path through the whole service: a request, a leased job, a result and a timeline.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

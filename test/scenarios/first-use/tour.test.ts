@@ -1,6 +1,6 @@
 /**
- * The tour over the real stack, as users run it. The tour verifies its totals, can be repeated, and
- * leaves no records behind.
+ * The tour over the real stack. It verifies its totals, can be repeated, and deletes its loops,
+ * agents and actions.
  */
 import { existsSync } from 'node:fs'
 import t from 'tap'

@@ -1,5 +1,5 @@
 /**
- * Two of three people approve, and the node that owns the run is killed between their answers.
+ * Two of three people approve, and the node that owns the question is killed between their answers.
  * Neither answer is lost, and the two answers determine the outcome.
  */
 import t from 'tap'

@@ -100,9 +100,9 @@ const BEAT = 10_000
 /** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /**
- * `BETWEEN`: milliseconds from one kill to the next. They are fewer than the interval of the
- * schedules, so each kill affects different schedules. `AFTER`: milliseconds from the end of the
- * last such period to the check of the schedules.
+ * `BETWEEN`: milliseconds from one kill to the next. This is shorter than the interval of the
+ * schedules, so successive kills affect different schedules. `AFTER`: milliseconds from the end of
+ * the last such period to the check of the schedules.
  */
 const BETWEEN = 7000
 const AFTER = 11_000
