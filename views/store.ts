@@ -2,8 +2,8 @@
  * Access to a view's database: statements are prepared once, and changes are held in memory until
  * they are written together.
  *
- * S1. Tables change only inside a transaction that `View` begins. `View` calls `flush` before it
- *     commits the transaction.
+ * S1. Rows change only inside a transaction that `View` begins. Before `View` commits a new
+ *     position, it writes the changes in memory by `flush`.
  * S2. A batch ends with `keep`. If it fails before anything was written to the tables, it ends with
  *     `undo`, which reverts its changes in memory.
  * S3. After a rollback, `forget` must run, because cached records may hold changes that were rolled

@@ -1,7 +1,7 @@
 /**
  * A minimal worker hub of a gateway. It subscribes to offers while one of its workers has a free
- * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It provides the
- * same guarantees as `gateway/workers`.
+ * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It takes the
+ * place of `gateway/workers`.
  */
 
 import type { Outcome } from '../../../gateway/ports.ts'
@@ -48,7 +48,7 @@ export class Hub {
     machine.world.onMessage((message) => this.#receive(message))
   }
 
-  /** Connects a worker under this session. */
+  /** Connects a worker under the given session. */
   sit(
     worker: Worker,
     { session, generation }: WorkerCommands['worker.register']['reply']['registration'],

@@ -81,7 +81,7 @@ export class Network {
       },
       request: (subject, message, timeout) =>
         machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
-      // The shards of a machine that is `apart` reach its gateway only over the network.
+      // The shards of a machine that is `apart` offer jobs to its gateway by requests.
       here: (subject, message) => {
         if (machine.apart || !machine.alive) return undefined
         for (const listener of this.#matching(subject)) {
