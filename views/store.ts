@@ -44,7 +44,7 @@ export class Kept<V> {
     this.#most = most
   }
   /**
-   * Returns the value of a key, which is loaded if it is not cached.
+   * Returns the value of a key, and loads it if it is not cached.
    * @param fresh whether the caller is certain that the table has no such key; nothing is loaded
    * then.
    */
@@ -244,7 +244,7 @@ export class Store {
     for (const added of this.#appended.values()) added.rows.length = added.kept
     this.tail.undo()
   }
-  /** Writes all changes. */
+  /** Writes all changes that wait in memory to the tables. */
   flush(): void {
     for (const project of this.#newProjects)
       this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)

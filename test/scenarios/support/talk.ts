@@ -88,7 +88,7 @@ export const placeOf = (ack: Found): { session_id: string; turn_id: string } => 
   const { session, turn } = ack as unknown as Record<'session' | 'turn', Open>
   return { session_id: String(session['id']), turn_id: String(turn['id']) }
 }
-/** Returns the turn once it has one of these statuses. */
+/** Returns the turn once it has one of the given statuses. */
 export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<Found> =>
   until(
     () => s.ok('session.turn', placeOf(ack)),

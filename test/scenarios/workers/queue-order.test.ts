@@ -12,7 +12,7 @@ const start = (name: string, more: Record<string, unknown> = {}): Promise<Found>
     input: { name },
     ...more,
   })
-/** Claims and reports one job after the other. Returns the ids of their runs, in order. */
+/** Claims and reports `count` jobs, one at a time. Returns the ids of their runs, in order. */
 async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
   const runs: string[] = []
   for (let i = 0; i < count; i++) {

@@ -175,7 +175,7 @@ function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): 
   return least
 }
 
-/** Every accepted report of a completed job is in the journal, with the result that it reported. */
+/** Every accepted report that completed a job is in the journal, with its result. */
 function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
