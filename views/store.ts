@@ -244,7 +244,7 @@ export class Store {
     for (const added of this.#appended.values()) added.rows.length = added.kept
     this.tail.undo()
   }
-  /** Writes all changes that wait in memory to the tables. */
+  /** Writes to the tables all changes that wait in memory. */
   flush(): void {
     for (const project of this.#newProjects)
       this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)

@@ -129,7 +129,7 @@ export async function fill(s: Service): Promise<Filled> {
   })
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   await s.ok('organization_action.activate_secret', { action_id: shared['id'], version: 2 })
-  // The outbound guard rejects this call, so its invocation fails.
+  // The host of this action does not exist, so the call fails.
   runs.push(String((await s.ok('action.invoke', { action_name: 'crm.find' }))['run_id']))
   const event = await s.ok('event.publish', { event_type: 'order.paid', event: { n: 1 } })
   const loop = await s.ok('loop.create', {

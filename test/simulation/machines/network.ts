@@ -1,7 +1,7 @@
 /**
- * Messaging between machines: at most once, with loss, delay, repetition and reordering.
- * Subscribers on the requesting machine are called directly and before all others, as in a node of
- * the service.
+ * Messaging between machines, with loss, delay, repetition and reordering if the seed has these
+ * faults. Subscribers on the sender's own machine are called directly and before all others, as in
+ * a node of the service.
  */
 import type { Bus, NoAnswer } from '../../../nodes/host/ports.ts'
 import type { Simulation } from '../simulation.ts'
