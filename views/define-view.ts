@@ -47,8 +47,8 @@ export interface ViewDefinition<
    */
   readonly kinds: Arms
   /**
-   * The kinds whose arms change only the caches and append-only rows of `Store`, which are written
-   * later. The arms of other kinds write to the tables immediately.
+   * The kinds whose arms in this definition change only the caches and append-only rows of `Store`,
+   * which are written later. Arms of other kinds may write to the tables immediately.
    */
   readonly gathers?: readonly NoInfer<K>[]
   /**

@@ -8,8 +8,8 @@
  *     is read after the arrival, once for all queries that wait together. If this process is the
  *     journal's only writer, the end is known without a request.
  * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
- *     pause. Meanwhile, queries that need newer data wait, and are refused after their timeout. The
- *     message is never skipped.
+ *     pause. Meanwhile, queries that need newer data wait, and after their timeout are refused or
+ *     answered `late`. The message is never skipped.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
@@ -67,7 +67,7 @@ export interface Hooks {
     readonly seconds: number
     readonly refused: boolean
   }): void
-  /** Following or a save failed, or the view was discarded; operators should be notified. */
+  /** Called for faults that operators should know of, such as a failed save or a reset view. */
   alarm?(error: unknown): void
 }
 interface Waiter {
@@ -214,7 +214,7 @@ export class ViewFollower {
       }
       const find = (): void =>
         void this.#readEnd().then(wait, () => {
-          // The usual reason is that the stream has no leader. It may get one before the timeout.
+          // The usual cause is that the stream has no leader. It may get one before the timeout.
           if (over || !this.#running) done(false)
           else this.#options.later(AGAIN, find)
         })
@@ -367,7 +367,7 @@ function slicesOf(messages: readonly Message[]): Message[][] {
   return slices
 }
 /**
- * Splits messages into parts, each of which ends with the message that reaches `ENTRIES` entries.
+ * Splits messages into parts. A part ends once it has at least `ENTRIES` entries.
  */
 function partsOf(messages: readonly Message[]): Message[][] {
   const parts: Message[][] = []

@@ -2,8 +2,8 @@
  * Access to a view's database: statements are prepared once, and changes are held in memory until
  * they are written together.
  *
- * S1. Tables change only inside a transaction that `View` begins. `View` calls `flush` before it
- *     commits the transaction.
+ * S1. Rows change only inside a transaction that `View` begins. Before `View` commits a new
+ *     position, it writes the changes in memory by `flush`.
  * S2. A batch ends with `keep`. If it fails before anything was written to the tables, it ends with
  *     `undo`, which reverts its changes in memory.
  * S3. After a rollback, `forget` must run, because cached records may hold changes that were rolled
@@ -44,7 +44,7 @@ export class Kept<V> {
     this.#most = most
   }
   /**
-   * Returns the value of a key, which is loaded if it is not cached.
+   * Returns the value of a key, and loads it if it is not cached.
    * @param fresh whether the caller is certain that the table has no such key; nothing is loaded
    * then.
    */
@@ -244,7 +244,7 @@ export class Store {
     for (const added of this.#appended.values()) added.rows.length = added.kept
     this.tail.undo()
   }
-  /** Writes all changes. */
+  /** Writes to the tables all changes that wait in memory. */
   flush(): void {
     for (const project of this.#newProjects)
       this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)

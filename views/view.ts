@@ -6,8 +6,8 @@
  *     Changes collect in memory until there are many, or a query or another entry needs the tables;
  *     then they are written in one open transaction, which `save` commits. `position()` and every
  *     answer include the changes in memory and in the open transaction. If the process dies or a
- *     write fails, those changes are lost: `position()` is then that of the file, and the journal
- *     must be applied from there.
+ *     write fails, those changes are lost: `position()` then returns the position of the file, from
+ *     which the journal must be applied again.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
  * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
  *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types
@@ -85,7 +85,7 @@ export class View {
   #saved: Position = start
   /** Number of entries whose changes wait in memory. */
   #waiting = 0
-  /** Number of entries that the file lacks: in memory or in the open transaction. */
+  /** Number of applied entries not yet in the file: in memory, or in the open transaction. */
   #open = 0
   private constructor(file: string, options: ViewOptions) {
     this.#file = file
@@ -193,7 +193,7 @@ export class View {
   tidy(): void {
     this.#store.db.transaction(() => deleteDropped(this.#store))()
   }
-  /** Whether the file lacks applied entries. */
+  /** Whether applied entries are not yet in the file. */
   unsaved(): boolean {
     return this.#position !== this.#saved
   }

@@ -56,7 +56,7 @@ const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>
   view.kinds[kind] === undefined || view.gathers?.includes(kind) === true
 /**
  * Kinds whose arms, if any, change only the caches and append-only rows of `Store`. The arms of
- * other kinds write to the tables immediately.
+ * other kinds may write to the tables immediately.
  */
 export const gathered: ReadonlySet<string> = new Set<string>(
   kinds.filter((kind) => views.every((view) => gathersKind(view, kind))),

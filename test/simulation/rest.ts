@@ -11,8 +11,8 @@ import { EPOCH } from './machines/machine.ts'
 import type { Simulation } from './simulation.ts'
 
 /**
- * Milliseconds by which clocks may differ. A timer that is due may therefore be in the future by
- * its owner's clock.
+ * At rest, nothing may be due within this number of milliseconds. Clocks differ, so what is due by
+ * one clock may be in the future by another.
  */
 const CLOCKS = 30_000
 

@@ -27,7 +27,7 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
   )
 }
 
-/** A failing seed as text: the violations, the needed faults, and the end of the trace. */
+/** A failing seed as text: its first violation, the needed faults, and the end of the trace. */
 async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)
   const from = small.trace.findIndex((line) => line.includes('VIOLATED'))

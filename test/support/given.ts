@@ -62,7 +62,7 @@ function freeze(value: unknown): void {
   Object.freeze(value)
   for (const member of Object.values(value)) freeze(member)
 }
-/** Creates a scene of an actor with this history. */
+/** Creates a scene of an actor with the given history. */
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
   const next = (name: string): string => {

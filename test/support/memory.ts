@@ -54,8 +54,8 @@ export const settleAll = async (): Promise<void> => {
 }
 
 /**
- * Receives the name of a step before and after each operation of the ports; may throw to crash the
- * caller there.
+ * Receives the name of a step before or after an operation of a port; may throw to crash the caller
+ * there.
  */
 export type Tick = (step: string) => void | Promise<void>
 

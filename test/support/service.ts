@@ -2,7 +2,7 @@
  * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
  * process, and real HTTP, SSE and WebSockets on loopback. Every successful reply to a call of a row
  * is checked against the row: its status, its schema, and the absence of undocumented fields. Every
- * frame of a followed stream is checked against its description. Only `raw` skips the checks.
+ * frame of a followed stream is checked against its description. `raw` skips the checks.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -148,7 +148,7 @@ export function undocumented(name: string, row: Row, body: unknown): string | un
     validators.set(name, (validator = Compile(close(row.shape.reply) as typeof row.shape.reply)))
   return validator.Check(body) ? undefined : JSON.stringify(validator.Errors(body).slice(0, 3))
 }
-/** Returns the schema with all objects closed to undocumented fields. */
+/** Returns the schema with its objects closed to undocumented fields, unless they allow them. */
 function close(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -2,11 +2,11 @@
  * The schema of a view's file. There are no migrations: a view is derived, so a file of another
  * version is deleted and rebuilt from the journal.
  *
- * Every row carries its project or belongs to a row that does, and every query about one project
- * filters by that project. Projects and runs have short numbers that are local to the file and keep
- * keys small; clients never see them. Times are Unix milliseconds; `record` is JSON as clients see
- * it. A row of the timeline holds all events of one entry, see `TimelineRow`; a row of the feed
- * holds many frames and the cursor of the last of them.
+ * Rows of a project carry its number or id, or belong to a row that does; queries about one project
+ * filter by it, directly or through such a row. Projects, runs, channels and sessions have short
+ * numbers that are local to the file and keep keys small. Integer times are Unix milliseconds;
+ * `record` is JSON, mostly as clients see it. A row of the timeline holds the events of one entry,
+ * see `TimelineRow`; a row of the feed holds many frames and the cursor of the last of them.
  */
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'

@@ -36,7 +36,7 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 t.setTimeout(120_000)
 const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
 
-/** Runs the command line as a user does. */
+/** Runs a command of the program as a user does. */
 async function baton(
   settings: Readonly<Record<string, string>>,
   ...args: string[]

@@ -180,8 +180,8 @@ async function tryOut(browser: Browser): Promise<void> {
   })
 
   await t.test('an error is announced next to its field, and the input is preserved', async (t) => {
-    // The browser validates some input itself. The service validates all input that the browser
-    // sends.
+    // The browser itself rejects a missing answer. Once its validation is off, the service reports
+    // the error.
     const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
     await tabTo(page, /^submit/)
     await press(page, 'Enter')

@@ -1,5 +1,5 @@
 /**
- * Step ids: any text is a valid id, and none collides with the key of a branch or of the cleanup.
+ * Step ids: almost any text is valid, and none collides with the key of a branch or of the cleanup.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -16,7 +16,7 @@ interface Job extends Json {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** A script whose generation takes longer than any graceful stop. */
+/** A script whose generation takes longer than a graceful stop of these nodes. */
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
 /**

@@ -99,8 +99,8 @@ async function run(): Promise<Found> {
 }
 
 /**
- * Creates the records that the conversations of this file do not create, so that every read
- * operation has a record to return.
+ * Creates the records that the conversations of this file do not create, so that the read
+ * operations have records to return.
  */
 async function furnish(): Promise<void> {
   const { id: channel_id } = await s.ok('channel.create', { name: 'talk' })

@@ -1,5 +1,5 @@
 /**
- * A project that contains records of every kind, and the responses of all read operations about it.
+ * A project with records of many kinds, and the responses of read operations about these records.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'
@@ -8,7 +8,7 @@ import { acting, failing, instant, listOf, sleeping, until, waiting } from './gi
 
 /**
  * Ids of the created records. The run `early` has a stored signal for a later step, `inDay` waits
- * with a timeout, `asleep` sleeps, and `runs[2]` waits for a worker of the action `nobody`.
+ * with a timeout, `asleep` waits for the signal `go`, and `runs[2]` for a worker of `nobody`.
  */
 export interface Filled {
   readonly runs: readonly string[]
@@ -32,7 +32,10 @@ export interface Filled {
   readonly common: string
 }
 
-/** Creates the records and returns their ids once all of them can be read. */
+/**
+ * Creates the records. Returns their ids once the worker is no longer listed as online and the last
+ * use of the root key is recorded.
+ */
 export async function fill(s: Service): Promise<Filled> {
   const worker = await s.worker({ action_names: ['do', 'break'], worker_instance_id: 'w-restart' })
   const workflow = await s.ok('workflow.create', {
@@ -126,7 +129,7 @@ export async function fill(s: Service): Promise<Filled> {
   })
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   await s.ok('organization_action.activate_secret', { action_id: shared['id'], version: 2 })
-  // The outbound guard rejects this call, which creates a failed invocation.
+  // The host of this action does not exist, so the call fails.
   runs.push(String((await s.ok('action.invoke', { action_name: 'crm.find' }))['run_id']))
   const event = await s.ok('event.publish', { event_type: 'order.paid', event: { n: 1 } })
   const loop = await s.ok('loop.create', {
@@ -214,7 +217,7 @@ export async function fill(s: Service): Promise<Filled> {
   }
 }
 
-/** Returns the response of every read operation for every record, by operation and id. */
+/** Returns the responses of read operations for these records, by operation and id. */
 export async function everything(
   s: Service,
   {
@@ -236,7 +239,7 @@ export async function everything(
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
-    // Only people have such credentials. `token.list` returns the same records.
+    // Only people have such credentials, which `token.list` returns as well.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
     // This response contains the time of the request.
     if (name === 'session.turn_live') continue

@@ -22,7 +22,7 @@ export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promis
 /** Sends a frame that must be rejected, and returns the code of the error frame that answers it. */
 export const faultOf = async (worker: TestWorker, frame: Outgoing): Promise<string> =>
   ((await ask(worker, frame, 'error'))['error'] as unknown as { code: string }).code
-/** Returns the first frame of this type that was received, or waits for one. */
+/** Returns the first frame of the given type that was received, or waits for one. */
 export const seen = async (worker: TestWorker, type: string): Promise<Received> =>
   (worker.frames.find((frame) => frame['type'] === type) as Received | undefined) ??
   worker.wait((frame) => frame['type'] === type, type)

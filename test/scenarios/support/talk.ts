@@ -51,7 +51,7 @@ export const answer = (content: readonly Open[], more: Open = {}): Open => ({
     },
   },
 })
-/** Claims the next generation and reports this answer; returns the job. */
+/** Claims the next generation and reports an answer with this content; returns the job. */
 export async function says(
   worker: TestWorker,
   content: readonly Open[],
@@ -88,7 +88,7 @@ export const placeOf = (ack: Found): { session_id: string; turn_id: string } => 
   const { session, turn } = ack as unknown as Record<'session' | 'turn', Open>
   return { session_id: String(session['id']), turn_id: String(turn['id']) }
 }
-/** Returns the turn once it has one of these statuses. */
+/** Returns the turn once it has one of the given statuses. */
 export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<Found> =>
   until(
     () => s.ok('session.turn', placeOf(ack)),

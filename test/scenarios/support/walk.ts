@@ -77,7 +77,7 @@ async function read(s: Service, key: string, { row, input, streamed }: Request):
 }
 
 /**
- * The requests of one walk over all read operations, which can be repeated as another principal.
+ * The requests of one walk over all read operations. They can be repeated as another principal.
  */
 export class Walk {
   readonly #requests: Request[] = []

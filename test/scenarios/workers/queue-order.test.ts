@@ -12,7 +12,7 @@ const start = (name: string, more: Record<string, unknown> = {}): Promise<Found>
     input: { name },
     ...more,
   })
-/** Claims and reports one job after the other. Returns the ids of their runs, in order. */
+/** Claims and reports `count` jobs, one at a time. Returns the ids of their runs, in order. */
 async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
   const runs: string[] = []
   for (let i = 0; i < count; i++) {
@@ -25,8 +25,8 @@ async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
 
 /**
  * Whether any of `most` attempts finds the expected order. On a busy machine, a shard may answer
- * too late for its jobs to be compared with the others. Without an order across shards, no attempt
- * would succeed.
+ * too late for its jobs to be compared with the others. Without an order across shards, an attempt
+ * would hardly ever succeed.
  */
 async function eventually(attempt: () => Promise<boolean>, most = 8): Promise<boolean> {
   for (let n = 0; n < most; n++) if (await attempt()) return true
@@ -39,7 +39,7 @@ t.test('the oldest job goes first, over all shards', async (t) => {
     const ids: string[] = []
     for (let i = 0; i < 6; i++) {
       ids.push(String((await start(`${i}`))['id']))
-      // Ages are wall-clock times. Jobs whose ages differ by less than 100 ms may change places.
+      // Jobs whose ages differ by up to 100 ms may change places.
       await new Promise((next) => setTimeout(next, 200))
     }
     const one = await worker()

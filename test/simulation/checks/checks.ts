@@ -32,7 +32,7 @@ export async function checkAll(sim: Simulation): Promise<void> {
 
 /**
  * Every acknowledged command is in the journal with the returned reply, unless it had nothing to
- * change. Repeats get the same reply.
+ * change. Repeats get the same reply; if a reply is computed anew, a later record is accepted, too.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)
@@ -175,7 +175,7 @@ function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): 
   return least
 }
 
-/** Every accepted report of a completed job is in the journal, with the result that it reported. */
+/** Every accepted report that completed a job is in the journal, with its result. */
 function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
@@ -222,7 +222,7 @@ function checkFeeds(sim: Simulation): void {
   }
 }
 
-/** No tell arrived twice, and those of one sender arrived in order. */
+/** No tell between ledgers arrived twice, and the tells of one sender arrived in order. */
 function checkLedgers(sim: Simulation): void {
   for (const { address, state } of sim.history.actors.values()) {
     if (address.kind !== 'project') continue
@@ -268,8 +268,8 @@ function question(
 }
 
 /**
- * The owner of every actor has the state that follows from the journal. Schedules of loops keep
- * running, so the state at the time of the answer is accepted as well.
+ * The owners of the queried actors have the states that follow from the journal. If a state has
+ * changed since the query, the state at the time of the answer is accepted as well.
  */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap((past) => {

@@ -1,8 +1,8 @@
 /**
- * Invariants of source events, in journal order: each event resumes exactly the matching waits, and
- * fires exactly the matching triggers, that the matcher stored when the event was published; a
- * deduplication key publishes one event; and no wait is shown as open before the matcher stores it.
- * At rest, no matched wait is left.
+ * Invariants of source events, in journal order: of the waits and triggers that the matcher stores
+ * when an event is published, the event resumes exactly the matching waits, and fires (or, beyond a
+ * limit, only reports) exactly the matching triggers; a deduplication key publishes one event; and
+ * no wait is shown as open before the matcher stores it. At rest, no matched wait is left.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'

@@ -2,7 +2,7 @@
  * Reads the journal as it grows, folds every actor from its events, and checks every entry.
  *
  * This file itself checks that only the current owner writes (epochs, chains) and that no command
- * is stored twice. The rules of each kind of actor are in the other files of this folder.
+ * is stored twice. Rules of single kinds of actors are in other files of this folder.
  */
 import { evolve } from '../../../actors/actor.ts'
 import type { RunState } from '../../../actors/runs/state.ts'

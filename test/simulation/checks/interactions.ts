@@ -1,7 +1,7 @@
 /**
  * Invariants of interactions, in journal order: each is created once; no person answers twice in a
- * round; each ends once and does not change afterwards; and a run waits only for an interaction
- * that can still be answered.
+ * round; each ends once and does not change afterwards. At rest, no run waits for an interaction
+ * that has ended.
  */
 
 import type { InteractionState } from '../../../actors/interactions/state.ts'

@@ -1,4 +1,4 @@
-/** Observations from outside the service: every answer, read and report, with simulated times. */
+/** Observations from outside the service, such as answers, reads, reports and notifications. */
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address, Command, Placed } from '../../../protocol/entry.ts'
 import type { JobReport } from '../../../protocol/internal.ts'

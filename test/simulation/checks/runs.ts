@@ -29,7 +29,7 @@ export class RunRules {
         say(known ? 'a second time' : 'before it was created')
       const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
       this.#runs.set(entry.id, run)
-      // The end of an interaction that arrives after the run has failed is stored for a retry.
+      // An interaction may end after its run has failed. Its end is then stored for a retry.
       if (run.ended === 'run.failed' && event.type === 'interaction.settled') continue
       if (run.ended !== undefined) {
         if (run.ended !== 'run.failed' || event.type !== 'run.resumed') say(`after ${run.ended}`)

@@ -1,7 +1,7 @@
 /**
  * A minimal worker hub of a gateway. It subscribes to offers while one of its workers has a free
- * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It provides the
- * same guarantees as `gateway/workers`.
+ * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It takes the
+ * place of `gateway/workers`.
  */
 
 import type { Outcome } from '../../../gateway/ports.ts'
@@ -17,7 +17,7 @@ import type { Worker } from './worker.ts'
 
 /** Milliseconds for which a promised slot stays reserved. */
 const RESERVED = 2500
-/** Milliseconds for which a lease is still considered held after its duration. */
+/** Milliseconds after the end of a lease for which it is still considered held. */
 const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
@@ -48,7 +48,7 @@ export class Hub {
     machine.world.onMessage((message) => this.#receive(message))
   }
 
-  /** Connects a worker under this session. */
+  /** Connects a worker under the given session. */
   sit(
     worker: Worker,
     { session, generation }: WorkerCommands['worker.register']['reply']['registration'],
@@ -158,9 +158,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases whose time has passed without a renewal. Those without a heartbeat or report for a
-   * full duration are also expired at their queues, if this connection is still the current one of
-   * its session.
+   * Drops leases whose time has passed without a renewal. Those without a heartbeat or report for
+   * the full duration of a lease are also expired at their queues, if this connection is still the
+   * current one of its session.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

@@ -137,7 +137,7 @@ export class Worker {
       machine.enter(() => machine.hub.leave(session, generation)),
     )
   }
-  /** Whether the current connection is this one. */
+  /** Whether the worker's current connection is to this machine and has this generation. */
   isOn(machine: Machine, generation: number): boolean {
     return this.#machine === machine && this.#generation === generation
   }

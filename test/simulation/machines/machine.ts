@@ -38,8 +38,8 @@ export class Machine {
   /** Whether the servers and the other machines are unreachable. */
   cut = false
   /**
-   * Whether its gateway reaches its shards only over the network, as if they were in another
-   * process.
+   * Whether `Bus.here` never answers, so that its shards offer jobs to its gateway by requests, as
+   * to a gateway in another process.
    */
   readonly apart: boolean
   /** The number of outside calls after which it dies. */

@@ -1,7 +1,7 @@
 /**
- * Messaging between machines: at most once, with loss, delay, repetition and reordering.
- * Subscribers on the requesting machine are called directly and before all others, as in a node of
- * the service.
+ * Messaging between machines, with loss, delay, repetition and reordering if the seed has these
+ * faults. Subscribers on the sender's own machine are called directly and before all others, as in
+ * a node of the service.
  */
 import type { Bus, NoAnswer } from '../../../nodes/host/ports.ts'
 import type { Simulation } from '../simulation.ts'
@@ -81,7 +81,7 @@ export class Network {
       },
       request: (subject, message, timeout) =>
         machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
-      // The shards of a machine that is `apart` reach its gateway only over the network.
+      // The shards of a machine that is `apart` offer jobs to its gateway by requests.
       here: (subject, message) => {
         if (machine.apart || !machine.alive) return undefined
         for (const listener of this.#matching(subject)) {

@@ -8,8 +8,8 @@ import type { Machine } from './machine.ts'
 /** Milliseconds until a call without an answer times out. */
 const TIMEOUT = 1000
 /**
- * The maximum total delay of slow writes to the state stream, in milliseconds. Without a maximum,
- * the stream would not come to rest soon after the faults.
+ * The maximum total delay of slow operations of the state stream, in milliseconds. Without a
+ * maximum, the stream would not come to rest soon after the faults.
  */
 const BACKLOG = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
@@ -128,7 +128,7 @@ export function journalPort(machine: Machine): Journal {
 export function statePort(machine: Machine): Snapshots {
   const { weather, state, timeline } = machine.sim
   let idle = 0
-  /** The stream performs one write at a time, so a slow one delays later ones. */
+  /** The stream performs one operation at a time, so a slow one delays later ones. */
   const way = (): Way => {
     idle = Math.max(idle, timeline.now)
     if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }

@@ -13,7 +13,7 @@ const ROW = 'x'.repeat(1000)
 const rows = (db: Database.Database): number =>
   (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
 /**
- * A database whose log SQLite does not checkpoint automatically, with this number of rows of 1 KB.
+ * A database with `count` rows of 1 KB. SQLite does not checkpoint its log automatically.
  */
 function filled(file: string, count: number): Database.Database {
   const db = new Database(file)

@@ -1,6 +1,6 @@
 /**
- * The feed of memory changes. Changes older than the retention period are deleted, and cursors that
- * would need them are rejected.
+ * The feed of memory changes. Changes older than the retention period are not returned, and cursors
+ * that would need them are rejected.
  */
 
 import Database from 'better-sqlite3'

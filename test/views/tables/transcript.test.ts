@@ -35,7 +35,7 @@ const entry = (events: readonly SessionEvent[]): Draft => ({
   events,
 })
 
-/** A session with this number of messages of this length. */
+/** A session with `count` messages of `length` characters each. */
 function session(count: number, length: number): (question: object) => TranscriptPage {
   const journal = new Journal()
   const view = View.open(':memory:')

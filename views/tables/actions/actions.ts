@@ -79,7 +79,7 @@ export function actionLog(
     )
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
-  // Reading stopped before the limit, because the rows are long.
+  // If the rows are long, reading has stopped before the limit.
   if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
     return {
       items: calls.slice(0, limitOf(input)).map(item),

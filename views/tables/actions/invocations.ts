@@ -133,8 +133,8 @@ const columns = {
 } as const satisfies Partial<Record<keyof InvocationFilters, string>>
 
 /**
- * Records of action calls, newest first, each with the loop of its run and the parameters of the
- * call.
+ * Records of action calls, newest first, with the loop of the run and the parameters of the call,
+ * where these are known.
  */
 export function invocationList(
   store: Store,
@@ -206,7 +206,7 @@ function inputsOf(
   const step = row && (JSON.parse(row.record) as RunStep)
   return step?.job_id === job_id ? step?.inputs : undefined
 }
-/** The parameters of an agent's call, from the transcript; undefined when it was deleted. */
+/** The parameters of an agent's call, from the transcript; undefined if they are not in it. */
 function inputOf(
   store: Store,
   project: number,

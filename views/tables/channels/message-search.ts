@@ -1,7 +1,7 @@
 /**
  * Full-text search for messages. Words are those of SQLite's `unicode61` tokenizer: sequences of
  * letters and digits, regardless of case and accents. A caller's text is never parsed as a query:
- * each part of it between spaces that has a letter or digit becomes one quoted phrase.
+ * it is split at white space, and each part that has a letter or digit becomes a quoted phrase.
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
@@ -27,9 +27,9 @@ export interface Places {
   readonly without: readonly string[]
 }
 /**
- * The scope of exactly the messages that a principal may read. The index records whether a
- * message's channel was public when the message was indexed; channels that have been both public
- * and private (`mixed`) are therefore listed one by one.
+ * The scope of the messages that a principal may read. The index records whether a message's
+ * channel was public when the message was indexed; channels that have been both public and private
+ * (`mixed`) are therefore listed one by one.
  */
 function placesFor(store: Store, project: number, viewer: string): Places {
   const rows = store.all<{ n: number; seen: number }>(
@@ -67,7 +67,7 @@ interface Hit extends MessageRow {
 }
 
 /**
- * Messages with all words of `q`, newest first, in the channels that the viewer may read. Messages
+ * Messages with all phrases of `q` in the channels that the viewer may read, newest first. Messages
  * of other channels do not match, so neither the length of a page nor its cursor reveals them.
  */
 export function search(

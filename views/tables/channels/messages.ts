@@ -186,7 +186,7 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * The statement for a page of messages, which reads along the most selective index.
+ * The statement for a page of messages. The filters decide along which index it reads.
  * @param channel the channel's number.
  */
 export function planMessages(

@@ -1,8 +1,8 @@
 /**
  * The stream of all runs of a project: their changes, in journal order. An event yields a frame for
- * a new status of a run or of a job, and a frame for a call of an action or its outcome. The latter
- * is read from the timeline instead of being stored twice. One row of the table stores many frames.
- * The newest frames are in memory as well, see `FeedTail`.
+ * a new status of a run or of a job, and a frame for a call of an action or its outcome. Frames of
+ * the second kind are read from the timeline instead of being stored twice. One row of the table
+ * stores many frames. The newest frames are in memory as well, see `FeedTail`.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'

@@ -115,7 +115,7 @@ function load(store: Store, id: string): RunRow | undefined {
   return { ...row, record, stored: indexed(record) }
 }
 
-/** The cache of runs by id, for applying entries. */
+/** The cache of runs by id. Applying entries fills it; queries add nothing to it. */
 export const keptRuns = (store: Store): Kept<RunRow> =>
   store.kept(
     'runs',

@@ -102,7 +102,7 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
 
 /**
  * One run; if requested, with the reason why it waits. A run that is not of a loop also has its
- * spec, its step counts and exactly one path, which always states that reason.
+ * spec, its step counts and one path, which states that reason even if it was not requested.
  */
 export function runDetail(
   store: Store,

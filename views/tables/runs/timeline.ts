@@ -39,7 +39,7 @@ type Packed = readonly [
 ]
 
 /**
- * Stores the events of an entry of a run.
+ * Stores those events of a run's entry that the timeline shows.
  * @param cursor the cursor of the first event.
  * @param at Unix milliseconds.
  * @returns the number of stored characters.

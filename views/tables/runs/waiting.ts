@@ -31,7 +31,7 @@ export interface Watch {
 }
 
 /**
- * Whether a worker may claim a job, by the rule that claims follow. A worker that lists only models
+ * Whether a worker may claim a job; claims follow the same rule. A worker that lists only models
  * claims no actions.
  */
 export function takes(worker: Taking, job: Job): boolean {
@@ -108,8 +108,8 @@ function wanted(job: Job): string {
 }
 
 /**
- * What a suspended step waits for: its job, while that has not ended, otherwise the reason in the
- * step's own record.
+ * What a step waits for: its job, while the step is suspended and the job has not ended; otherwise
+ * the reason in the step's own record.
  */
 export function waitingOfStep(
   step: RunStep,

@@ -67,8 +67,8 @@ export function sessionAccess(
   }
 }
 /**
- * The same for an interaction. It is closed to a viewer who may not read its session, unless the
- * viewer is a target or reviewer. Every interaction of a session counts as `restricted`.
+ * What `sessionAccess` returns for an interaction. It is closed to a viewer who may not read its
+ * session, unless the viewer is a target or reviewer. Interactions of sessions are `restricted`.
  */
 function interactionAccess(
   store: Store,

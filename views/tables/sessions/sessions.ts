@@ -1,7 +1,7 @@
 /**
- * Sessions, their turns and messages: the frames of the journal, folded row by row. Every row
- * carries the revision of the last frame that changed it, so a query for the changes after a
- * revision reads a range of an index.
+ * Sessions, their turns and messages: the frames of the journal, folded row by row. A message, turn
+ * or interaction has the revision of the last frame that changed it, so a query for the changes
+ * after a revision reads ranges of indexes.
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'
