@@ -99,11 +99,12 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
     : pattern === event_type
 
 /**
- * Whether an event of this type or pattern, other than a signal, can be published. Under its own
- * prefixes, the service publishes only the types in `emittedTypes`. Types under other prefixes may
- * be published by clients or providers.
+ * Whether an event of this type or pattern can be published. Under its own prefixes, the service
+ * publishes only the types in `emittedTypes`. Clients send signals; clients or providers may
+ * publish all other types.
  */
 export function isPublishable(pattern: string): boolean {
+  if (isSignal(pattern)) return true
   const prefix = pattern.slice(0, Math.max(0, pattern.indexOf('.')))
   if (!Object.hasOwn(capabilities, prefix) && !Object.hasOwn(reservedPrefixes, prefix)) return true
   return [...emittedTypes].some((event_type) => fitsType(pattern, event_type))
