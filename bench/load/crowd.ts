@@ -90,7 +90,8 @@ const tell = (told: Told) => process.send?.(told)
 /** Reports readiness, in the followers' process. */
 export const sayReady = () => tell({ ready: true })
 /**
- * Records delays between `begin` and `end`, in the followers' process.
+ * Counts the delays of events in the followers' process. The message `begin` of the parent process
+ * starts a measurement. The message `end` ends it, and the counts are sent to the parent.
  * @param other receives all other messages.
  * @returns an object whose `count` records an event that was sent and received at the given times
  * (Unix milliseconds); `count` is undefined outside of a measurement.

@@ -84,8 +84,9 @@ export interface ServicePublication extends Publication {
   readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
 }
 /**
- * A published event. `truncated` in the payload: fields that were too large to store are null or
- * absent.
+ * A published event. If the payload was too large to store, its `truncated` is true, and the
+ * largest fields are null or absent. In `email.received`, `truncated` means that the text or the
+ * HTML was cut.
  */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {
   /** Id of the event, of the form `sevt_…`. */

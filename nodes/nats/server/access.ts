@@ -61,8 +61,8 @@ export function authenticatorOf(credentials: Credentials): Authenticator {
 }
 
 /**
- * Returns the TLS options. Undefined when none are set: the connection then uses TLS if an address
- * or a server requires it, with the system's CAs.
+ * Returns the TLS options. Undefined when none are set: the connection then uses TLS if the server
+ * offers or requires it, and trusts the CAs of the system. The scheme of an address has no effect.
  */
 export const tlsOf = ({ tls }: Access): TlsOptions | undefined =>
   tls && {

@@ -10,7 +10,10 @@ const files = ['actors', 'gateway', 'nodes', 'views'].flatMap((folder) =>
     .filter((name) => name.endsWith('.ts'))
     .map((name) => join(folder, name)),
 )
-/** The file that logs the warnings of actors, whose event names are not literals there. */
+/**
+ * The file that logs the warnings of actors. It is not checked, because its event names and
+ * messages are variables.
+ */
 const forwards = 'nodes/host/warnings.ts'
 
 interface Logged {
