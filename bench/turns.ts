@@ -171,7 +171,7 @@ export async function bench(terms: Terms): Promise<string> {
     ) +
     note(
       `${whole(count)} turns, ` +
-        'each in a session of its own and followed over the stream of its invocation; ' +
+        'each in a separate session and followed over the stream of its invocation; ' +
         'one generation, no tools.',
     )
   )

@@ -24,7 +24,8 @@ import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } fro
 
 /**
  * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which it
- * replies; `agent`: the agent to which it is attributed. Each is absent when there is none.
+ * replies; `agent`: the agent to which it is attributed. A field is absent if the message has
+ * no target or no agent.
  */
 export interface SendFacts {
   readonly target?: MessageFacts

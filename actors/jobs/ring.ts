@@ -6,9 +6,7 @@
  */
 
 export interface Ring<T> {
-  /**
-   * `first` and `last` are the names of the first and the last member; empty when there is none.
-   */
+  /** The names of the first and the last member. Both are empty if the ring is empty. */
   first: string
   last: string
   readonly members: Record<string, { before: string; after: string; readonly value: T }>

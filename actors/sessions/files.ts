@@ -25,7 +25,8 @@ type Files = NonNullable<SessionState['attachments']>
 /** The files of a session by id. */
 export const filesOf = ({ attachments = {} }: SessionState): Files => attachments
 /**
- * Unix milliseconds at which the next unfinished upload is abandoned; Infinity when there is none.
+ * Unix milliseconds at which the next unfinished upload is abandoned. Infinity if no upload is
+ * unfinished.
  */
 export const awaited = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
@@ -151,7 +152,7 @@ export const listed = (
     ),
   }
 }
-/** One stored file; null if there is none, or the session is not live. */
+/** The stored file with the given id. Null if the session has no such file, or is not live. */
 export const fileAt = (
   state: SessionState,
   { artifact_id }: { readonly artifact_id: string },

@@ -193,7 +193,8 @@ export const compact =
 
 /**
  * Unix milliseconds of the next deadline: the end of a turn's time budget, the deadline of a
- * compaction or of an unfinished upload, or the idle expiry. Undefined if there is none.
+ * compaction or of an unfinished upload, or the idle expiry. Undefined if the session
+ * has no deadline.
  */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(

@@ -58,7 +58,7 @@ export function dial(
 
 /**
  * Parses the head of an HTTP response: the position of the body, the status, and the content length
- * (NaN if there is none). Undefined while the head is incomplete.
+ * (NaN if the head does not state it). Undefined while the head is incomplete.
  */
 export function headOf(
   text: string,

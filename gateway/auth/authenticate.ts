@@ -15,6 +15,8 @@
  */
 
 import {
+  expiryOf,
+  hasExpired,
   type OrganizationDirectory,
   type ProjectDirectory,
   principalOf,
@@ -23,7 +25,6 @@ import { grantedBy } from '../../protocol/access/roles.ts'
 import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
 import { type SystemRole, systemRoles } from '../../protocol/access/schema.ts'
 import { isPersonal } from '../../protocol/access/user-rows.ts'
-import { parseTimestamp } from '../../protocol/common.ts'
 import type { Credential, Principal } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -119,9 +120,7 @@ export function openAuthentication(
       known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
     return permissions
   }
-  const expiry = ({ expires_at }: ApiKey): number | undefined =>
-    expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
-  const expired = (key: ApiKey): boolean => (expiry(key) ?? Infinity) <= world.now()
+  const expired = (key: ApiKey): boolean => hasExpired(key, world.now())
 
   const found = new WeakMap<Caller['proof'], Found>()
   const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
@@ -190,7 +189,7 @@ export function openAuthentication(
     again: ({ proof }) => find(proof),
     expiryOf: ({ proof }) => {
       const known = found.get(proof)
-      return known && expiry(known.key)
+      return known && expiryOf(known.key)
     },
   }
 }

@@ -158,10 +158,11 @@ export async function byName(asking: CapabilityReader, project: string): Promise
   if (isRefusal(toolkits)) return toolkits
   if (isRefusal(skills)) return skills
   const oldestFirst = [...skills].reverse()
-  const [own, shared] = [true, false].map((of) =>
-    oldestFirst.filter(({ source }) => (source === 'project') === of),
-  )
-  return { toolkits: [...toolkits].reverse(), skills: [...(own ?? []), ...(shared ?? [])] }
+  const ofProject = ({ source }: Skill) => source === 'project'
+  return {
+    toolkits: [...toolkits].reverse(),
+    skills: [...oldestFirst.filter(ofProject), ...oldestFirst.filter((skill) => !ofProject(skill))],
+  }
 }
 
 /**

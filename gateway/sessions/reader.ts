@@ -5,12 +5,12 @@
 
 import {
   activePrincipal,
+  hasExpired,
   type OrganizationDirectory,
   type ProjectDirectory,
 } from '../../protocol/access/directory.ts'
 import { grantedBy } from '../../protocol/access/roles.ts'
 import { systemRoles } from '../../protocol/access/schema.ts'
-import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
@@ -23,9 +23,7 @@ const withoutExpired = (
 ): OrganizationDirectory => ({
   ...organization,
   keys: Object.fromEntries(
-    Object.entries(organization.keys).filter(
-      ([, { expires_at }]) => expires_at === undefined || (parseTimestamp(expires_at) ?? 0) > now,
-    ),
+    Object.entries(organization.keys).filter(([, key]) => !hasExpired(key, now)),
   ),
 })
 /** Whether a principal has `project.admin`, by its roles or the role of its organization key. */

@@ -7,6 +7,7 @@
  * adds to commands. It contains no cache.
  */
 import type { AgentEntry } from '../agents/schema.ts'
+import { parseTimestamp } from '../common.ts'
 import type { Principal } from '../entry.ts'
 import { getOwn } from '../lookup.ts'
 import type { Project } from '../projects/rows.ts'
@@ -97,6 +98,12 @@ export interface Reached {
   readonly name: string
   readonly email: string
 }
+/** Unix milliseconds from which a key is rejected; undefined if the key does not expire. */
+export const expiryOf = ({ expires_at }: Pick<ApiKey, 'expires_at'>): number | undefined =>
+  expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
+/** @param now Unix milliseconds. */
+export const hasExpired = (key: Pick<ApiKey, 'expires_at'>, now: number): boolean =>
+  (expiryOf(key) ?? Infinity) <= now
 /**
  * Returns the active principal of a project with this id: a person, a service or an agent of the
  * project, or the service principal of an organization key. Returns undefined for unknown, disabled
