@@ -90,7 +90,7 @@ export interface Decided<E, R> {
   readonly events: readonly E[]
   /**
    * The reply, or a function that returns the reply. The function is called with the actor's own
-   * state after the command and its tells were decided.
+   * state after the command and its tells have been decided.
    */
   readonly reply: R | ((state: never) => R)
   readonly tells?: readonly Tell[]
@@ -157,8 +157,8 @@ export interface Actor<
    */
   readonly deadline?: (state: S) => number | undefined
   /**
-   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack. The
-   * changes of soft events are lost, so each lease gets one full duration of grace.
+   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack.
+   * Changes made by soft events are lost, so each lease gets one full duration of grace.
    */
   readonly recover?: (state: S, at: number) => S
   /**
@@ -199,8 +199,8 @@ export interface AnyActor {
 }
 
 /**
- * Returns the actor as the shard host uses it. Hosts find the arms of `decide`, `evolve` and `ask`
- * by name, which the types of an actor cannot express.
+ * Returns the actor as the shard host uses it. Hosts look up the handlers in `decide`, `evolve` and
+ * `ask` by name, which the types of an actor cannot express.
  */
 export const defineActor = <
   S,
@@ -215,7 +215,7 @@ export const defineActor = <
 
 /**
  * Applies one event.
- * @throws Error if the actor has no arm for the event's type.
+ * @throws Error if the actor has no handler for the event's type.
  */
 export function evolve(actor: AnyActor, state: unknown, event: Event, at: number): unknown {
   const arm = actor.evolve[event.type]

@@ -1,5 +1,5 @@
 /**
- * Shared logic of the configuration records of the organization and of projects: changes of
+ * Shared logic of the configuration records of the organization and of projects: changes to
  * records, expiry, and API keys. Rules for one kind of record are in `projects/`.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Changes of a record whose URL may have sealed values: the stored state, the entry of the audit
+ * Changes to a record whose URL may have sealed values: the stored state, the entry of the audit
  * log, and the reply. The values arrive sealed and are not decrypted here.
  */
 
@@ -19,7 +19,7 @@ import {
 import { type Patch, patch } from '../protocol/patch.ts'
 import { type Change, changeOf } from './configuration.ts'
 
-/** A change of a record and of the sealed values of its URL. */
+/** A change to a record and to the sealed values of its URL. */
 type UrlChange<T> = Change<T> & ChangedUrlParts
 
 /**
@@ -46,7 +46,7 @@ export const partsAfter = (
 }
 
 /**
- * Computes the change of a record whose `field` is a URL, like `changeOf`. A URL that differs only
+ * Computes the change to a record whose `field` is a URL, like `changeOf`. A URL that differs only
  * in its sealed values counts as a change.
  * @param wish the requested values, with a masked URL. An undefined URL changes nothing; an empty
  * URL is left to `changeOf`.

@@ -57,7 +57,9 @@ export class TranscriptRefused extends Error {
     this.code = code
   }
 }
-/** The current transcript, and the frame that changed it last; without a frame, pages were read. */
+/**
+ * The current transcript, and the frame that last changed it; `frame` is absent if pages were read.
+ */
 export interface TranscriptStep {
   readonly transcript: Transcript
   readonly frame?: TranscriptFrame
@@ -67,7 +69,7 @@ const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(don
 const DELAY = 1000
 
 /**
- * Reads what the transcript lacks after its cursor, page by page, without retries. Without a
+ * Reads the part of the transcript after its cursor, page by page, without retries. Without a
  * cursor, only the newest page is read.
  * @throws TranscriptRefused if the service rejects a request; also any error that `fetch` throws.
  */

@@ -5,7 +5,7 @@
  * are not active. A disabled member of a direct message stays.
  *
  * Invariant: unless the channel is a direct message, a principal that is disabled before the second
- * check is expelled by it. If it is disabled later, the job that its disabling enqueues finds the
+ * check is expelled by it. If it is disabled later, the job that is enqueued at that time finds the
  * membership (actors/projects/access/partings.ts).
  */
 

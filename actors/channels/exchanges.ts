@@ -1,7 +1,7 @@
 /**
  * Agents in a channel: which agents a message wakes, the exchanges in progress, and the answers.
  * The invariants are E1–E3 of protocol/channels/exchange.ts. A message, the exchanges that it
- * starts and the jobs that prepare their turns are one commit.
+ * starts and the jobs that prepare their turns are committed together.
  */
 
 import {
@@ -177,8 +177,8 @@ export function errandSettled(
 
 /**
  * Ends an exchange.
- * @param unheard whether there was no turn, so that the messages since the previous exchange are
- * still to be shown.
+ * @param unheard true if there was no turn, so the messages since the previous exchange still have
+ * to be shown.
  */
 function close(
   state: ChannelState,
@@ -233,8 +233,7 @@ function close(
   }
 }
 /**
- * The channel after the end of an exchange. The deferred exchange, if there is one, takes its
- * place.
+ * The channel after the end of an exchange. The deferred exchange, if there is one, replaces it.
  */
 function without(
   state: OpenChannel,

@@ -28,8 +28,8 @@ interface ChannelNameState {
   channel?: string
 }
 /**
- * Data that the gateway adds to a creation: the name, and the members other than the creator, each
- * once.
+ * Data that the gateway adds to a creation: the name, and the members other than the creator,
+ * without duplicates.
  */
 interface Creation {
   readonly creation: { readonly name: string; readonly people: readonly Person[] }

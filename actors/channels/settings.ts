@@ -33,7 +33,7 @@ type Update = Input<Api['channel.update']> & Caller
 
 /**
  * Returns the channel, or refuses if the caller may not administer it. Administrators of the
- * channel may; administrators of the project may, except in direct messages.
+ * channel may; so may administrators of the project, except in direct messages.
  */
 function administered(
   state: ChannelState,

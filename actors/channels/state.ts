@@ -40,7 +40,7 @@ export interface ChannelState {
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /**
    * Sequence number up to which an agent was shown the messages of a thread, or those outside of
-   * threads, by `talkKey`; only the keys that were set last are stored.
+   * threads, by `talkKey`; only the most recently set keys are stored.
    */
   heard: Record<string, number>
   /** New members that are not confirmed yet, by the id of the job that confirms them. */
@@ -111,9 +111,7 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
 /** The key shared by all exchanges with one agent in one thread, or outside of threads. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
-/**
- * Sets a number in a map that keeps only the keys that were set last; undefined removes the key.
- */
+/** Sets a number in a map that keeps only the most recently set keys; undefined removes the key. */
 function remember(numbers: Record<string, number>, key: string, value: number | undefined): void {
   delete numbers[key]
   if (value === undefined) return

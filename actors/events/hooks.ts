@@ -10,7 +10,7 @@ import { reduced } from './reduced.ts'
 import type { SourcesState } from './state.ts'
 
 /**
- * Whether an event type fits a webhook's type or pattern. Unlike triggers, webhooks also receive
+ * Whether an event type matches a webhook's type or pattern. Unlike triggers, webhooks also receive
  * signals.
  */
 const wants = (pattern: string, event_type: string): boolean =>
@@ -19,7 +19,7 @@ const wants = (pattern: string, event_type: string): boolean =>
 
 /**
  * Ids of the webhooks that receive an event; none for events that are internal to the service. A
- * project has few webhooks, so each is compared.
+ * project has few webhooks, so all of them are checked.
  */
 export function hooksFor({ hooks }: SourcesState, event_type: string): string[] {
   const ids: string[] = []
@@ -31,8 +31,8 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
 }
 
 /**
- * Names of the payload fields that identify the record of an event. They are used for events
- * without a record, so that `data` contains at least the id of the record.
+ * Names of the payload fields that contain the id of the record that an event is about. They are
+ * used for events that do not include the record, so that `data` contains at least its id.
  */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',

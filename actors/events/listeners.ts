@@ -1,8 +1,8 @@
 /**
  * An index of the triggers and waits of a project, so that an event is compared only with those
- * that can fit. Listeners are found by type or by the prefix of a pattern, then by the source or by
- * one value that a listener requires. The index is derived from the state and held next to it, with
- * compiled conditions. Webhooks are not indexed (hooks.ts).
+ * that could match. Listeners are found by type or by the prefix of a pattern, then by the source
+ * or by one value that a listener requires. The index is derived from the state and held next to
+ * it, with compiled conditions. Webhooks are not indexed (hooks.ts).
  *
  * Invariants:
  * L1. The result is the same as if `fits` (protocol/events/matching.ts) were evaluated for every
@@ -53,7 +53,7 @@ export interface Matched {
   readonly faulty: Record<string, string>
 }
 
-/** The value that a listener requires at a path; events with another value cannot fit. */
+/** The value that a listener requires at a path; events with another value cannot match. */
 function guardOf({
   match = {},
   condition,
@@ -96,7 +96,7 @@ class Audience {
     else if (guard) this.#guarded.get(guard.path)?.delete(guard.value)
   }
   /**
-   * Visits the listeners that can fit an event.
+   * Visits the listeners that could match an event.
    * @param sources ids by which listeners can refer to the event's source.
    */
   each(
@@ -174,7 +174,7 @@ export class Listeners {
     if (audience?.size === 0) this.#audiences.delete(known.pattern)
   }
 
-  /** Finds the listeners that an event fits. */
+  /** Finds the listeners that match an event. */
   match({ event_type, source_kind, source_id, event, meta }: Publication): Matched {
     const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
@@ -216,6 +216,6 @@ export function listenersOf(state: SourcesState): Listeners {
 }
 /**
  * Returns the index of a state if it was built. An index that is built later includes the changes
- * until then, so the caller need not build it.
+ * made until then, so the caller need not build it.
  */
 export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)

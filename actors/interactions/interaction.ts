@@ -1,7 +1,7 @@
 /**
- * The interaction actor: a question to people, which ends once. The commit that ends it notifies a
- * waiting run or session, and opens the delivery to a subscriber. All other consumers are notified
- * by the source event `interaction.resolved`.
+ * The interaction actor: a question to people, which ends exactly once. The commit that ends it
+ * notifies a waiting run or session, and opens the delivery to a subscriber. All other consumers
+ * are notified by the source event `interaction.resolved`.
  *
  *     pending → completed | cancelled | expired
  *        ↕ review

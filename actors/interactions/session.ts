@@ -25,7 +25,7 @@ const after = (
       : apply(state, event, at)
 
 /**
- * Wraps an arm of `decide`, so that the session whose turn opened the interaction receives the
+ * Wraps a handler of `decide`, so that the session whose turn opened the interaction receives the
  * changed record.
  */
 export const hearing =

@@ -27,7 +27,7 @@ export interface InteractionState {
   readonly chain?: Chain
   /** The interaction was deleted: lists and reads omit it. */
   readonly deleted?: true
-  /** The session whose turn opened the interaction. It receives every change of the record. */
+  /** The session whose turn opened the interaction. It receives every change to the record. */
   readonly session?: string
   /**
    * The interaction was opened in a private session: only readers of the session receive its source

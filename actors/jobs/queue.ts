@@ -273,7 +273,7 @@ export function queueActor(
     ask: {
       /** Headers of the jobs to offer next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
-      /** The number of leased jobs, and of all other jobs, which wait or rest. */
+      /** The number of leased jobs, and the number of waiting and resting jobs. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }
@@ -304,7 +304,7 @@ export function queueActor(
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
     // All leases now expire at the same time. The heap is rebuilt only if there are resting jobs,
-    // because those keep their time.
+    // because their deadlines do not change.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held

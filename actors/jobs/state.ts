@@ -1,6 +1,6 @@
 /**
  * State of a queue, as plain JSON: all jobs that have not ended, the order of the waiting jobs, the
- * leased and resting jobs by their next deadline, and the ids of the jobs that ended last. The
+ * leased and resting jobs by their next deadline, and the ids of the most recently ended jobs. The
  * rules are in queue.ts, outcomes.ts and report.ts.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
@@ -8,7 +8,8 @@ import { add, moved, type Order, removeAt } from '../heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
 /**
- * Number of ended jobs whose ids are remembered, to detect that one is reported or enqueued again.
+ * Number of ended jobs whose ids are remembered, so that repeated reports and enqueues are
+ * detected.
  */
 const FINISHED = 1024
 
@@ -76,7 +77,7 @@ export const initial = (): QueueState => ({
  */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
-/** Number of attempts that were counted; the next claim has the next number. */
+/** Number of attempts that were counted; the next claim gets the next number. */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**
@@ -104,7 +105,7 @@ export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   held.lease = { ...grant, heard: false }
   add(state.due, id, byDue, state)
 }
-/** Makes a job rest until a time in Unix milliseconds. */
+/** Pauses a job until a time in Unix milliseconds. */
 export function rest(state: QueueState, id: string, until: number): void {
   ;(state.jobs[id] as Held).rest = until
   add(state.due, id, byDue, state)
@@ -139,6 +140,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is among those that ended last, whose ids are remembered. */
+/** Whether the job is among the most recently ended ones, whose ids are remembered. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

@@ -104,7 +104,7 @@ export type Verdict =
   | { readonly left_out: 'loop' | 'trigger' | 'full' }
 
 /**
- * Applies both rules to one more run, of a trigger or without one. Displaces the runs that the new
+ * Applies both rules to one more run, with or without a trigger. Displaces the runs that the new
  * run replaces.
  * @param patient whether the run waits if necessary, but is never rejected and displaces no run.
  */

@@ -1,6 +1,6 @@
 /**
  * Creation, change and deletion of loops. A field that the request contains replaces the whole
- * stored field. A change of the loop's behavior creates the next version, which later starts use;
+ * stored field. A change to the loop's behavior creates the next version, which later starts use;
  * existing runs keep the version with which they were opened.
  */
 
@@ -215,7 +215,7 @@ export function update(
 const reseals = (before: LoopState['secrets'], after = before): boolean =>
   JSON.stringify(before) !== JSON.stringify(after)
 /**
- * Reduces changes of the definition and of settings to the names of the fields, because their
+ * Reduces changes to the definition and the settings to the names of the fields, because their
  * content is too long for the audit log.
  */
 const told = (

@@ -1,5 +1,5 @@
 /**
- * A decision of a loop under construction: events, commands to runs, and the resulting state. It
+ * A decision under construction: events, commands to runs, and the resulting state of the loop. It
  * contains no rules.
  */
 

@@ -21,7 +21,7 @@ import { isLiving, type LoopState } from './state.ts'
 const MAX_HELD = 1000
 
 /**
- * The principal that changed the loop last, or that created it. For loops that an earlier release
+ * The principal that last changed the loop, or that created it. For loops that an earlier release
  * saved, it is known only if the loop was never changed.
  */
 function editorOf(state: LoopState): string | undefined {

@@ -19,7 +19,7 @@ function actionsOf(state: LoopState): readonly string[] {
 }
 
 /**
- * Returns the event that reports a change of the summary to the project, if there is a change.
+ * Returns the event that reports a change in the summary to the project, if there is a change.
  * @param organization the id of the organization if the command contains it, otherwise empty.
  */
 export function stands(

@@ -46,13 +46,13 @@ export interface LoopState {
   /** Number of consecutive failed runs. */
   failures: number
   /**
-   * Recent spending of runs, oldest first: the start of each window, and the thousandths of a
-   * credit that were spent in it.
+   * Recent spending of runs, oldest first: the start of each window, and the amount spent in it, in
+   * thousandths of a credit.
    */
   spent: [at: number, milli: number][]
   /** The next fire times of schedules, by trigger id. */
   clocks: Record<string, Clock>
-  /** Keys of the firings that were settled last, to detect repeats. */
+  /** Keys of the most recently settled firings, to detect repeats. */
   fired: string[]
   /** Starts that were skipped since the loop's latest version, by trigger id; absent: none. */
   skips?: Readonly<
@@ -70,7 +70,7 @@ export interface LoopState {
     readonly organization: string
   }
   more_at?: number
-  /** The principal that changed the loop last; absent: unknown, or the loop was never changed. */
+  /** The principal that last changed the loop; absent: unknown, or the loop was never changed. */
   editor?: string
   /** Firings for events of private sessions, by the job ids of their errands; absent: none. */
   firings?: Readonly<Record<string, HeldFiring>>
@@ -107,7 +107,7 @@ const REMEMBERED = 2000
 const DAY = 86_400_000
 export const WINDOW = 300_000
 
-/** Thousandths of a credit that runs spent within the last day. */
+/** Amount that runs spent within the last day, in thousandths of a credit. */
 export const spentToday = ({ spent }: LoopState, now: number): number =>
   spent.reduce((sum, [at, milli]) => (at + DAY > now ? sum + milli : sum), 0)
 

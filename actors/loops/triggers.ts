@@ -1,5 +1,5 @@
 /**
- * The consequences of a change of a loop for its triggers: ids and handles that survive the change,
+ * The effects of a change to a loop on its triggers: ids and handles that survive the change,
  * watched events, and fire times.
  */
 

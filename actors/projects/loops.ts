@@ -1,6 +1,6 @@
 /**
- * What a project tracks about its loops (protocol/loops/standing.ts): the actions that they call,
- * and which of them must end with the project.
+ * The data that a project tracks about its loops (protocol/loops/standing.ts): the actions that
+ * they call, and which of them must end with the project.
  */
 
 import { getOwn } from '../../protocol/lookup.ts'

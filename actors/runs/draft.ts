@@ -58,7 +58,7 @@ export const draft = (state: RunState, cause: Cause): Draft => ({
   at: undefined,
 })
 
-/** The parts of an event. Every change of a record also sets its `updated_at`. */
+/** The parts of an event. Every change to a record also sets its `updated_at`. */
 export interface Parts {
   readonly step?: string
   readonly payload?: JsonObject
@@ -66,7 +66,7 @@ export interface Parts {
   readonly row?: Patch<RunStep>
   readonly usage?: UsageSource
   readonly note?: Note
-  /** Changes of the current branch, or of the run itself if there is no current branch. */
+  /** Changes to the current branch, or to the run itself if there is no current branch. */
   readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
 }
 
@@ -103,8 +103,8 @@ export const placeOf = ({ state, at }: Draft): Place =>
   at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 
 /**
- * The current step, with its key and, once it was reached, its record; undefined after the last
- * step.
+ * The current step, with its key and, once it has been reached, its record; undefined after the
+ * last step.
  */
 export function current(
   on: Draft,
@@ -207,7 +207,9 @@ export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
 }
 
 const recordOf = (state: RunState): Run => shownRun(state.record)
-/** The finished decision. Its reply is the record after the command and its tells were decided. */
+/**
+ * The finished decision. Its reply is the record after the command and its tells have been decided.
+ */
 export const decided = (on: Draft): Decided<RunEvent, Run> => ({
   events: on.events,
   reply: recordOf,

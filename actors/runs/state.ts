@@ -220,13 +220,13 @@ export interface Engine extends Place {
    * cancellation.
    */
   readonly more_at?: number
-  /** Ids of the source events that were delivered last, to detect repeats. */
+  /** Ids of the most recently delivered source events, to detect repeats. */
   readonly delivered?: readonly string[]
   /** Present while the run waits for its loop to let it start, or continue after a recovery. */
   readonly held?: 'start' | 'resume' | 'retry'
   /** The trigger that started the run. */
   readonly trigger_id?: string
-  /** Ids of the usages that were recorded last, to detect repeats. */
+  /** Ids of the most recently recorded usages, to detect repeats. */
   readonly usages?: readonly string[]
   /**
    * Present when the loop has spent its daily budget, so that no further step begins. The amounts
@@ -267,9 +267,9 @@ export interface Note {
    * Key of the branch that the event concerns. The branch stores the record of the event's step.
    */
   readonly at?: string
-  /** Changes of the branch `at`; null: the branch has ended. */
+  /** Changes to the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
-  /** Changes of the join; null: its step needs it no longer, and the outcomes are dropped. */
+  /** Changes to the join; null: its step no longer needs it, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
   readonly about?: About

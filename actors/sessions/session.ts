@@ -5,7 +5,7 @@
  * a tool call, a person's reply, a nudge, a timer. Between commands the journal holds everything
  * that a turn needs, so any node can continue the turn.
  *
- * The invariants are in the files that keep them: S (state.ts), L (turns/turns.ts), W
+ * The invariants are in the files that maintain them: S (state.ts), L (turns/turns.ts), W
  * (history/window.ts), F (attachments.ts) and T (protocol/sessions/events.ts).
  */
 import type { Api } from '../../protocol/api.ts'

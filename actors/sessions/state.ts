@@ -9,8 +9,8 @@
  * S2. Only turns that have not ended and pending nudges are stored in full. Of the idempotency keys
  *     of turns and nudges (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the
  *     newest are stored, so the state does not grow with the conversation.
- * S3. An `evolve` arm never mutates the state that it receives, because a decision applies events
- *     to the state before they are committed.
+ * S3. An `evolve` handler never mutates the state that it receives, because a decision applies
+ *     events to the state before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { KeptAttachment } from '../../protocol/sessions/attachments.ts'
@@ -86,7 +86,7 @@ export interface SessionState extends Window {
   readonly nudges: Readonly<Record<string, PendingNudge>>
   readonly nudge_keys: Remembered<KeyedNudge>
   readonly compacting?: Compacting
-  /** The definition of the turn that was admitted last. */
+  /** The definition of the most recently admitted turn. */
   readonly definition?: TurnDefinition
   /** Ids of tool uses; see calls.ts. */
   readonly calls?: Remembered<true>
@@ -122,7 +122,8 @@ export const unborn = (): SessionState => ({
 export type Live = SessionState & { readonly record: Session }
 /**
  * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is
- * not bounded, it has no messages, it has a turn that has not ended, or it is gone.
+ * not bounded, it has no messages, it has a turn that has not ended, or it has been deleted or has
+ * expired.
  */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined

@@ -47,7 +47,7 @@ const toGateway = (gateway: string, message: GatewayMessage) => [
 const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
   registration?.session === session && registration.generation === generation
 
-/** Whether a worker still claims the same queues, actions and models as it registered. */
+/** Whether a worker's queues, actions and models are still those that it registered. */
 const same = ({ queues, action_names, models }: Registration, takes: Taken): boolean =>
   JSON.stringify([queues, action_names, models]) ===
   JSON.stringify([takes.queues, takes.action_names, takes.models])

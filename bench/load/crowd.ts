@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { endWithUs } from '../../nodes/process/ending.ts'
 
 /**
- * Messages of the followers' process. `counts[n]`: number of events with a delay of n milliseconds;
- * the last element also counts all longer delays.
+ * Messages from the followers' process. `counts[n]`: number of events with a delay of n
+ * milliseconds; the last element also counts all longer delays.
  */
 type Told =
   | { readonly ready: true }
@@ -30,10 +30,7 @@ interface Crowd {
   stop(): void
 }
 
-/**
- * The value that a share of the recorded values does not exceed, in a histogram with one bucket per
- * millisecond.
- */
+/** A quantile of the recorded values, computed from a histogram with one bucket per millisecond. */
 function shareOf(counts: readonly number[], share: number): number {
   const total = counts.reduce((sum, n) => sum + n, 0)
   let seen = 0

@@ -30,7 +30,7 @@ const base32 = (value: number, length: number): string => {
   return text
 }
 
-/** What was written. */
+/** The amount of data that was written. */
 export interface Filled {
   /** Number of frames of the runs in the project's stream. */
   readonly frames: number

@@ -1,7 +1,7 @@
 /**
  * An HTTP/1.1 client for loads: a pool of keep-alive connections with one request at a time on
- * each. Responses must have a content length. Like other clients, it repeats a request that the
- * service cannot serve right now (503); the measured time includes the repeats.
+ * each. Responses must have a content length. Like other clients, it retries a request that the
+ * service cannot serve right now (503); the measured time includes the retries.
  */
 import { pause } from '../support/measure.ts'
 import { dial, headOf, type Line } from './wire.ts'
@@ -17,7 +17,7 @@ interface Asked {
   readonly failed: (error: Error) => void
 }
 
-/** How long a request is repeated, and the pause between attempts, in milliseconds. */
+/** Time for which a request is retried, and pause between attempts, in milliseconds. */
 const PATIENCE = { whole: 30_000, between: 200 } as const
 
 /** Milliseconds after which an idle connection is not reused. */

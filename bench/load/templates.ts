@@ -22,7 +22,10 @@ export type Template = (queue: string) => Prepared
 const WORKFLOWS = 4
 /** The `workflow_type` of the runs of a workflow, by which runs can be listed. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
-/** How many of twenty runs complete (`send`), fail, stay suspended (`hold`) or are cancelled. */
+/**
+ * Out of twenty runs, the numbers that complete (`send`), fail, stay suspended (`hold`) or are
+ * cancelled.
+ */
 const mix = [
   ['send', 17],
   ['fail', 1],

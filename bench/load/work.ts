@@ -48,7 +48,7 @@ export const runOf = (steps: number, name: string): string =>
 /**
  * Prepares a load of runs with this many steps, on one worker connection with 200 slots. A run
  * counts as executed when its first job arrives. `stop` ends the load, and reports how many
- * requests were answered 503.
+ * requests were answered with 503.
  */
 export async function runsOf(
   steps: number,

@@ -12,7 +12,7 @@ const openFiles = (): number =>
   )
 
 /**
- * The wanted number of connections, or as many as the limit of open files allows; a reduction is
+ * The desired number of connections, or as many as the limit of open files allows; a reduction is
  * reported.
  */
 export function allowed(wanted: number, say: (line: string) => void): number {

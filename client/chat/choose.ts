@@ -9,7 +9,7 @@ import { nameOf, type Page, type Screen } from './session.ts'
 
 /**
  * Shows the sign-in form.
- * @param wrong why the last key was rejected.
+ * @param wrong the reason why the last key was rejected.
  */
 export function signIn(
   project: string,

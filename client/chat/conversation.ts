@@ -19,7 +19,7 @@ interface Row {
   update(entry: Entry, results: Results): void
 }
 
-/** What rows need from the session. */
+/** Session operations used by rows. */
 interface RowActions {
   readonly answer: Answering
   readonly read: ReadFile

@@ -11,7 +11,7 @@ import { el } from './dom.ts'
 import { Uploads } from './files/uploads.ts'
 import { type Account, Refused, type Service } from './service.ts'
 
-/** What a screen needs from the surrounding page. */
+/** The parts of the surrounding page that a screen uses. */
 export interface Page {
   readonly account: Account
   readonly service: Service

@@ -102,9 +102,9 @@ function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
 }
 
 /**
- * Replaces names in an input by ids.
+ * Replaces names in an input with ids.
  * @param name the name of the row.
- * @throws Mistake for a name without a record, or with several.
+ * @throws Mistake if a name matches no record, or several.
  */
 export async function resolveNames(
   transport: Transport,

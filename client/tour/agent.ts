@@ -38,7 +38,9 @@ export function commonEnding(files: readonly Sized[]): string {
   }
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))[0]?.[0] ?? ''
 }
-/** Returns the largest file with the given ending; of several, the first in the list. */
+/**
+ * Returns the largest file with the given ending; if several are equally large, the first of them.
+ */
 export const largestOf = (files: readonly Sized[], ending: string): Sized | undefined =>
   files
     .filter(({ path }) => path.endsWith(ending))

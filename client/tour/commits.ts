@@ -138,7 +138,7 @@ async function show(
       ids.every((id) => ended.some(({ event }) => event?.commit === id)) &&
       ended.some(({ result }) => result?.commits === ids.length),
   )
-  // The loop is deleted first, so that the schedule starts no run that no worker would execute.
+  // The loop is deleted first; otherwise, the schedule could start runs that no worker executes.
   await forget()
   const all = await runs.all()
   const watched = await Promise.all(all.map(({ watched }) => watched))

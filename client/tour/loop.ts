@@ -15,11 +15,11 @@ const BEAT = 'beat'
 /** Type of the event that a review publishes. */
 export const REVIEWED = 'tour.reviewed'
 /**
- * Tags of the loops, agents and actions that a tour creates. By these tags, the cleanup finds those
- * that interrupted tours left behind.
+ * Tags of the loops, agents and actions that a tour creates. The cleanup uses them to find what
+ * interrupted tours left behind.
  */
 export const TAGS = { made_by: 'tour' }
-/** Milliseconds after which the tour that created an object cannot be running any more. */
+/** Milliseconds after which the tour that created an object can no longer be running. */
 export const LEFT = 30 * 60_000
 
 /**

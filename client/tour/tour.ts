@@ -2,7 +2,7 @@
  * The tour. Two workers execute a workflow over the files of a folder; the tour follows it live and
  * checks the results against `wc` and `sha256sum`. Two more parts follow: a loop with a git
  * repository (commits.ts), and an agent that answers a question about the folder (question.ts). The
- * tour verifies statements of the README on this machine, even while gateways and nodes are being
+ * tour verifies statements in the README on this machine, even while gateways and nodes are being
  * killed.
  */
 import { randomUUID } from 'node:crypto'

@@ -25,7 +25,7 @@ export interface Unequal {
 /**
  * Follows a run to its end.
  * @param told called with every event, but not with repeats.
- * @param interrupted called with the reason of every interruption of the stream.
+ * @param interrupted called with the reason for every interruption of the stream.
  * @throws BatonError if the service refuses the request; the reason of `signal` if it aborts.
  */
 export async function watch(

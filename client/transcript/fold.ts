@@ -46,8 +46,8 @@ export class Transcript {
   /** The cursor from which to continue; undefined at first, unless a stored one was given. */
   cursor: string | undefined
   /**
-   * Whether the current connection has delivered what was stored when it was opened; `begin` resets
-   * the value.
+   * Whether the current connection has delivered everything that was stored when it was opened;
+   * `begin` resets the value.
    */
   ready = false
   #place: string | undefined

@@ -71,8 +71,8 @@ export interface WorkerOptions {
 }
 
 /**
- * Why a worker ended with an error. `code` is the code of the `error` frame that the service sent,
- * or `refused` when the service permanently rejects the WebSocket upgrade.
+ * The error with which a worker ended. `code` is the code of the `error` frame that the service
+ * sent, or `refused` when the service permanently rejects the WebSocket upgrade.
  */
 export class WorkerError extends Error {
   readonly code: string

@@ -7,7 +7,7 @@
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
  *     caller is reused only while the directories that it was derived from are still cached, so a
- *     change of keys or roles takes effect as soon as the changed directory is dropped. The key's
+ *     change to keys or roles takes effect as soon as the changed directory is dropped. The key's
  *     expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
  *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot

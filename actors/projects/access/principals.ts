@@ -249,7 +249,7 @@ function needed(
     )
   )
 }
-/** Archives a principal that no valid key signs in as. The tokens of a user are revoked with it. */
+/** Archives a principal that no valid key signs in as. A user's tokens are revoked as well. */
 export function deletePrincipal(
   state: ProjectState,
   input: Pick<Input<Rows['principal.delete']>, 'id'>,

@@ -1,6 +1,6 @@
 /**
- * Which targets of an interaction the project can resolve: its own active principals, and roles by
- * id or name.
+ * Resolution of an interaction's targets. A project can resolve its own active principals, and
+ * roles by id or name.
  */
 
 import { hasRole } from '../../../protocol/access/roles.ts'

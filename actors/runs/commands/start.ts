@@ -175,7 +175,9 @@ export const initiator = ({ credential, principal }: Cause): string =>
   principal.name ??
   principal.id
 
-/** `meta` has the caller's metadata, which cannot override the fields that the service sets. */
+/**
+ * `meta` contains the caller's metadata, which cannot override the fields that the service sets.
+ */
 const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
     ...input.metadata,

@@ -3,8 +3,8 @@
  * and end of a single step are in outcome.ts, its work in `../steps/`.
  *
  * Invariants:
- * E1. A call of `advance` ends with a wait or with the run ended, never in between. With a wait the
- *     run is `suspended`, unless the wait is not confirmed yet or is a pause.
+ * E1. A call of `advance` returns only when the run waits or has ended. While it waits, the run is
+ *     `suspended`, unless the wait is not confirmed yet or is a pause.
  * E2. `advance` emits `run.resumed` before a suspended run executes a step or completes. A step
  *     that goes from a wait directly into its retry delay does not resume the run. Some
  *     operator commands emit their own `run.resumed` (../commands/control.ts).

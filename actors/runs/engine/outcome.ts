@@ -168,7 +168,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 
 /**
  * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
- * @param row further changes of the step's record.
+ * @param row further changes to the step's record.
  */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
@@ -198,7 +198,7 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
  * the delay. Otherwise the step fails, with the consequences of O2.
  * @param final whether to refuse a retry, because the policy was applied elsewhere or another
  * attempt cannot succeed.
- * @param row further changes of the step's record if the step fails.
+ * @param row further changes to the step's record if the step fails.
  * @param stop the stop reason of the run if it ends; by default, that the step failed.
  */
 export function failStep(

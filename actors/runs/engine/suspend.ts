@@ -12,7 +12,7 @@ import type { OpenWait } from '../state.ts'
  * Suspends the current step and, outside of branches, the run.
  * @param details further fields of the timeline events, besides the step, the wait and its
  * deadline.
- * @param row changes of the step's record.
+ * @param row changes to the step's record.
  */
 export function suspend(on: Draft, wait: OpenWait, details: JsonObject, row: Patch<RunStep>): void {
   const payload: JsonObject = {

@@ -55,7 +55,7 @@ const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
     ? { id: actor.principal_id, type: types[actor.principal_type] }
     : { id: 'system', type: 'system' }
 
-/** Opens the turn after its definition was looked up. */
+/** Opens the turn after its definition has been looked up. */
 export function turnDefined(
   state: RunState | null,
   { turn_id, session_id, ...defined }: Told<'turn.defined'>,

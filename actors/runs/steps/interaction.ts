@@ -1,7 +1,7 @@
 /**
  * A step that requests an answer from people. The interaction lives in the shard of its run: the
- * question and the wait of the run are one commit, and so are the answer and the next step. An
- * expired or cancelled interaction fails or completes the step, as the step configures.
+ * question and the wait of the run are committed together, and so are the answer and the next step.
+ * An expired or cancelled interaction fails or completes the step, as the step configures.
  */
 import {
   type JsonObject,

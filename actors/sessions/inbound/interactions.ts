@@ -102,9 +102,9 @@ function resolved(
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
 /**
- * Continues a turn after one of its questions was settled. A running turn is advanced. A waiting
- * turn is queued again if a call is ready or no question is left; otherwise it waits for its next
- * question.
+ * Continues a turn after one of its questions has been settled. A running turn is advanced. A
+ * waiting turn is queued again if a call is ready or no question is left; otherwise it waits for
+ * its next question.
  */
 function resume(on: Draft, id: string): void {
   const turn = turnOf(on, id)

@@ -20,7 +20,7 @@ export const becomesTurn = (on: Draft, id: string, content: string, asking: Turn
     metadata: { ...asking.metadata, session_nudge_id: id },
   })
 
-/** Fields that every change of a nudge repeats, for readers that receive only the change. */
+/** Fields that every change to a nudge repeats, for readers that receive only the change. */
 export const whose = ({
   delivery,
   turn,

@@ -11,7 +11,7 @@ import { el } from '../dom.ts'
 import { sizeText } from './describe.ts'
 
 /**
- * What uploads need from the session. If the service rejects a request, `attach` and `detach` throw
+ * Session operations used by uploads. If the service rejects a request, `attach` and `detach` throw
  * an `Error` with the service's message.
  */
 export interface UploadTarget {
@@ -102,7 +102,7 @@ export class Uploads {
       this.#queue = this.#queue.then(() => this.#upload(upload))
     }
   }
-  /** Why the message cannot be sent yet; undefined if it can. */
+  /** The reason why the message cannot be sent yet; undefined if it can. */
   get obstacle(): string | undefined {
     const failed = this.#uploads.find((upload) => upload.failed)
     if (failed) return `Remove ${failed.file.name} first: it could not be attached.`

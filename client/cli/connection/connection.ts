@@ -1,8 +1,8 @@
 /**
  * Determines the server, the key and the project of a command. Invariants:
  * C1. Flags take precedence over the environment, the environment over the current profile, and the
- *     profile over the defaults. Server and key of a profile that `--profile` or `BATON_PROFILE`
- *     names take precedence over those of the environment.
+ *     profile over the defaults. The server and the key of a profile selected by `--profile` or
+ *     `BATON_PROFILE` take precedence over those of the environment.
  * C2. A key stored in a profile is sent only to the servers of that profile.
  * C3. The owner key of a data folder is sent only to this machine.
  */

@@ -48,7 +48,7 @@ export async function findDevice(
 }
 
 /**
- * What the organization's command receives about the caller who answers: the project, the
+ * The data about the answering caller that the organization's command receives: the project, the
  * permissions and the expiry.
  */
 export async function answererOf(
