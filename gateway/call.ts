@@ -21,7 +21,9 @@ import type { Followers } from './streams/followers.ts'
 /** State shared by all requests of a gateway. */
 export interface Edge {
   readonly world: World
-  /** Whether the gateway's own lease is fresh. Waits a limited time while it is stale. */
+  /**
+   * True once the gateway's own lease is fresh; false if it is still stale after a limited wait.
+   */
   readonly becomesFresh: LeaseGate
   readonly directory: Directory
   readonly authentication: Authentication
@@ -68,12 +70,12 @@ export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 
-/** The answer of a row without the additions that the call does not request. */
+/** The row's answer with only the additional fields that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
   row.shape.additions
     ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
     : answer
-/** The query without `include`, which only selects additions of the answer. */
+/** The query without `include`, which only selects additional fields of the answer. */
 export function queryOf({ row, query }: Call): Call['query'] {
   if (!row.shape.additions || query['include'] === undefined) return query
   const { include: _, ...rest } = query

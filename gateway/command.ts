@@ -1,7 +1,7 @@
 /**
- * API rows that change state: converts a call to a command for the actor that decides it, and the
- * outcome to the answer. Lookups before the command are in `prepare.ts` and `commands/`. Rows that
- * read are in `query.ts`.
+ * Handles the API rows that change state: converts a call to a command for the actor that decides
+ * it, and the outcome to the answer. Lookups before the command are in `prepare.ts` and
+ * `commands/`. Rows that read are in `query.ts`.
  */
 
 import type { Row } from '../protocol/contract.ts'
@@ -87,14 +87,14 @@ export function perform<T>(
 }
 
 /**
- * Refusals after which the other gateways are notified nevertheless. An earlier attempt may have
- * made the change, and its gateway may have died before it notified them.
+ * Refusals after which the other gateways are still notified. An earlier attempt may have made the
+ * change, and its gateway may have died before it notified them.
  */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
  * Waits for the outcome of a configuration change. Before the change is answered, makes every
- * gateway and executor drop its cached copy, even if the outcome is unknown, and makes a principal
- * that the change disabled or archived leave its channels.
+ * gateway and executor drop its cached copy, even if the outcome is unknown. A principal that the
+ * change disabled or archived is also removed from its channels.
  */
 async function publish(
   edge: Edge,

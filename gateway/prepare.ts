@@ -172,8 +172,8 @@ async function runUnder(
 }
 
 /**
- * Reserves a handle at the organization for a workflow with a new id. A repeat of the request
- * reserves again; a reservation that is not used expires.
+ * Reserves a handle at the organization for a workflow with a new id. If the request is repeated,
+ * the handle is reserved again; an unused reservation expires.
  */
 async function reserveHandle(
   { world }: Edge,
@@ -221,7 +221,7 @@ const makeKey = (
 }
 
 /**
- * Prepares an interaction: checks the people that it asks and its run, and seals its callback URL.
+ * Prepares an interaction: checks the people whom it asks and its run, and seals its callback URL.
  */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}

@@ -1,7 +1,7 @@
 /**
- * API rows that read. They are answered by the gateway itself (`queries/local.ts`), by a handler
- * that assembles the answer, or by the view of the project's partition. Rows that change state are
- * in `command.ts`.
+ * Handles the API rows that only read. They are answered by the gateway itself
+ * (`queries/local.ts`), by a handler that assembles the answer, or by the view of the project's
+ * partition. Rows that change state are in `command.ts`.
  */
 
 import { parseTimestamp } from '../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * Waits and repetitions. The clock is passed in, so that tests can control the time. All times are
- * in milliseconds.
+ * Helpers for waiting and repetition. The clock is passed in, so that tests can control the time.
+ * All times are in milliseconds.
  */
 
 /** The part of a clock that calls a function later; the returned function cancels the call. */

@@ -1,9 +1,9 @@
 /**
- * The text of credentials: `<prefix>_<40 hex digits>`. In a project key and in a personal token,
- * the last 8 characters of the project's id follow, so that a gateway finds the project's directory
- * without an index of all keys. The prefix of personal tokens is the key prefix followed by `c`.
- * Only the hash and the first 8 characters of the text are stored. `authenticate.ts` finds the
- * caller of a credential.
+ * The text of credentials: `<prefix>_<40 hex digits>`. In project keys and personal tokens, the
+ * digits are followed by the last 8 characters of the project's id, so that a gateway finds the
+ * project's directory without an index of all keys. The prefix of personal tokens is the key prefix
+ * followed by `c`. Only the hash and the first 8 characters of the text are stored.
+ * `authenticate.ts` finds the caller of a credential.
  */
 
 import { hexOf } from '../http/hex.ts'
@@ -44,7 +44,7 @@ export const keyHash = (world: Pick<World, 'hash'>, text: string): string => wor
 /**
  * Creates a key.
  * @param project id of the project that the key is pinned to; undefined for an organization key.
- * @param from text from which the key is derived, so that a repeat of the creation yields the same
+ * @param from text from which the key is derived, so that repeating the creation yields the same
  * key. Without it, the key is random.
  * @param kind `token` for a personal token, whose prefix differs.
  */

@@ -1,7 +1,7 @@
 /**
  * Checks the actions that a definition names. Steps may not call built-in actions that are only for
- * agents, and steps of the cleanup may not call workflows. A caller that saves a definition, or
- * starts an inline definition, must have the permission to execute each action in it. Otherwise the
+ * agents, and cleanup steps may not call workflows. A caller that saves a definition, or starts an
+ * inline definition, must have the permission to execute each action in it. Otherwise the
  * definition would bypass that permission. Whether the actions exist is not checked here.
  */
 

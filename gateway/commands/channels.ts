@@ -51,15 +51,15 @@ function newcomer(known: Known, id: string): Person | undefined {
     : person
 }
 
-/** Reads the channel from the view, with the caller's read access. */
+/** Reads the channel from the view, subject to the caller's read access. */
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
   edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
 /**
- * Prepares a creation. The command goes to the actor of the channel's name; the name of a direct
- * message is derived from its members. Because this actor depends on the body, a request under an
- * idempotency key is first recorded at an actor whose id is derived from the key. That actor
- * refuses a different request under the same key.
+ * Prepares the creation of a channel. The command goes to the actor of the channel's name; the name
+ * of a direct message is derived from its members. Because this actor depends on the body, a
+ * request under an idempotency key is first recorded at an actor whose id is derived from the key.
+ * That actor refuses a different request under the same key.
  */
 async function create(
   edge: Edge,
@@ -210,7 +210,7 @@ const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refu
 
 /**
  * The immutable facts about a message of the channel in the path. An unknown message is not refused
- * here, because the channel's actor decides about it.
+ * here, because the channel's actor handles that case.
  */
 async function factsOf(
   edge: Edge,

@@ -6,7 +6,9 @@ import { publishedHandle } from '../../protocol/naming.ts'
 import { type Spec, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
-/** Definitions by the name that the steps use. Absent when the steps name no workflow. */
+/**
+ * The definitions, keyed by the names that the steps use. Absent when the steps name no workflow.
+ */
 export interface Children {
   readonly definitions?: Readonly<Record<string, Definition>>
 }

@@ -41,7 +41,7 @@ async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared 
 
 /**
  * Prepares an assignment of skills. Skills of the organization are held until the assignment is
- * decided, so that none of them is deleted meanwhile (S1 of protocol/agents/capabilities.ts).
+ * decided, so that none of them is deleted in the meantime (S1 of protocol/agents/capabilities.ts).
  */
 async function assignSkills(
   edge: Edge,

@@ -44,8 +44,8 @@ const missing = (): Refusal => refuse('not_found', undefined, 'There is no such 
 export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
 
 /**
- * Handles a request to a trigger. An accepted request is answered 202 with the id of its source
- * event.
+ * Handles a request to a trigger. An accepted request is answered with status 202 and the id of its
+ * source event.
  */
 export const takeTrigger =
   (edge: Edge): Handler =>

@@ -5,8 +5,9 @@
  * s for 16 MiB of disallowed characters; `htmlparser2` takes 96 ms and 0.2 s (two cores, Node 20).
  *
  * Invariants:
- * X1. Reading ends after a chunk at whose end the number of tags and texts, the nesting depth, or
- *     the number of attributes of the current element exceeds its maximum.
+ * X1. The limits are checked at the end of each chunk: reading ends when the number of tags and
+ *     texts, the nesting depth, or the number of attributes of the current element exceeds its
+ *     maximum.
  * X2. The parser reads at most one chunk ahead of the caller, so memory does not grow with the
  *     number of tags.
  */

@@ -58,8 +58,8 @@ const kindOf = (value: unknown): string =>
         : typeof value
 const article = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`)
 /**
- * A value as a fault shows it. An object, an array, or a string of more than 100 characters is
- * replaced by the name of its type. Other values are unchanged.
+ * The representation of a value in a fault. An object, an array, or a string of more than 100
+ * characters is replaced by the name of its type. Other values are unchanged.
  */
 const shown = (value: unknown): unknown =>
   isObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)

@@ -1,7 +1,7 @@
 /**
- * Serves the chat page: an empty document, its style, and the modules of its program. The program
- * itself is in `client/chat`. The document is the same for all users; the program authenticates its
- * own requests, like any client.
+ * Serves the chat page: an empty document, its style sheet, and the modules of its program. The
+ * program itself is in `client/chat`. The document is the same for all users; the program
+ * authenticates its own requests, like any client.
  */
 import { createHash } from 'node:crypto'
 import { productName } from '../../protocol/naming.ts'

@@ -214,7 +214,7 @@ async function definedIn(
  * session.
  * @param more creates the other parts of the preparation.
  * @param joins given when the command may join the turn in progress. A command that joins it needs
- * no definition, so the actor decides about a refused definition.
+ * no definition, so the actor decides whether a refused definition matters.
  */
 const turning =
   (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>

@@ -26,7 +26,9 @@ const withoutExpired = (
     Object.entries(organization.keys).filter(([, key]) => !hasExpired(key, now)),
   ),
 })
-/** Whether a principal has `project.admin`, by its roles or the role of its organization key. */
+/**
+ * Whether a principal has `project.admin`, through its roles or the role of its organization key.
+ */
 const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
   grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
   Object.values(keys).some(

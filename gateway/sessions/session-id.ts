@@ -14,7 +14,8 @@ import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 /** The session key of requests that specify none. */
 const DEFAULT_KEY = 'default'
 /**
- * Reads the standing of a session from its actor: whether it exists or has ended, and its record.
+ * Reads the standing of a session from its actor: whether the session exists or has ended, and its
+ * record.
  */
 export const standingOf = (
   edge: Pick<CapabilityReader, 'world'>,
@@ -31,7 +32,7 @@ export interface Located {
   readonly born?: true
 }
 /**
- * Finds the session of a request: its id, and the place with which it is created if it does not
+ * Finds the session of a request: its id, and the `Place` with which it is created if it does not
  * exist.
  * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
  * key; without it, the key belongs to the scope of the agent.

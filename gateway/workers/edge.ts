@@ -39,8 +39,8 @@ export interface Grant {
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
   /**
-   * Whether the caller receives no new jobs although it may connect, because it is an agent that is
-   * inactive or whose status cannot be determined synchronously. Absent unless it is an agent.
+   * Whether the caller may connect but receives no new jobs, because it is an agent that is
+   * inactive or whose status cannot be determined synchronously. Present only for agents.
    */
   readonly asleep?: () => boolean
 }
@@ -68,11 +68,11 @@ export const limits = {
    */
   remind: 5000,
   hint: 1000,
-  /** Time between checks of whether credentials are still valid. */
+  /** Time between checks that credentials are still valid. */
   recheck: 5000,
   /**
-   * Maximum time for which a stop waits for commands in progress, before and after it closes
-   * sockets.
+   * Maximum time for which `stop` waits for commands in progress, both before and after it closes
+   * the sockets.
    */
   stop: 3000,
   /**
@@ -116,7 +116,7 @@ export interface Edge {
   readonly answers: Answers
   /** Publishes the model output of the workers that are connected to this gateway. */
   readonly previews: Previews
-  /** The commands in progress, for which a stop waits. */
+  /** The commands in progress, for which `stop` waits. */
   readonly pending: Set<Promise<unknown>>
   stopping: boolean
 }
@@ -143,8 +143,8 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
 export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
 /**
- * Sends a command to an actor in the name of a worker's principal. An exception is logged and
- * returned as the refusal `internal`, so that callers handle one kind of failure.
+ * Sends a command to an actor on behalf of a worker's principal. An exception is logged and
+ * returned as the refusal `internal`, so that callers handle only one kind of failure.
  * @param id the command id. A retry must pass the same id.
  */
 export function command<K extends 'queue' | 'worker', N extends CommandName<K>>(
@@ -173,7 +173,7 @@ export function command<K extends 'queue' | 'worker', N extends CommandName<K>>(
   return track(edge, outcome)
 }
 
-/** Makes a stop wait for this promise. */
+/** Makes `stop` wait for this promise. */
 export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
   const settled: Promise<unknown> = promise.then(
     () => edge.pending.delete(settled),

@@ -35,8 +35,8 @@ export interface Hub {
   stopping(): boolean
   /**
    * Answers open claims without jobs, waits for the commands in progress (at most `limits.stop`),
-   * and closes every connection. Resolves when the commands that this causes have ended too, or
-   * after another `limits.stop`.
+   * and closes every connection. Resolves when the resulting commands have also ended, or after
+   * another `limits.stop`.
    */
   stop(): Promise<void>
 }
@@ -152,6 +152,6 @@ function expel(connection: Connection, code: number, reason: string): void {
   connection.close(code, reason)
 }
 
-/** Resolves when the commands that are in progress have ended, but after at most `limits.stop`. */
+/** Resolves when the commands in progress have ended, or after `limits.stop` at the latest. */
 const quiet = (world: World, pending: ReadonlySet<Promise<unknown>>): Promise<unknown> =>
   atMost(world, limits.stop, Promise.allSettled([...pending]))

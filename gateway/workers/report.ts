@@ -22,7 +22,7 @@ type Result = 'accepted' | 'duplicate' | 'lease_lost'
 
 /**
  * Back-off before a report that was not decided is sent to its queue again, in milliseconds. It
- * starts with `first` and is doubled each time, up to `last`.
+ * starts at `first` and is doubled each time, up to `last`.
  */
 const RETRY = { first: 1000, last: 10_000 } as const
 

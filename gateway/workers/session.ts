@@ -201,8 +201,8 @@ export class Session {
 }
 
 /**
- * Maximum delay in milliseconds of an expected claim that counts as prompt. A worker near the
- * gateway that claims continuously stays below it.
+ * Maximum delay in milliseconds at which an expected claim counts as prompt. A worker near the
+ * gateway that claims continuously stays below this limit.
  */
 const PROMPT = 50
 

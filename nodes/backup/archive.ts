@@ -1,7 +1,8 @@
 /**
  * Writes and reads the files of a backup, which is a folder, or one tar file with the same files. A
- * backup is written under a temporary name and renamed at the end, so whatever has the final name
- * is complete. Only the user who took it can read it, because it contains secrets.
+ * backup is written under a temporary name and renamed at the end, so a folder or file with the
+ * final name is always complete. Only the user who took the backup can read it, because it contains
+ * secrets.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

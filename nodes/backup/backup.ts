@@ -40,7 +40,7 @@ const ATTEMPTS = 5
 /**
  * Takes a backup.
  * @throws StartFault with advice when there is no complete installation, the path is in use, a
- *   stream cannot be copied, or no attempt gave consistent copies.
+ *   stream cannot be copied, or no attempt produced consistent copies.
  */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)

@@ -7,8 +7,8 @@
  * Invariants:
  * V1. A server whose first process fails before it is ready is not restarted: it has reported what
  *     is wrong.
- * V2. A stop signal ends the server in an orderly way, and so does the death of the npm that
- *     started this process. The server is then not restarted.
+ * V2. A stop signal stops the server gracefully, and so does the end of the npm process that
+ *     started this one. The server is then not restarted.
  * V3. When a server has failed, its NATS server receives SIGTERM before the server is restarted or
  *     this process exits.
  */
@@ -22,7 +22,7 @@ import { constants } from 'node:os'
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
 const PAUSE_MS = { first: 1000, most: 16_000 }
-/** Milliseconds between checks that the npm above this process still exists. */
+/** Milliseconds between checks that the npm process above this one still exists. */
 const PARENT_MS = 500
 
 /** @param {string} line */
@@ -41,7 +41,7 @@ function endServer(pid) {
 }
 
 /**
- * The process id of the npm that runs this process: its parent, or the parent of the shell in
+ * The id of the npm process that runs this process: its parent, or the parent of the shell in
  * between.
  * @returns {number | undefined}
  */

@@ -23,8 +23,8 @@ const PAIRED = new RegExp(
   ].join('|'),
 )
 /**
- * The longest tests have separate processes and start first, so that none of them is left when all
- * others have ended.
+ * The longest tests run in separate processes and start first, so that none of them is still
+ * running when all others have ended.
  */
 const LONG = new RegExp(
   [
@@ -152,7 +152,7 @@ export async function runTests(root, args, loader) {
    * Reports a file as a test that contains its tests.
    * @param {string} name
    * @param {readonly string[]} lines
-   * @param {string} why how its process failed; empty if only its tests decide
+   * @param {string} why how its process failed; empty if the result depends only on its tests
    * @param {number} began
    * @returns {boolean} whether the file passed
    */

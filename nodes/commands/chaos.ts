@@ -1,8 +1,8 @@
 /**
  * `baton chaos`: runs a cluster on this machine under load, injects faults into processes and
- * links, and then checks whether a guarantee was broken. Where possible it runs inside separate
- * namespaces, whose end also ends all processes in them. This command deletes the folder of the run
- * unless `--keep` is set.
+ * links, and then checks whether a guarantee was broken. Where possible, it runs inside separate
+ * namespaces, so that all processes in them end together with the namespaces. This command deletes
+ * the folder of the run unless `--keep` is set.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -102,7 +102,7 @@ async function keepServer(
   }
 }
 
-/** Turns the error of a completely full disk into a StartFault. */
+/** Converts the error for a completely full disk to a StartFault. */
 const diskFull =
   ({ data }: Config) =>
   (error: NodeJS.ErrnoException): never => {

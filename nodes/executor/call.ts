@@ -1,12 +1,13 @@
-/** Asks the owner of a job for the call for which the job was created. */
+/** Reads the action call for which a job was created. */
 import type { World } from '../../gateway/ports.ts'
 import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
 /**
- * Reads the action call of a job from the session whose turn makes the call, else from the run.
- * Returns null when the call is no longer wanted, and a refusal when the owner cannot be queried.
+ * Reads the action call of a job from the session whose turn makes the call, or otherwise from the
+ * run. Returns null when the call is no longer needed, and a refusal when the owner cannot be
+ * queried.
  */
 export async function callOf(
   world: Pick<World, 'ask'>,

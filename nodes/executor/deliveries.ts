@@ -59,7 +59,7 @@ const unreadable = (what: string): Without => ({
   error: `The ${what} could not be read.`,
   passes: true,
 })
-/** The outcome of an attempt that the delivery no longer wants. */
+/** The outcome of an attempt that is no longer needed. */
 const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: true }
 
 /** The handler of delivery attempts. */
@@ -77,7 +77,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
 
   /**
    * Why the webhook may not receive an event of a private session; undefined when it may.
-   * @param editor the last principal that changed the webhook.
+   * @param editor the principal that last changed the webhook.
    */
   async function withheld(
     project: string,

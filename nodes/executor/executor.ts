@@ -3,9 +3,9 @@
  * workers, from the same queues, under the same leases, with the same heartbeats and reports.
  *
  * Invariants:
- * X1. Reserved and running jobs together never exceed the limit, and one project never has more
- *     than its share of it. At the limit the executor does not listen, so that offers go to other
- *     executors.
+ * X1. Reserved and running jobs together never exceed the limit, and no project ever has more than
+ *     its share of the limit. At the limit, the executor does not listen, so that offers go to
+ *     other executors.
  * X2. Nothing is reported about a job whose lease is known to be lost. A report is repeated until
  *     it is decided, or the duration of a lease has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
@@ -39,7 +39,7 @@ export interface ExecutorParts {
   readonly handlers: Handlers
   /** Maximum number of concurrent jobs. */
   readonly limit: number
-  /** Listens to offers of work. Returns a function that stops listening. */
+  /** Listens for offers of work. Returns a function that stops listening. */
   listen(handler: (offer: Offer) => MaybePromise<Taking | undefined>): () => void
 }
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
@@ -59,7 +59,7 @@ export interface Executor {
 }
 
 /**
- * Times in milliseconds. A reserved job must arrive within `PROMISE`. A stop waits
+ * Times in milliseconds. A reserved job must arrive within `PROMISE`. `stop` waits
  * `STOP_TIMEOUT_MS` for work and then for reports. `RETRY` has the first and the longest pause
  * before a report is sent again.
  */
@@ -104,7 +104,7 @@ export function startExecutor({
   const becomesFresh = openLeaseGate(world)
   const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
   const running = new Map<string, Running>()
-  /** Projects of which a job was not accepted because a limit was reached. */
+  /** Projects with a job that was not accepted because a limit was reached. */
   const refused = new Set<string>()
   let stopping = false
   let unlisten: (() => void) | undefined

@@ -1,5 +1,5 @@
 /**
- * Names the failures of a generation, and decides whether and when another attempt may help. A
+ * Classifies the failures of a generation, and decides whether and when to make another attempt. A
  * temporary failure is retried after a pause that doubles with every attempt, up to a maximum. A
  * provider may request a longer one.
  */

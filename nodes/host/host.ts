@@ -1,7 +1,7 @@
 /**
  * The shards that this node owns. The host takes over the shards that are assigned to this node and
- * that no other live node holds. It releases, in an orderly way, the shards that are assigned to
- * another live node. Each shard has one ownership record, changed only by compare-and-set.
+ * that no other live node holds. It gracefully releases the shards that are assigned to another
+ * live node. Each shard has one ownership record, changed only by compare-and-set.
  */
 
 import { assignment } from './cluster/assignment.ts'
@@ -141,7 +141,7 @@ export class Host {
     const { node } = entry.owner
     return node === this.#deps.node || node === '' || !live.has(node)
   }
-  /** Releases all shards in an orderly way. */
+  /** Releases all shards gracefully. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all([...this.#shards.keys()].map((name) => this.#release(name)))
@@ -217,7 +217,7 @@ export class Host {
     shard?.drop()
     if (this.#shards.get(name) === shard) this.#shards.delete(name)
   }
-  /** Releases a shard in an orderly way. Concurrent calls share one release. */
+  /** Releases a shard gracefully. Concurrent calls share one release. */
   #release(name: string, revision?: number): Promise<void> {
     const leaving =
       this.#leaving.get(name) ??

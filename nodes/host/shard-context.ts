@@ -1,11 +1,11 @@
 /**
- * What the parts of a shard share. The shard creates one context and passes it to each part. A part
- * that needs more receives that as a further constructor parameter.
+ * The context that the parts of a shard share. The shard creates one context and passes it to each
+ * part. A part receives its other dependencies as further constructor parameters.
  *
  * Invariants:
- * X1. Through the context, a part cannot reach another part, the mailbox or the loop.
- * X2. Through the context, a part cannot change `position`, and cannot load or evict actors. Only
- *     the shard's loop and its takeover can, with an `OwnerContext`.
+ * X1. The context gives a part no access to other parts, the mailbox or the loop.
+ * X2. The context does not allow a part to change `position`, or to load or evict actors. Only the
+ *     shard's loop and its takeover can, with an `OwnerContext`.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import type { HostDeps, ShardAnswer } from './deps.ts'
@@ -48,8 +48,8 @@ export interface ActorRequests {
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer>
   /**
    * Answers a query at once, from state that may be ahead of the journal. Only for hints, and for
-   * reads whose use is ordered after the commit anyway. Undefined when the actor is not in memory,
-   * or has no such query.
+   * reads whose result is used only after the commit anyway. Undefined when the actor is not in
+   * memory, or has no such query.
    */
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined
 }

@@ -3,7 +3,7 @@
  * answers all of them.
  *
  * Invariants:
- * S1. Nothing of a batch is answered, published or performed before its append is acknowledged,
+ * S1. No part of a batch is answered, published or performed before its append is acknowledged,
  *     except offers of jobs to listeners in this process (O2 in `effects/offers.ts`).
  * S2. At most one append is in flight. Messages that arrive meanwhile wait in the mailbox for the
  *     next batch (group commit).
@@ -64,7 +64,7 @@ export class Shard implements ActorRequests {
   readonly #held: () => Promise<boolean>
 
   /**
-   * @param lost called with the reason after the shard has given itself up.
+   * @param lost called with the reason after the shard was given up.
    * @param held whether the ownership record still names this node.
    */
   constructor(
@@ -174,7 +174,7 @@ export class Shard implements ActorRequests {
   }
 
   /**
-   * Gives up the shard in an orderly way: waits for work in flight, then writes snapshots and the
+   * Gives up the shard gracefully: waits for work in flight, then writes snapshots and the
    * checkpoint. Most snapshots are written before that, while the shard still answers.
    */
   async stop(): Promise<void> {
@@ -190,7 +190,7 @@ export class Shard implements ActorRequests {
     await this.checkpointer.stop(true)
     this.#close()
   }
-  /** Gives up the shard at once: drops its memory and answers all waiting callers `not_owner`. */
+  /** Gives up the shard at once: drops its memory and rejects all waiting callers (`not_owner`). */
   drop(): void {
     this.#unsubscribe?.()
     this.#offers.stop()

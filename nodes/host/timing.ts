@@ -1,6 +1,6 @@
 /**
- * Times by which nodes judge each other, in milliseconds. `cluster/membership.ts` explains how they
- * are used.
+ * Times by which nodes determine whether other nodes are alive, in milliseconds.
+ * `cluster/membership.ts` explains how they are used.
  */
 
 /** Interval between renewals of a node's record. */

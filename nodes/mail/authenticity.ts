@@ -16,7 +16,7 @@ export interface Authenticity {
   readonly dmarc: string
 }
 
-/** What the SMTP transaction says about the sender. */
+/** The data about the sender from the SMTP transaction. */
 export interface Transaction {
   /** IP address of the client. */
   readonly ip: string

@@ -9,7 +9,7 @@
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
  * M3. The size of a message, the number of its recipients, the number of connections, their
- *     duration and their silence are bounded.
+ *     duration and their idle time are bounded.
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -47,7 +47,7 @@ type Needs = Pick<
 
 const MAX_CLIENTS = 100
 const MAX_RECIPIENTS = 20
-/** Milliseconds of silence after which a connection ends. */
+/** Milliseconds of inactivity after which a connection ends. */
 const IDLE_MS = 60_000
 /** Milliseconds after which a connection ends in any case. */
 const SESSION_MS = 600_000

@@ -1,15 +1,15 @@
 /**
- * The two requests of a device that signs in (RFC 8628). The first returns the codes, and the
- * second returns the token after a person has approved. Neither needs a credential. Bodies are
- * form-encoded, and errors have the format of RFC 6749, section 5.2. The approval itself is in
- * `answer.ts` and `page.ts`.
+ * Handles the two requests of the device authorization grant (RFC 8628). The first returns the
+ * codes, and the second returns the token once a person has approved the request. Neither needs a
+ * credential. Bodies are form-encoded, and errors have the format of RFC 6749, section 5.2. The
+ * approval itself is in `answer.ts` and `page.ts`.
  *
  * Invariants:
  * D1. The token is derived from the id of the device request and created under a command id that
  *     contains this id. If a device repeats its token request before the device request is
  *     redeemed, it receives the same token. The token is a personal token of the person who
- *     approved. The command contains the permissions of the credential with which the person
- *     approved.
+ *     approved the request. The command contains the permissions of the credential with which the
+ *     person approved it.
  * D2. Requests for codes, and token requests with an unknown device code, are counted against the
  *     rate limit of their IP address. Token requests are also limited per device code.
  */
@@ -265,8 +265,8 @@ export const giveDeviceToken =
 const unknown = failure('invalid_grant', 'The device code does not exist or was already used.')
 
 /**
- * Creates the token in the name of the person who approved. Resolves after every gateway has
- * dropped its cached copy of the project, so that every gateway accepts the token.
+ * Creates the token on behalf of the person who approved the request. Resolves after every gateway
+ * has dropped its cached copy of the project, so that every gateway accepts the token.
  */
 async function makeToken(
   { world }: Edge,

@@ -1,7 +1,7 @@
 /**
  * The page on which a person signs a device in. It first shows a form for the user code, and then
  * the device's request, with a form for the person's own credential and decision. There is no
- * browser session and no cookie, so no other site can answer in a person's name.
+ * browser session and no cookie, so no other site can answer on a person's behalf.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'

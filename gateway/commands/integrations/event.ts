@@ -9,7 +9,7 @@ import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** A verified request of a provider. `header` expects a name in lower case. */
+/** A verified request from a provider. `header` expects a name in lower case. */
 export interface Received {
   readonly header: (name: string) => string | undefined
   readonly text: string
@@ -91,7 +91,7 @@ function ofGitLab({ header, body, text }: Received): Facts {
   }
 }
 
-/** Reads the source event from a verified request of a provider. */
+/** Extracts the source event from a provider's verified request. */
 export function readEvent(provider: ProviderName, received: Received): Read {
   const { resource, action, delivery_id, repository, sender } =
     provider === 'github' ? ofGitHub(received) : ofGitLab(received)

@@ -58,8 +58,8 @@ interface Receiver {
 }
 
 /**
- * Handles a webhook of a provider. An accepted request is answered 202 with the id of its source
- * event, and a test request 204.
+ * Handles a webhook from a provider. An accepted request is answered with status 202 and the id of
+ * its source event, and a test request with status 204.
  */
 export const receiveIntegration =
   (edge: Edge): Handler =>

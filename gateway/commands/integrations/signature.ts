@@ -44,10 +44,10 @@ function fromGitHub({ header, body }: Signed, entries: Entries): boolean {
 }
 
 /**
- * Verifies a request of GitLab. If the project stores a signing token, `webhook-signature` must
+ * Verifies a request from GitLab. If the project stores a signing token, `webhook-signature` must
  * contain the base64 HMAC-SHA256 of id, time and body (Standard Webhooks). The key is the token or,
- * for a token `whsec_…`, the bytes that the rest encodes in base64. Without a signing token,
- * `X-Gitlab-Token` must equal the stored secret.
+ * for a token of the form `whsec_…`, the base64-decoded bytes after this prefix. Without a signing
+ * token, `X-Gitlab-Token` must equal the stored secret.
  */
 function fromGitLab({ header, body }: Signed, entries: Entries, now: number): boolean {
   const token = secretIn(entries, 'signing_token')

@@ -1,7 +1,7 @@
 /**
  * Handlers of answer links. A link is a credential for one answer of one person to one interaction,
- * so the person need not sign in. The interaction's actor decides about the answer, as it does
- * about any other answer. The HTML is in `page.ts`, and the format of links is in `token.ts`.
+ * so the person need not sign in. The interaction's actor decides whether to accept the answer, as
+ * it does for any other answer. The HTML is in `page.ts`, and the format of links is in `token.ts`.
  */
 import { activePrincipal, principalOf } from '../../../protocol/access/directory.ts'
 import type { Credential, Principal } from '../../../protocol/entry.ts'

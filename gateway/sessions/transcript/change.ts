@@ -14,9 +14,10 @@ export type Change =
   /**
    * A stored frame as it was committed.
    * - `row`: the streaming row to which the frame belongs, in the state after the frame.
-   * - `again`: whether the frame invalidates the chunks of this row that were sent.
-   * - `completes`: the number of blocks that were sent in chunks of the row that the frame ends.
-   * - `began`: whether the turn of the frame had begun before.
+   * - `again`: whether the frame invalidates chunks of this row that were already sent.
+   * - `completes`: if the frame ends a row, the number of its blocks that were already sent as
+   *   chunks.
+   * - `began`: whether the frame's turn had already begun.
    */
   | {
       readonly kind: 'frame'
@@ -36,7 +37,7 @@ export type Change =
       readonly row?: TranscriptMessage
     }
   /**
-   * A whole streaming row, which replaces everything that was sent of the row. `again` says whether
+   * A whole streaming row, which replaces everything sent for this row so far. `again` says whether
    * chunks of the row were sent before.
    */
   | {
@@ -48,9 +49,9 @@ export type Change =
   /** A chunk of a streaming row. */
   | { readonly kind: 'piece'; readonly preview: Preview; readonly appended?: Appended }
 /**
- * The changes since a client's cursor, as the current state of what has changed. `rows` are the
- * streaming rows with their content so far. `begun` are the turns whose start the client has
- * received. `at` is the time in Unix milliseconds.
+ * The changes since a client's cursor, represented by the current state of the changed records.
+ * `rows` are the streaming rows with their content so far. `begun` are the turns whose start the
+ * client has received. `at` is the time in Unix milliseconds.
  */
 export interface Caught {
   readonly page: TranscriptPage

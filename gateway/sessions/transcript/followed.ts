@@ -25,9 +25,7 @@ export interface FollowedSessions {
   stop(): void
 }
 
-/**
- * Delays in milliseconds between the queries of a view that has not reached the reader's cursor.
- */
+/** Delays in milliseconds between queries to a view that has not reached the reader's cursor. */
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
  * Repeats a query until the view has reached the reader's cursor. A view may lag behind it after

@@ -42,7 +42,7 @@ export interface Client {
   settled: boolean
   /** The turns whose start the client received before it joined. */
   readonly begun: Set<string>
-  /** Cancels the idle timer. Undefined while the timer does not run. */
+  /** Cancels the idle timer. Undefined while the timer is not running. */
   idle: (() => void) | undefined
 }
 

@@ -12,8 +12,8 @@
  * G3. An entry whose `prev` is greater than the head reveals a gap. The view is then queried for
  *     the changes since the head, up to the highest cursor received, so no entry is skipped.
  * G4. The stream of a client that does not read, or that has been connected for `Ports.age`, ends
- *     with `rotate`, and the client reconnects with its cursor. So nothing is buffered without a
- *     bound, and nothing is skipped.
+ *     with `rotate`, and the client reconnects with its cursor. The amount of buffered data is
+ *     therefore bounded, and nothing is skipped.
  * G5. `idle` is sent only after another query of the view has confirmed that the client has nothing
  *     to wait for.
  */
@@ -41,7 +41,7 @@ const [PAGE, NEWEST] = [200, 20]
 export class SessionFollower {
   readonly #ports: Ports
   readonly #live = new LiveRows()
-  /** `#all` has all clients, `#clients` only those that have joined. */
+  /** `#all` contains all clients, `#clients` only those that have joined. */
   readonly #all = new Set<Client>()
   readonly #clients = new Set<Client>()
   /** The queries in progress for previews, by row. */
@@ -67,7 +67,8 @@ export class SessionFollower {
     return this.#live.rows()
   }
   /**
-   * Queries the first page of a client, after a revision or a message number, or the newest part.
+   * Queries the first page for a client: the page after a revision or a message number, or else the
+   * newest part of the transcript.
    */
   first(from: {
     readonly after?: number

@@ -31,7 +31,7 @@ interface Listened {
   readonly sessions: Map<Session, number>
   /** The sessions for which jobs may be taken, the least recently served first. */
   readonly claimants: Set<Session>
-  /** The time since which there have been claimants, in Unix milliseconds. */
+  /** The time at which `claimants` last became non-empty, in Unix milliseconds. */
   since: number
   readonly stop: () => void
 }
@@ -216,8 +216,8 @@ function orderOf(
   return order
 }
 /**
- * The earliest time since which an interest that matches an offer has had claimants, in Unix
- * milliseconds. Infinity when there are none.
+ * The earliest `since` of the interests that match an offer and have claimants. Infinity when there
+ * are none.
  */
 const openSince = (subscription: OfferSubscription, offer: Offer): number =>
   Math.min(

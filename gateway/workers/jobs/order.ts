@@ -32,8 +32,8 @@ const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Milliseconds for which it remains known which shards have jobs, after every shard has had time to
- * send an offer.
+ * Milliseconds for which the information about which shards have jobs remains valid, once every
+ * shard has had time to send an offer.
  */
 const KNOWN = 2000
 /** Number of fairness keys above which keys with past turns are removed. */
@@ -59,8 +59,8 @@ interface Parts<J, T> {
   /** The number of shards that may have work. */
   readonly shards: number
   /**
-   * The time since which there have been free slots for a job, in Unix milliseconds. Shards whose
-   * jobs could not be taken before may not have been notified of these slots yet.
+   * The time at which slots for a job became free, in Unix milliseconds. Shards whose jobs could
+   * not be taken before may not have been notified of these slots yet.
    */
   readonly since: (job: J) => number
 }
@@ -105,10 +105,14 @@ export class Order<J extends Ranked, T> {
    */
   readonly #turns = new Map<string, number>()
   #turn = 0
-  /** The last time at which every shard had sent an offer or had time to, in Unix milliseconds. */
+  /**
+   * The last time at which every shard had sent an offer or had had time to do so, in Unix
+   * milliseconds.
+   */
   #heard = Number.NEGATIVE_INFINITY
   /**
-   * The wait of the open offers. `since` is the number of the last answer before the wait began.
+   * The current wait of the open offers. `since` is the number of the last answer before the wait
+   * began.
    */
   #wait: { readonly since: number; readonly cancel: () => void } | undefined
 
@@ -121,7 +125,7 @@ export class Order<J extends Ranked, T> {
   }
 
   /**
-   * Takes jobs of a shard's offer.
+   * Takes jobs from a shard's offer.
    * @param source the shard, or undefined when it is unknown. An offer without a source never
    * waits.
    * @param jobs the jobs in the shard's order.

@@ -80,7 +80,7 @@ export function builtinActions(service: Service): Handler {
   }
 }
 
-/** Combines handlers: each job is passed to them in order, until one is responsible for it. */
+/** Combines handlers: each job is passed to them in order, until one of them accepts it. */
 export const firstOf = (...handlers: readonly Handler[]): Handler => ({
   async takes(project, job) {
     for (const handler of handlers) {

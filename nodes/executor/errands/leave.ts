@@ -1,6 +1,6 @@
 /**
  * Removes inactive principals from channels. A disabled principal stays in direct messages; a
- * principal that is active again stays everywhere.
+ * principal that is active again stays in all of its channels.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Runs } from './errands.ts'

@@ -1,9 +1,9 @@
 /**
- * Cluster membership: which nodes are alive. `assignment.ts` computes from it which node should own
- * which shard. Each node renews one registry record. Other nodes judge it by their own clock: a
- * node is dead when its record has not changed for `LEASE_DURATION_MS`, or for
- * `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber for its name (as after its
- * process was killed). Time stamps of different machines are never compared.
+ * Tracks cluster membership: which nodes are alive. `assignment.ts` assigns the shards to these
+ * nodes. Each node renews one registry record. Other nodes judge it by their own clock: a node is
+ * dead when its record has not changed for `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS`
+ * if the NATS servers report no subscriber for its name (as after its process was killed). Time
+ * stamps of different machines are never compared.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
@@ -126,15 +126,15 @@ export class Membership {
     this.#claimed = claimed
     this.#revision = claimed.revision
   }
-  /** Lists in this node's record the shards that it serves, from the next renewal on. */
+  /** Sets the function that returns the served shards for this node's record. */
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
   }
-  /** Includes in this node's record the reasons why it accepts no writes. */
+  /** Sets the function that returns why this node accepts no writes, for its record. */
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }
-  /** The reasons for which live nodes, including this one, accept no writes. Empty: none. */
+  /** The reasons why live nodes, including this one, accept no writes; empty if none. */
   stops(): readonly string[] {
     const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
     return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
@@ -158,8 +158,8 @@ export class Membership {
     return this.#announcing
   }
   /**
-   * Renews the record after the previous renewal has ended: of two concurrent renewals, each would
-   * find the record changed by the other one.
+   * Renews the record after the previous renewal has ended, because each of two concurrent renewals
+   * would find the record changed by the other.
    */
   #inTurn(): Promise<number> {
     const renewing = this.#renewing.then(() => this.#renew())
@@ -255,8 +255,8 @@ export class Membership {
     this.#unsure = this.#clock.elapsed()
   }
   /**
-   * How many times another gateway was seen to end: by leaving, by silence, or by a restart under
-   * the same name.
+   * How many times this node has found that another gateway ended: it left, fell silent, or
+   * restarted under the same name.
    */
   ended(): number {
     return this.#ended

@@ -1,15 +1,15 @@
 /**
- * Ensures that one process at a time runs under a node id. Every process is an instance with a
- * unique name; the record of a node names the instance that holds its id.
+ * Ensures that at most one process at a time runs under a node id. Every process is an instance
+ * with a unique name; the record of a node names the instance that holds its id.
  *
  * Invariants:
  * I1. An instance subscribes under its own name before it writes the record, so a claimant that
  *     finds it recorded can probe it.
- * I2. A record is replaced only at the revision at which it was judged, so only one of several
- *     claimants succeeds.
+ * I2. A record is replaced only if its revision has not changed since it was checked, so only one
+ *     of several claimants succeeds.
  * I3. The record of a live instance is not replaced: the instance answers, or its record changes
- *     while a claimant waits. An instance that was away for longer than that finds another one
- *     recorded, and ends.
+ *     while a claimant waits. An instance that was away for longer than that finds another instance
+ *     in the record, and ends.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -69,8 +69,8 @@ async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
 }
 
 /**
- * The other instance that holds the id according to a record. Undefined when the holder left in an
- * orderly way, is `self`, or is not named.
+ * The other instance that holds the id according to a record. Undefined when the holder left
+ * gracefully, is `self`, or is not named.
  */
 export function rivalIn(value: string, self: Instance): Instance | undefined {
   const { instance, process: where = '', roles } = JSON.parse(value) as Holder

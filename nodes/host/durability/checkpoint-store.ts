@@ -51,7 +51,7 @@ const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
  */
 export class LostState extends Error {}
 
-/** Attempts of a compare-and-set before the write fails. */
+/** Number of compare-and-set attempts before a write fails. */
 const ATTEMPTS = 5
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)

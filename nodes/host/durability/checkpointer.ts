@@ -7,8 +7,8 @@
  *     `state` has a stored snapshot. Every deadline and every queue with waiting work is in the
  *     stored index. Every effect up to its `sequence`, which may be much lower than `state`, has
  *     been performed or given up.
- * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. What
- *     is missing is then replayed.
+ * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
+ *     missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
  * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
  * K6. Rounds of storing never overlap: each of two concurrent rounds would consider the actors of
@@ -39,7 +39,7 @@ const MAX_SNAPSHOT_AGE_MS = 3000
  * instead of twice. A takeover replays correspondingly more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
-/** Milliseconds until a snapshot that could not be taken is tried again. */
+/** Milliseconds before a failed snapshot is retried. */
 const FAILED_SNAPSHOT_RETRY_MS = 60_000
 /**
  * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
@@ -61,7 +61,7 @@ interface Saved {
   readonly grown: number
 }
 
-/** What a checkpointer uses besides the context. */
+/** The dependencies of a checkpointer, in addition to the context. */
 interface CheckpointerParts {
   /** Removes the actors whose snapshots are stored. */
   readonly cache: Pick<ActorCache, 'evict'>
@@ -96,7 +96,7 @@ export class Checkpointer {
     this.#checkpoint = new Checkpoint(context, parts.gate)
   }
 
-  /** Reads the checkpoint and the index. Returns how far the shard is stored: 0 if not at all. */
+  /** Reads the checkpoint and the index. Returns the covered positions; 0 if nothing is covered. */
   async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<IndexEntry>()) ?? []) {
       if (at === undefined) this.#parts.offers.recall({ ...addressOf(key), kind: 'queue' })

@@ -1,6 +1,6 @@
 /**
- * The index of a checkpoint: the actors of a shard that must act without being called. From it, a
- * new owner reads the deadlines and the queues with work before it loads the actors.
+ * The index of a checkpoint: the actors of a shard that must act without an incoming message. A new
+ * owner reads the deadlines and the queues with work from the index before it loads the actors.
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Decides whether a shard may append. While it may not, commands are refused before they are
- * decided, and the service's own activity (timers, offers, effects) waits. Reads are still
- * answered, unless the state of the shard could not be read.
+ * Decides whether a shard may append to the journal. While appends are not allowed, commands are
+ * refused before they are decided, and the service's own activity (timers, offers, effects) waits.
+ * Reads are still answered, unless the state of the shard could not be read.
  *
  * Invariants:
  * W1. Nothing is decided while the gate is closed, so memory equals the journal, apart from soft
@@ -12,7 +12,7 @@
  * W4. Commands of effects that arrived together are all decided or all rejected: a batch is decided
  *     or rejected as a whole, and when the gate opens, the commands that still wait are rejected.
  *     Otherwise a command could be decided although an earlier one from the same sender was
- *     rejected. The receiver would then drop the repeat of the earlier one as an old one.
+ *     rejected. The receiver would then drop the repeat of the earlier command as outdated.
  * W5. Time during which the gate is closed does not shorten leases: when it opens, leases get their
  *     full duration.
  */

@@ -101,7 +101,7 @@ export class Effects {
     })
     this.#settled = undefined
   }
-  /** Performs again the effects that may not have been performed before the takeover. */
+  /** Starts the effects that may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
     for (const planned of pending) if (!this.#isObsolete(planned)) this.#start(planned, true)
   }

@@ -4,9 +4,9 @@
  * commits.
  *
  * Invariants:
- * N1. A tell is sent again until its decision is confirmed. If it was answered `not_owner` although
- *     later tells of the same message were decided, its own decision had changed nothing. The
- *     receiver may therefore drop its repeat as an old one.
+ * N1. A tell is sent again until its decision is confirmed. If it was answered with `not_owner`
+ *     although later tells of the same message were decided, its own decision had changed nothing.
+ *     The receiver may therefore drop the repeat as outdated.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'

@@ -32,9 +32,9 @@ const AT_ONCE = 256
 const MAX_CHECK_DELAY_MS = 1000
 
 /**
- * Milliseconds for which the reading of a snapshot is retried, and milliseconds between two
- * attempts. During a leader election no server answers for some seconds, and giving up the shard
- * would cost everything in memory.
+ * Milliseconds for which reading a snapshot is retried, and milliseconds between two attempts.
+ * During a leader election no server answers for some seconds, and giving up the shard would cost
+ * everything in memory.
  */
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 

@@ -12,7 +12,10 @@
  */
 import type { Envelope } from '../../../protocol/entry.ts'
 
-/** Maximum number of characters of JSON retained: a view that falls behind parses the envelopes. */
+/**
+ * Maximum total length of the retained JSON in characters. A view that falls further behind parses
+ * the envelopes itself.
+ */
 const KEPT = 4 * 1024 * 1024
 
 export class Recent {
