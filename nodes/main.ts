@@ -1,5 +1,5 @@
 /**
- * The command line program, `baton <command>`. Commands that start nodes accept the settings of the
+ * The command line program, `baton <command>`. Commands that start nodes accept the settings in the
  * settings table; client commands call a running server.
  */
 import { Command } from 'commander'

@@ -84,8 +84,8 @@ export interface ModelSettings {
 const SILENCE = 120
 
 /**
- * The provider that needs no configuration: its model answers from a script, for first steps and
- * for tests.
+ * The provider that needs no configuration: its model answers from a script, for getting started
+ * and for tests.
  * @param brand header brand in any letter case.
  */
 const builtIn = (brand: string): Static<typeof Provider> => ({

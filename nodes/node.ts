@@ -83,7 +83,7 @@ const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
-/** Creates a source of random bytes, which it generates in pools of at least 8 KiB. */
+/** Creates a source of random bytes, which are generated in pools of at least 8 KiB. */
 function systemRandom(): Random {
   let pool = Buffer.alloc(0)
   let at = 0

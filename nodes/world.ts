@@ -52,8 +52,8 @@ export interface WorldParts {
 }
 
 /**
- * Returns the message to send in a repeat. A command is no longer marked as `born`, because its
- * actor may exist by now.
+ * Returns the message to send when a request is repeated. A command is no longer marked as `born`,
+ * because its actor may exist by now.
  */
 function repeated(message: ShardMessage): ShardMessage {
   if (message.type !== 'command' || !message.command.born) return message

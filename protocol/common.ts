@@ -1,6 +1,6 @@
 /**
- * Schemas and parsers that many resources share: times, durations, integers, tags, ids, pages. What
- * belongs to one resource is in the folder of that resource.
+ * Schemas and parsers that many resources share: times, durations, integers, tags, ids, pages.
+ * Definitions that belong to a single resource are in the folder of that resource.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 
@@ -81,9 +81,9 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Parses a signed 64-bit integer in decimal. Returns undefined when the text is not one. A value
- * beyond the safe integers becomes the nearest safe integer, which is harmless for positions,
- * because no position is that large.
+ * Parses a signed 64-bit integer in decimal. Returns undefined when the text is not such an
+ * integer. A value beyond the safe integers becomes the nearest safe integer, which is harmless for
+ * positions, because no position is that large.
  */
 export function wholeOf(text: string): number | undefined {
   if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text)))

@@ -55,7 +55,7 @@ export interface Shape {
    */
   readonly additions?: Additions
   /**
-   * Lists: the name of the query parameter that lists the ids of the wanted items. When the
+   * Lists: the name of the query parameter that lists the ids of the requested items. When the
    * parameter is present, cursor, order and limit are ignored, whatever their values.
    */
   readonly exact?: string
@@ -66,7 +66,7 @@ export interface Shape {
   readonly status?: number
   /** Other success statuses of the row. The handler selects one by `status_code` in its reply. */
   readonly alsoStatus?: readonly number[]
-  /** Refusals of this row, in addition to those of every row. */
+  /** Refusal codes of this row, in addition to those that apply to every row. */
   readonly errors?: readonly Code[]
   /**
    * Commands: the actor that handles the command. Absent for other verbs, and for rows with `each`
@@ -100,8 +100,9 @@ export interface Shape {
   /** The row whose handler or query also answers this row. */
   readonly as?: string
   /**
-   * Queries: what answers the query. `gateway`: the directories in the gateway. `view`: the view of
-   * the partition, which is the default. A stream with `view` also answers single pages as JSON.
+   * Queries: the component that answers the query. `gateway`: the directories in the gateway.
+   * `view`: the view of the partition, which is the default. A stream with `view` also serves
+   * single pages as JSON.
    */
   readonly answeredBy?: 'gateway' | 'view'
   /** The answer depends on what the caller may read. The view receives the caller as `viewer`. */

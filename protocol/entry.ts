@@ -167,8 +167,8 @@ export interface Placed {
   readonly cursor: number
   readonly entry: Entry
   /**
-   * Only in live entries: the event of this entry was too large to be published, and has only its
-   * type here. Views have the complete event.
+   * Only in live entries: the event of this entry was too large to be published, so only its type
+   * is included. Views have the complete event.
    */
   readonly stripped?: true
 }

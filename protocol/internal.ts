@@ -62,8 +62,8 @@ export type QueueCommands = {
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
   /**
    * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
-   * Affects only leases whose heartbeats the queue does not know, because the owner of its shard
-   * has changed.
+   * Affects only leases for which the queue has no record of heartbeats, because the owner of its
+   * shard has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
@@ -93,7 +93,7 @@ export interface JobReport {
   readonly final?: true
   /** Milliseconds until the next attempt, if there is one. */
   readonly retry_in?: number
-  /** What the executor contributes to the record of the call. */
+  /** The facts that the executor contributes to the record of the call. */
   readonly invocation?: InvocationFacts
 }
 
@@ -285,7 +285,7 @@ export interface Delivered
   readonly source_event_id: string
   readonly wait_ids?: readonly string[]
 }
-/** What the timeline of the run shows about an opened interaction. */
+/** The data that the timeline of the run shows about an opened interaction. */
 export interface InteractionOpened {
   readonly interaction_id: string
   readonly protocol: InteractionKind

@@ -49,7 +49,7 @@ export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }
 /**
- * The sealed values of the URL of a record after a change. Null: the URL has no values any more.
+ * The sealed values of the URL of a record after a change. Null: the URL no longer has values.
  * Absent: the values are unchanged.
  */
 export interface ChangedUrlParts {

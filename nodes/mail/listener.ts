@@ -134,7 +134,7 @@ export async function listenForMail(
   return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
 }
 
-/** The agent with the given address, or the reply that refuses the address. */
+/** Returns the agent with the given address, or the reply that rejects the address. */
 async function recipientOf(
   world: Needs,
   domain: string,

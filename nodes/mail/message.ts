@@ -8,8 +8,8 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
 /**
- * Limits of the parts of a message in an event: `text`, `html` and `header` are numbers of
- * characters, the others numbers of entries.
+ * Limits on the parts of a message in an event. `text`, `html` and `header` are in characters; the
+ * others are numbers of entries.
  */
 const MAX = {
   text: 100_000,

@@ -41,7 +41,7 @@ export function createBlobs(nats: Nats): Blobs {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
-      // The deletion leaves a delete marker, which nothing needs.
+      // The deletion leaves a delete marker, which is not needed.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }
@@ -82,7 +82,7 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
 
 /**
  * Deletes chunks of values whose writer died before it stored the value's metadata. Returns the
- * number of these values.
+ * number of such values.
  * @param now Unix milliseconds.
  * @param age minimum milliseconds since the last chunk of such a value was stored; the writer of a
  *   more recent value may still be at work.

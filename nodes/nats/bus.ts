@@ -48,7 +48,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
 
   const overdue = new Overdue<Limited>()
 
-  /** Calls a listener and returns its answer, or the promise of it. */
+  /** Calls a listener and returns its answer, or a promise of the answer. */
   const call = (listener: Listener, message: unknown, subject: string): unknown => {
     const failed = (error: unknown): undefined =>
       void log.error({ event: 'listener_failed', subject, error }, 'message listener failed')

@@ -16,7 +16,7 @@ export class Disconnected extends Error {
   }
 }
 
-/** The account of this process lacks a permission, which the message names. */
+/** The account of this process lacks the permission that the message names. */
 export class Forbidden extends StartFault {
   constructor({ operation, subject, queue }: PermissionViolationError) {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'

@@ -24,9 +24,9 @@ interface EmailOptions {
   /** Base URL of links; absent: e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** Returns the active people with an e-mail address whom the targets include. */
+  /** Returns the active people with an e-mail address who are included in the targets. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
-  /** Whether a project wants e-mail for interactions without a delivery. */
+  /** Whether a project sends e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>
   readonly log: Log
 }

@@ -47,7 +47,7 @@ export interface Metrics extends Counters {
   writesStopped(reasons: Readonly<Record<string, boolean>>): void
   /** Sets whether a journal that this node verifies has entries that cannot be read. */
   journalDamaged(partition: number, damaged: boolean): void
-  /** Counts offered jobs, and those of them that gateways or executors accepted (`taken`). */
+  /** Counts offered jobs, and how many of them gateways or executors accepted (`taken`). */
   offer(offered: number, taken: number): void
   /** Returns all metrics in the Prometheus text format. */
   text(): Promise<string>

@@ -5,8 +5,8 @@ import { AddressRefused, type Guard } from './guard.ts'
 const LOOKUP_TIMEOUT_MS = 3000
 
 /**
- * Creates a check of URLs. It returns what is wrong with a URL, as the end of a sentence; undefined
- * when no problem is known.
+ * Creates a URL check, which returns what is wrong with a URL, as the end of a sentence; undefined
+ * when no problem was found.
  */
 export const createVet =
   (guard: Guard) =>

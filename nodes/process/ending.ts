@@ -12,7 +12,7 @@ export function endOnSignals(): void {
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
 }
-/** Ends a child process when this process exits, unless the returned function is called before. */
+/** Ends a child process when this process exits, unless the returned function is called first. */
 export function endWithUs(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): () => void {
   const end = () => child.kill(signal)
   process.once('exit', end)

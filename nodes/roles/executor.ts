@@ -84,7 +84,7 @@ export function startExecutorRole({
     directory.forget(told.project)
     return { ok: true }
   })
-  // After a change of a project's configuration, waiting jobs may have become work of the service.
+  // A change to a project's configuration may allow the service itself to execute waiting jobs.
   const unwatch = directory.onChange((id) => {
     if (id !== undefined && id !== world.organization()) world.demand(id)
   })

@@ -7,9 +7,9 @@
  *     once per `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at
  *     least `MIN_ENTRIES`.
  * V2. Only the owner of a partition's first shard reads, so each journal is read by one node.
- * V3. A finding remains until the same entries are read without one, the journal starts after them,
- *     or the node loses the shard. It causes a warning and stops no writes: appends and all later
- *     entries are unaffected.
+ * V3. A finding remains until the same entries are read without errors, the journal starts after
+ *     them, or the node loses the shard. It causes a warning and stops no writes: appends and all
+ *     later entries are unaffected.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock, Journal } from '../host/ports.ts'
@@ -59,7 +59,7 @@ interface Progress {
 }
 
 export interface Verification {
-  /** What cannot be read, as short texts for `/readyz`. */
+  /** Short descriptions, for `/readyz`, of the entries that cannot be read. */
   warnings(): readonly string[]
   stop(): Promise<void>
 }
@@ -118,7 +118,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const scan = await parts.scan(partition, from, to)
     let { next } = scan
     if (scan.outcome === 'damaged') {
-      // An operator may have truncated the beginning meanwhile.
+      // An operator may have truncated the beginning in the meantime.
       const now = await parts.journal.position(partition)
       if (now.first <= from) settle(partition, from, next, scan.reason)
     } else if (next > from) settle(partition, from, next)

@@ -71,8 +71,8 @@ export const devices = {
 } as const
 
 /**
- * The data of a sign-in request. The device sends it about itself, except `address`, which the
- * gateway adds.
+ * The data of a sign-in request. The device provides all fields except `address`, which the gateway
+ * adds.
  */
 export interface DeviceClaim {
   readonly label: string

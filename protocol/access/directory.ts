@@ -20,7 +20,7 @@ export interface OrganizationDirectory {
   readonly id: string
   /** Organization keys that are not revoked, by SHA-256 of the key (hex). */
   readonly keys: Readonly<Record<string, ApiKey>>
-  /** Projects by id; deleted projects stay, so that history remains readable. */
+  /** Projects by id; deleted projects are retained, so that history remains readable. */
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted projects. */
   readonly handles: Readonly<Record<string, string>>
@@ -89,8 +89,8 @@ export interface PrincipalSummary {
   readonly name: string
 }
 /**
- * An active person with an email address who is asked by an interaction. `target` is the
- * interaction's target that includes the person: the person's own id, or a role.
+ * An active person with an email address who is included in the targets of an interaction. `target`
+ * is the target that includes the person: the person's own id, or a role.
  */
 export interface Reached {
   readonly target: string

@@ -13,7 +13,7 @@ import { EventAccepted } from '../events/rows.ts'
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
   /**
-   * Returns the schema of a body that is a form; absent when the body is not a form.
+   * Returns the schema of a form body; absent when the body is not a form.
    * @param brand header brand.
    */
   readonly form?: (brand: string) => TSchema

@@ -24,7 +24,10 @@ export const actorOf = ({ id, type }: Principal): ActorOf => ({
   principal_type: types[type],
 })
 
-/** What the owner of a job contributes to the call: the reply to its owner query `action_call`. */
+/**
+ * The facts that the owner of a job contributes to the call: the reply to its owner query
+ * `action_call`.
+ */
 export interface ActionCall {
   readonly action_name: string
   readonly parameters: JsonObject
@@ -46,7 +49,7 @@ export interface ActionCall {
   readonly delay?: number
 }
 
-/** What the executor contributes to the record of a call. It sends these facts in its report. */
+/** The facts that the executor contributes to the record of a call and sends in its report. */
 export interface InvocationFacts {
   readonly action_id: string
   readonly definition_scope: 'platform' | 'project' | 'organization'

@@ -1,8 +1,8 @@
 /**
  * Computation of the definition with which a turn runs. It combines the settings of the request,
  * the session, the step and the agent by fixed precedence, within the limits of the installation.
- * It is a pure function, so that the settings of every turn can be explained afterwards. Lookups
- * belong to its callers.
+ * The computation is pure, so that the settings of every turn can be explained afterwards. Its
+ * callers perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'

@@ -27,7 +27,7 @@ export const efforts = ['low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 /**
  * Returns the lower of an effort and its bound. An absent effort stays absent, and an absent bound
- * does not limit.
+ * imposes no limit.
  */
 export const atMost = (
   effort: Effort | undefined,

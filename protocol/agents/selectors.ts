@@ -1,6 +1,6 @@
 /**
- * Matching of selectors with actions of the catalog. All functions here are pure, so that gateways
- * and executors get the same result.
+ * Matching of selectors against actions in the catalog. All functions here are pure, so that
+ * gateways and executors get the same result.
  */
 import type { Selector } from '../toolkits/schema.ts'
 

@@ -8,8 +8,8 @@
  *
  * Invariants:
  * E1. An agent has at most one exchange at a time in each thread, and one outside of threads. The
- *     next exchange answers the messages that wake the agent meanwhile, and its turn is shown what
- *     was written since, within limits.
+ *     next exchange answers the messages that wake the agent in the meantime, and its turn receives
+ *     the messages that the agent has not been shown yet, up to a limit.
  * E2. A message wakes an agent once, because the message and the wake are stored in one commit. The
  *     id of the turn is fixed when the exchange starts, so a repeat starts no second turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
@@ -36,7 +36,7 @@ export const STREAK = 8
  */
 export const REMEMBERED = 500
 
-/** Why an agent is woken: the message and the principal that wrote it. */
+/** The reason why an agent is woken: the message and the principal that wrote it. */
 export interface Wake {
   readonly message_id: string
   /** Id of the root of the thread that contains the message; absent outside of threads. */
@@ -144,8 +144,8 @@ export interface ExchangeOpening {
   readonly private: boolean
 }
 /**
- * What a turn of an exchange stores about its channel, to find mentions in the answer. `id`: id of
- * the channel. `names`: names of the agents that can be mentioned, by id.
+ * The data that a turn of an exchange stores about its channel, to find mentions in the answer.
+ * `id`: id of the channel. `names`: names of the agents that can be mentioned, by id.
  */
 export interface TurnExchange {
   readonly id: string

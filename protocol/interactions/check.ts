@@ -1,6 +1,6 @@
 /**
- * Checks of questions, responses, policies and consumers that a schema cannot express. Every fault
- * has the exact path of the field.
+ * Validation of questions, responses, policies and consumers beyond what a schema can express.
+ * Every fault has the exact path of the field.
  */
 import type { FieldError } from '../errors.ts'
 import { maskUrl, queryFault } from '../masked-url.ts'

@@ -41,7 +41,7 @@ export interface Approval {
    * Name of the action. Only principals that may execute the action, except agents, can respond.
    */
   readonly action: string
-  /** Principals that cannot respond although they may execute it. */
+  /** Principals that cannot respond although they may execute the action. */
   readonly excludes?: readonly string[]
 }
 /**

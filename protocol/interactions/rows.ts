@@ -135,8 +135,8 @@ function checkRun(body: CreateInteraction): FieldError[] {
     : []
 }
 /**
- * Returns the faults of a creation request that a schema cannot detect. Whether its people and its
- * run exist is checked elsewhere, by lookups of the gateway.
+ * Returns the faults of a creation request that a schema cannot detect. The gateway separately
+ * looks up whether its people and its run exist.
  */
 function checkCreate(body: CreateInteraction): FieldError[] {
   const {

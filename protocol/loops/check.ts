@@ -1,6 +1,6 @@
 /**
- * Checks, beyond the JSON Schema, of loops and of the settings of their triggers. Faults have the
- * exact path of the field.
+ * Validation of loops and their trigger settings beyond what the JSON Schema can express. Faults
+ * have the exact path of the field.
  */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../events/types.ts'

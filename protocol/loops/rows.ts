@@ -212,7 +212,7 @@ export const loops = {
 /** A trigger with its current state, such as the time of its next firing. */
 export type TriggerStanding = Static<typeof TriggerStanding>
 
-/** What the gateway needs to know about a trigger to admit a request that fires it. */
+/** The data about a trigger that the gateway needs to admit a request that fires it. */
 export interface TriggerFacts {
   readonly status: string
   readonly enabled: boolean

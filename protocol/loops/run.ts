@@ -14,10 +14,10 @@ export const runStatuses = [
   'cancelled',
 ] as const
 
-/** Why a run waits in the queue of its loop. */
+/** The reason why a run waits in the queue of its loop. */
 const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
 export type QueueReason = (typeof queueReasons)[number]
-/** Why a run has ended. */
+/** The reason why a run has ended. */
 const stopReasons = [
   'completed',
   'step_failed',

@@ -14,7 +14,7 @@ const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
     'What a start does while a run is under way: both run, it waits its turn, it is left out, ' +
     'or the run under way is cancelled. allow by default',
 })
-/** What a start does while another run is active. */
+/** The effect of a start while another run is active. */
 export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))

@@ -1,5 +1,5 @@
 /**
- * What a project stores about its loops. Each loop is a separate actor, and stores its own
+ * The data that a project stores about its loops. Each loop is a separate actor, and stores its own
  * definition and state.
  *
  * R1. A loop notifies its project when it is created, when the actions that it may call change, and

@@ -22,8 +22,8 @@ const StreamReset = Type.Object({
 })
 const reset = { 'stream.reset': StreamReset }
 /**
- * A frame with a chunk of the output of a model for a step of a run. It has no cursor, and is sent
- * live only.
+ * A frame with a chunk of the output of a model for a step of a run. It has no cursor and is only
+ * sent live.
  */
 const GenerationDelta = Type.Object({
   event_type: Type.Literal('generation.delta'),

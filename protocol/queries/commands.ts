@@ -1,6 +1,6 @@
 /**
  * The types of all commands, with their inputs and replies, by kind of actor and name. Commands are
- * the rows of the API that an actor decides, and the internal commands, which no client sends.
+ * the rows of the API that an actor handles, and the internal commands, which no client sends.
  */
 
 import type { Api } from '../api.ts'

@@ -76,7 +76,7 @@ export interface OwnerQueries {
   run: {
     /** The content of a job, or null when the run no longer waits for the job. */
     job_spec: JobSpec
-    /** What an executor needs for an action call, including its parameters, or null. */
+    /** The data for an action call by an executor, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
     /** The status and outcome of an action that was called directly. */
     invoked: { input: NoInput; reply: Optional<Reply<Api['action.invoke']>> }
@@ -91,7 +91,10 @@ export interface OwnerQueries {
   queue: {
     /** The headers of the next jobs to offer, in order, at most `limit` for each capability. */
     waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
-    /** The numbers of jobs that wait or rest (`waiting`) and of leased jobs. */
+    /**
+     * `waiting`: number of jobs without a lease, including those in back-off. `leased`: number of
+     * leased jobs.
+     */
     depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
     /** The jobs whose leases a worker session holds, with the lease tokens. */
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
@@ -145,7 +148,7 @@ export interface OwnerQueries {
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec
-    /** What an executor needs for an action call, including its parameters, or null. */
+    /** The data for an action call by an executor, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
     /** The row of the transcript that a generation writes, for previews of its output. */
     generation: { input: { readonly job_id: string }; reply: Optional<Generating> }

@@ -76,8 +76,8 @@ interface InternalQueries {
     } & Timely
   }
   /**
-   * Whether a viewer may follow a channel, and what this depends on, as of the cursor `at`. Refused
-   * with `not_found` when the viewer may not.
+   * Checks that a viewer may follow a channel, and returns the facts on which this depends, as of
+   * the cursor `at`. Refused with `not_found` when the viewer may not.
    */
   channel_access: {
     input: { id: string; viewer: Viewer }
@@ -191,7 +191,7 @@ export type ViewRowName = {
 interface ViewPage<T> {
   readonly items: readonly T[]
   readonly position?: readonly SortKey[]
-  /** Further fields of the answer, next to those of the page. */
+  /** Further fields of the answer, in addition to those of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 export type SortKey = string | number | null

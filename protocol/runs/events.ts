@@ -53,7 +53,7 @@ export interface UsageSource {
 /**
  * An event of a run. `payload` is what the timeline shows. `run` and `row` are patches of the
  * record of the run and of the record of the step. The actor and the views apply the same patch, so
- * no rule exists twice.
+ * no rule is duplicated.
  */
 export interface RunEvent extends Event {
   readonly type: RunEventType

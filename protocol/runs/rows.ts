@@ -294,7 +294,7 @@ export const runs = {
     errors: ['not_found', 'conflict'],
   }),
 
-  // Other forms of the operations above that existing clients use.
+  // Variants of the operations above, for existing clients.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, {
     summary: 'Request cancellation, answering the run',
     tag: 'compat',

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
 
-/** What a run, step or job is waiting for. */
+/** The reason why a run, step or job is waiting. */
 export const WaitingOn = Type.Object({
   kind: Type.Enum([
     'timer',

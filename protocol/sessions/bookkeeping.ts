@@ -31,8 +31,8 @@ export interface Call {
   readonly interaction_id?: string
   readonly expires_at?: string
   /**
-   * What the answer of a person determines. `person`: the result of the tool. `approval`: whether
-   * the action may be dispatched.
+   * The effect of a person's answer. `person`: it becomes the result of the tool. `approval`: it
+   * decides whether the action may be dispatched.
    */
   readonly asks?: 'person' | 'approval'
   readonly result?: ToolResultBlock
@@ -161,14 +161,17 @@ export type SessionBookkeeping =
       readonly content_hash: string
       readonly kept: NudgeWork
     })
-/** What the session stores about a nudge in addition to its record. */
+/** The data that the session stores about a nudge in addition to its record. */
 export interface NudgeWork {
   readonly turn_id: string
   readonly delivery: 'current_turn' | 'new_turn'
   readonly after_sequence: number
   readonly woke: boolean
   readonly metadata?: JsonObject
-  /** For a new turn, if the nudge starts one after the turn to which it was sent has ended. */
+  /**
+   * The definition of the turn that the nudge starts if its target turn ends before the nudge is
+   * delivered.
+   */
   readonly definition: TurnDefinition
   readonly asker: TurnWork['asker']
 }

@@ -1,6 +1,6 @@
 /**
- * Checks, beyond the JSON Schema, of requests to sessions. Each fault contains the exact path, and
- * never the inline data of a file.
+ * Validation of requests to sessions beyond what the JSON Schema can express. Each fault contains
+ * the exact path of the field, but never the inline data of a file.
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'

@@ -15,8 +15,8 @@ import type { Block, ToolResultBlock } from './turns/blocks.ts'
 import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
 
 /**
- * Internal commands of a session. Unless stated otherwise, they are never refused: a late or
- * repeated command changes nothing, nor does one about an unknown turn or job.
+ * Internal commands of a session. Unless stated otherwise, they are never refused: late and
+ * repeated commands, and commands about an unknown turn or job, change nothing.
  */
 export type SessionCommands = {
   'job.settled': RunCommands['job.settled']

@@ -44,8 +44,8 @@ export type SessionFrame =
   | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /**
- * What the source event for a final message of a user or an agent contains in addition to the
- * message. It is not part of the transcript. `depth`: the `depth` of the source event.
+ * The data that the source event for a final message of a user or an agent contains in addition to
+ * the message. It is not part of the transcript. `depth`: the `depth` of the source event.
  */
 export interface Said {
   readonly session_key: string

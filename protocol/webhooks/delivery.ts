@@ -20,7 +20,7 @@ import type { DeliveryRecord } from './rows.ts'
 export const DELIVERIES = '$deliveries'
 /** Maximum number of attempts, including the first one. */
 export const ATTEMPTS = 10
-/** Milliseconds within which a test delivery must start, because its caller waits no longer. */
+/** Milliseconds within which a test delivery must start; its caller waits no longer than that. */
 export const PROMPT = 15_000
 /** Milliseconds of back-off before the second attempt, the third attempt, and so on. */
 const PAUSES = [

@@ -10,7 +10,7 @@ const LOOK = 50
 export interface Limited {
   /** When the limit expires, in milliseconds on the clock of `performance.now()`. */
   readonly until: number
-  /** Called once, when the limit expires or at `end`, unless the item was deleted before. */
+  /** Called once, when the limit expires or at `end`, unless the item was deleted first. */
   over(): void
 }
 

@@ -4,8 +4,8 @@
  * reader.
  *
  * Invariants:
- * P1. Messages come in order and no delivery is lost: one that is out of sequence ends the read
- *     with an error.
+ * P1. Messages come in order and none is lost: a message that is out of sequence ends the read with
+ *     an error.
  * P2. A read does not recover from errors: the caller decides where to resume (journal.ts,
  *     follow.ts).
  * P3. The consumer is deleted at the end of the read, or by the server 30 s after the last fetch.

@@ -1,8 +1,8 @@
 /**
- * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value tells whether
- * the data follows or, if large, is in the object store under the name that follows. Each object
- * name is used once. So every key refers to complete data, and a crash between the two writes
- * leaves the previous value.
+ * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value indicates
+ * whether it is followed by the data itself or, for large data, by the name of an object in the
+ * object store. Each object name is used only once, so every key refers to complete data, and a
+ * crash between the two writes leaves the previous value.
  */
 import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../../protocol/subjects.ts'
@@ -16,7 +16,7 @@ import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value is stored in the object store. */
 const LARGE = 256 * 1024
-/** First byte of a value that contains the data, and of one that names an object. */
+/** First byte of a value that contains the data itself, and of a value that names an object. */
 const HERE = Buffer.of(0)
 const ELSEWHERE = Buffer.of(1)
 

@@ -30,7 +30,7 @@ export interface Access {
    * Paths of PEM files: the CA of the servers' certificates, and this client's certificate and key.
    */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** JetStream domain; when absent, that of the servers. */
+  /** JetStream domain; the servers' own domain when absent. */
   readonly domain?: string
   /** Prefix of the names of subjects, streams and buckets; no prefix when absent. */
   readonly prefix?: string

@@ -155,8 +155,8 @@ export const ELECTING = 30_000
  * Retries a failing operation: the servers may be electing a leader or lack peers.
  * @param what name of the stream or record, for messages.
  * @param within milliseconds for which the operation is retried.
- * @throws StartFault with what the operator must check, when the operation still fails after this
- *   time or cannot succeed at all.
+ * @throws StartFault with advice on what to check, when the operation still fails after this time
+ *   or cannot succeed at all.
  * @throws ClosedConnectionError when the connection is closed.
  */
 export async function patiently<T>(

@@ -15,8 +15,8 @@ const ALERT_WITHIN = 500
 const DEFAULT_PORT = 4222
 
 /**
- * Returns the TLS error of the first server in the list that has one, usually the alert by which it
- * rejects the client. Undefined if no server reports one in time, or no server offers TLS.
+ * Returns the TLS error from the first server in the list that reports one, usually the alert with
+ * which it rejects the client. Undefined if no server reports one in time, or no server offers TLS.
  */
 export async function tlsRefusal(access: Access): Promise<Error | undefined> {
   const answers = await Promise.all(access.servers.map((server) => alertOf(server, access)))

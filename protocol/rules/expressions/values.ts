@@ -20,7 +20,7 @@ export const fail = (message: string): never => {
   throw new ExpressionError(message)
 }
 
-/** What is left of a budget for work or size. A unit of work takes about ten nanoseconds. */
+/** The remainder of a budget for work or size. A unit of work takes about ten nanoseconds. */
 export interface Budget {
   left: number
 }

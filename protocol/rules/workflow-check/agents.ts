@@ -1,6 +1,7 @@
 /**
- * Checks, beyond the JSON Schema, of agent steps and of assertions that agents judge, and the
- * agents that a workflow refers to. Only the gateway can check whether these agents exist.
+ * Validation of agent steps and of assertions that agents judge, beyond what the JSON Schema can
+ * express, and collection of the agents that a workflow refers to. Only the gateway can check
+ * whether these agents exist.
  */
 import type { Static } from 'typebox'
 import { compactionFaults, routeFaults } from '../../agents/schema.ts'

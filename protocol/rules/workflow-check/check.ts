@@ -1,7 +1,7 @@
 /**
- * Checks of a workflow, beyond the JSON Schema: ids are unique, expressions compile in their scope,
- * steps read only earlier steps, and durations and times are in range. Faults contain the exact
- * path. `kinds.ts` checks the config of each kind of step.
+ * Validation of a workflow beyond what the JSON Schema can express: ids are unique, expressions
+ * compile in their scope, steps read only earlier steps, and durations and times are in range.
+ * Faults contain the exact path. `kinds.ts` checks the config of each kind of step.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Spec } from '../../workflows/spec.ts'

@@ -1,6 +1,6 @@
 /**
- * Checks, beyond the JSON Schema, of the configs of steps, one function per kind of step. Faults
- * have the exact path.
+ * Validation of step configs beyond what the JSON Schema can express, with one function per kind of
+ * step. Faults have the exact path of the field.
  */
 
 import { parseDuration } from '../../common.ts'

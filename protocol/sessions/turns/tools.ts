@@ -18,7 +18,10 @@ export interface ShownTool {
 }
 /** The tools of the service itself. */
 export type Reserved = 'submit_output' | 'ask' | 'skill'
-/** What a tool call of the model means. The result of `help` and of `fault` is their `text`. */
+/**
+ * The operation that a tool call of the model requests. The result of `help` and of `fault` is
+ * their `text`.
+ */
 export type ToolOperation =
   | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: JsonObject }
   | { readonly kind: 'reserved'; readonly which: Reserved }

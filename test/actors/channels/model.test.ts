@@ -99,7 +99,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** The expected state, in the simplest form. */
+/** The expected state, in its simplest form. */
 interface Model {
   members: Map<string, { role: string; read: number }>
   messages: {

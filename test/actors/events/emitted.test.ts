@@ -1,4 +1,6 @@
-/** The catalog marks an event type as ready if and only if this build publishes such events. */
+/**
+ * The catalog marks an event type as ready if and only if this build publishes events of that type.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Effect } from '../../../actors/actor.ts'

@@ -112,7 +112,8 @@ function isFor(one: Wanted, event: Publication): boolean {
   }
 }
 /**
- * The result of a publication in the model: undefined if it is not stored, otherwise its receivers.
+ * The result of a publication in the model: undefined if the event is not stored, otherwise its
+ * receivers.
  */
 function play(
   { loops, waits, keys }: Model,

@@ -1,6 +1,6 @@
 /**
- * Chains of loops that start each other through events: what a run stores of its chain, and how a
- * loop is paused.
+ * Chains of loops that start each other through events: what a run stores about its chain, and how
+ * a loop is paused.
  */
 import t from 'tap'
 import { MAX_CHAIN_DEPTH } from '../../../protocol/events/sources.ts'

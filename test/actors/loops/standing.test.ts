@@ -1,6 +1,6 @@
 /**
- * What a project stores about its loops. Invariants: an action that an active loop calls cannot be
- * deleted; loops end with their project.
+ * The data that a project stores about its loops. Invariants: an action that an active loop calls
+ * cannot be deleted; loops end with their project.
  */
 import t from 'tap'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'
