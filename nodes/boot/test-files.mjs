@@ -56,8 +56,15 @@ const STRUCTURE = [
  * @type {Readonly<Record<string, string>>}
  */
 const NOT_UNIT = {
+  'test/actors/channels/exchanges.test.ts': 'its random exchanges take 3 s',
+  'test/actors/channels/members.test.ts': 'its largest channels take 2 s',
+  'test/actors/channels/model.test.ts': 'its random channels take 2 s',
   'test/actors/events/keys.test.ts': 'it publishes for a simulated day, which takes 7 s',
+  'test/actors/events/model.test.ts': 'its random histories take 2 s',
+  'test/actors/interactions/model.test.ts': 'its random histories take 1 s',
+  'test/actors/jobs/queue.model.test.ts': 'its 1,200 random queues take 1 s',
   'test/actors/jobs/waiting-jobs.test.ts': 'its long queues take 3 s',
+  'test/actors/loops/firings.test.ts': 'its 1,000 waiting firings take 3 s',
   'test/actors/runs/model.test.ts': 'its 1,500 random runs take 4 s',
   'test/actors/sessions/bounds.test.ts': 'its largest messages take 8 s',
   'test/actors/sessions/size.test.ts': 'its largest sessions take 8 s',
@@ -67,7 +74,10 @@ const NOT_UNIT = {
   'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
   'test/host/crash': 'a crash at every write takes 15 s',
   'test/language/engine.test.ts': 'it starts a service',
+  'test/protocol/common.test.ts': 'its 20,000 random times take 2 s',
+  'test/protocol/language.test.ts': 'its random expressions take 2 s',
   'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',
+  'test/views/agree.test.ts': 'its 300 random histories take 2 s',
   'test/views/properties.test.ts': 'its random histories take 3 s',
 }
 
