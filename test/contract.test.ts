@@ -28,7 +28,7 @@ const names = (schema: unknown): string[] =>
   Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})
 
 t.test('every row is used by a scenario that names it', async (t) => {
-  // These two files loop over the table, so they do not count as uses of a single row.
+  // These two files loop over the whole table, so they do not count as uses of individual rows.
   const text = read((name) => !/\b(isolation|restart)\.test\.ts$/.test(name))
   for (const [name, row] of rows)
     t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)

@@ -8,7 +8,7 @@ import type { World } from '../gateway/ports.ts'
 import { readSources } from './support/structure/sources.ts'
 
 const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywhere'])
-/** Methods of a promise that pass its answer on. */
+/** Methods of a promise that return a promise with the same result. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
 /** The lines of a file that cast the answer of a call to one of `doors`. */
@@ -57,7 +57,7 @@ function isAnswer(node: ts.Expression): boolean {
 /** The initial value of the constant with this name in the nearest scope that declares it. */
 function initializerOf(name: ts.Identifier): ts.Expression | undefined {
   for (let scope: ts.Node = name; !ts.isSourceFile(scope); scope = scope.parent) {
-    // A parameter has no initial value, and hides constants of outer functions.
+    // A parameter has no initial value, and shadows constants of outer functions.
     if (ts.isFunctionLike(scope) && scope.parameters.some((one) => binds(one.name, name.text)))
       return undefined
     if (!ts.isBlock(scope) && !ts.isCaseOrDefaultClause(scope)) continue

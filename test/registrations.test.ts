@@ -1,13 +1,13 @@
 /**
- * The lines that a resource needs outside of its own folders to have an actor and a view, counted
- * for loops.
+ * The lines that a resource needs outside its own folders to have an actor and a view, counted for
+ * loops.
  *
  * A line of code, without comments and tests, is counted if it
  * - imports the actor or the view, or uses a name that such a line imports.
- * - has the kind `loop` as a name or a text, in a file that lists kinds, actors, prefixes or views,
- *   or in the view of another resource.
+ * - has the kind `loop` as a name or a string, in a file that lists kinds, actors, prefixes or
+ *   views, or in the view of another resource.
  *
- * The following is not counted:
+ * The following lines are not counted:
  * - the two lines of `protocol/api.ts` that every resource with endpoints has, with or without an
  *   actor.
  * - the types of the resource's queries in `protocol/queries/`.

@@ -1,4 +1,4 @@
-/** Facts about rows are stated in the rows, not in lists of their names. */
+/** Facts about rows are stated in the rows, not in separate lists of row names. */
 import t from 'tap'
 import { api } from '../protocol/api.ts'
 import { rowListsIn } from './support/structure/row-lists.ts'

@@ -1,6 +1,6 @@
 /**
- * Simulates the service with faults, for 300 seeds that differ from day to day. `SIM_SEED=n` starts
- * at seed n. `npm run simulate -- --from n --seeds 1` shows the end of a failing seed's trace.
+ * Simulates the service with faults, for 300 seeds that change every day. `SIM_SEED=n` starts at
+ * seed n. `npm run simulate -- --from n --seeds 1` shows the end of a failing seed's trace.
  */
 import t from 'tap'
 import { simulate } from './simulation/run.ts'

@@ -1,7 +1,8 @@
 /**
  * Loads test files into one process, one after the other: `node together.mjs <file>…`. Many test
- * files spend most of their time loading modules, which one process loads only once. A file ends,
- * including its teardown, before the next one begins. The test `the end of <file>` marks this.
+ * files spend most of their time loading modules; in one process, each module is loaded only once.
+ * A file ends, including its teardown, before the next one begins. The test `the end of <file>`
+ * marks this point.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -14,7 +15,7 @@ const { default: t } = await import('tap')
 /** @type {(() => unknown)[]} */
 let ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
-// The runner limits the time of each file. A limit that a file sets for itself would apply to all
+// The runner limits the time of each file. If a file set a timeout itself, it would apply to all
 // files together.
 const limitless = t.setTimeout.bind(t)
 t.setTimeout = () => {}

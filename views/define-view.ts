@@ -7,7 +7,7 @@ import type { Refusal } from '../protocol/errors.ts'
 import type { DeepReadonly, ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Store } from './store.ts'
 
-/** The context of a query. */
+/** The context in which a query is answered. */
 export interface QueryContext {
   readonly store: Store
   /** The number of the project in the view's file, as `Store.findProject` returns it. */
@@ -41,14 +41,15 @@ export interface ViewDefinition<
   Arms = Readonly<Partial<Record<Kind, Arm | readonly Arm[]>>>,
 > {
   /**
-   * For each kind of actor, the arms that apply its entries, in the order in which they run. A kind
-   * with audited events has `applyAudit` as its first arm; for `organization` and `project`, the
+   * For each kind of actor, the functions that apply its entries, in the order in which they run.
+   * For a kind with audited events, `applyAudit` comes first; for `organization` and `project`, the
    * view `access` supplies it.
    */
   readonly kinds: Arms
   /**
-   * The kinds whose arms in this definition change only the caches and append-only rows of `Store`,
-   * which are written later. Arms of other kinds may write to the tables immediately.
+   * The kinds for which the functions in `kinds` change only the caches and append-only rows of
+   * `Store`, which are written later. The functions for other kinds may write to the tables
+   * immediately.
    */
   readonly gathers?: readonly NoInfer<K>[]
   /**

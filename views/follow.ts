@@ -4,9 +4,9 @@
  * timers can be replaced.
  *
  * F1. The answer to a query without a cursor reflects everything that was in the journal when the
- *     query arrived, unless the query is refused or the answer is marked `late`. The journal's end
- *     is read after the arrival, once for all queries that wait together. If this process is the
- *     journal's only writer, the end is known without a request.
+ *     query arrived, unless the query is refused or the answer is marked `late`. The end of the
+ *     journal is read after the query arrives, once for all queries that wait together. If this
+ *     process is the journal's only writer, the end is known without a request.
  * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
  *     pause. Meanwhile, queries that need newer data wait, and after their timeout are refused or
  *     answered `late`. The message is never skipped.
@@ -39,17 +39,17 @@ export interface ViewJournal {
   decode?(data: Uint8Array): Promise<Envelope>
 }
 export interface FollowerOptions {
-  /** Runs a function after some milliseconds; the returned function cancels it. */
+  /** Runs a function after the given number of milliseconds; the returned function cancels it. */
   readonly later?: (ms: number, run: () => void) => () => void
-  /** Maximum number of milliseconds for which a query waits until the view is fresh enough. */
+  /** Maximum number of milliseconds for which a query waits for the view to become fresh enough. */
   readonly timeout?: number
-  /** Milliseconds until following is retried after an alarm. */
+  /** Milliseconds after an alarm until following is retried. */
   readonly pause?: number
   readonly hooks?: Hooks
 }
 /** Metrics and alarms of a follower. */
 export interface Hooks {
-  /** Messages were applied; `seconds` is the time that this took. */
+  /** Called when messages have been applied; `seconds` is the time that this took. */
   applied?(batch: {
     readonly sequence: number
     readonly messages: number
@@ -61,13 +61,13 @@ export interface Hooks {
    * the view lags behind it.
    */
   lag?(messages: number): void
-  /** A query was answered or refused. */
+  /** Called when a query has been answered or refused. */
   answered?(question: {
     readonly name: string
     readonly seconds: number
     readonly refused: boolean
   }): void
-  /** Called for faults that operators should know of, such as a failed save or a reset view. */
+  /** Called for faults that operators should know about, such as a failed save or a reset view. */
   alarm?(error: unknown): void
 }
 interface Waiter {
@@ -82,12 +82,15 @@ interface Waiter {
 const BATCH = 500
 const BYTES = 524_288
 /**
- * Approximate maximum number of entries that are applied at once. Queries are answered between two
- * such parts of a batch.
+ * Approximate maximum number of entries that are applied at once. Between two such parts of a
+ * batch, queries are answered.
  */
 const ENTRIES = 2000
 
-/** Milliseconds after which applied changes are saved to the view's file, however few they are. */
+/**
+ * Milliseconds after which applied changes are saved to the view's file, even if there are only a
+ * few.
+ */
 const SAVE = 3000
 /** Milliseconds between two deletions of leftover rows. */
 const TIDY = 20
@@ -105,7 +108,7 @@ export class ViewFollower {
   #first = 0
   #running = false
   /**
-   * Incremented whenever following begins or ends, so that a batch of an older attempt is dropped.
+   * Incremented whenever following begins or ends, so that batches of earlier attempts are dropped.
    */
   #attempt = 0
   #stop: () => Promise<void> | void = () => undefined
@@ -223,8 +226,8 @@ export class ViewFollower {
     })
   }
   /**
-   * Returns the journal's end, from a read that begins after this call: a read already under way
-   * may miss recent messages. All calls during one read share the next one.
+   * Returns the end of the journal, from a read that begins after this call: a read that is already
+   * in progress may miss recent messages. All calls during one read share the next read.
    */
   #readEnd(): Promise<number> {
     this.#asking ??= this.#reading.then(() => {
@@ -254,7 +257,8 @@ export class ViewFollower {
       this.#view.reset()
     }
     this.#first = first
-    // The last applied message is requested again: its id shows whether the journal was replaced.
+    // The last applied message is requested again, because its id reveals whether the journal was
+    // replaced.
     this.#stop = this.#journal.follow(Math.max(1, this.#view.position()), (batch) =>
       this.#apply(batch, attempt),
     )
@@ -336,7 +340,7 @@ export class ViewFollower {
     const stop = this.#stop
     this.#stop = () => undefined
     // Not awaited, to avoid a deadlock: this may run inside the callback of a batch, and the port
-    // has stopped only when that callback has returned.
+    // stops only after that callback has returned.
     Promise.resolve(stop()).catch((also: unknown) => this.#options.hooks.alarm?.(also))
     this.#cancelRetry()
     if (this.#running)

@@ -32,7 +32,8 @@ function connected(file) {
 
 parentPort?.on('message', (/** @type {string | undefined} */ file) => {
   try {
-    // A passive checkpoint waits for no reader or writer. What it cannot copy, a later one copies.
+    // A passive checkpoint does not wait for readers or writers. Anything that it cannot copy is
+    // copied by a later checkpoint.
     if (file !== undefined) connected(file).pragma('wal_checkpoint(PASSIVE)')
     else
       for (const [path, { inode, db }] of open)

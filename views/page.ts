@@ -1,13 +1,13 @@
 /**
  * Keyset pagination: a page starts after the sort keys of the previous page's last item, never at
- * an offset. Therefore an insertion or deletion between two pages neither repeats nor hides other
- * rows.
+ * an offset. Therefore, if rows are inserted or deleted between two pages, no other row is repeated
+ * or skipped.
  */
 import type { Value } from './store.ts'
 
 /**
- * The answer of a view to a list query. `position`: the sort keys after which the next page begins,
- * absent when no more items follow; the gateway seals them as `next_cursor`.
+ * The reply to a list query. `position`: the sort keys after which the next page begins, absent
+ * when no more items follow; the gateway seals them as `next_cursor`.
  */
 export interface Page<T> {
   readonly items: readonly T[]
@@ -17,7 +17,7 @@ export interface Page<T> {
 export interface Including {
   readonly include?: readonly string[]
 }
-/** Whether an addition is requested; costly fields are omitted otherwise. */
+/** Whether an addition is requested; if it is not, costly fields are omitted. */
 export const wants = ({ include }: Including, name: string): boolean =>
   include?.includes(name) === true
 
@@ -31,13 +31,13 @@ export interface Paging {
 
 const DEFAULT_LIMIT = 20
 
-/** The maximum number of items on a page. */
+/** The maximum number of items on the requested page. */
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
 /**
- * Maximum number of characters of a page, because a page is sent as one NATS message. A first item
- * that is larger is returned alone. A page of the feed ends with the event whose frames reach this
- * number.
+ * Maximum number of characters on a page, because a page is sent as one NATS message. If the first
+ * item is larger, it is returned alone. A page of the feed ends with the event whose frames reach
+ * this number.
  */
 export const CHARACTERS = 1_000_000
 /**
@@ -67,7 +67,7 @@ export const sizeOf = ({ record, spec, events }: Sized): number =>
   lengthOf(record) + lengthOf(spec) + lengthOf(events)
 
 /**
- * Builds a page from rows, which were read with a limit of one more than requested. The page has
+ * Builds a page from rows that were read with a limit of one more than requested. The page has
  * fewer items than requested when the JSON of the rows exceeds `CHARACTERS`.
  */
 export function page<R extends object, T>(
@@ -85,9 +85,9 @@ export function page<R extends object, T>(
 }
 
 /**
- * Returns the SQL condition and the values with which a statement continues after a position. All
- * `columns` are sorted in the same direction. The condition is empty without a position, and for a
- * position that does not fit `columns`.
+ * Returns the SQL condition, and its parameter values, by which a statement continues after a
+ * position. All `columns` are sorted in the same direction. The condition is empty if there is no
+ * position, or if the position does not match `columns`.
  */
 export function beyond(
   columns: readonly string[],

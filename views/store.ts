@@ -20,7 +20,7 @@ export type Value = string | number | null
 /**
  * A write-back cache of one table: between two flushes, an existing record is loaded at most once
  * and written at most once, regardless of how many events change it. Events replace a value and
- * never mutate it, so that `undo` can restore the previous one.
+ * never mutate it, so that `undo` can restore the previous value.
  */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
@@ -32,7 +32,7 @@ export class Kept<V> {
   readonly #most: number
   /**
    * @param most maximum number of records that stay cached after a flush; if there are more, the
-   * cache is emptied.
+   * cache is cleared.
    */
   constructor(
     load: (key: string) => V | undefined,
@@ -44,7 +44,7 @@ export class Kept<V> {
     this.#most = most
   }
   /**
-   * Returns the value of a key, and loads it if it is not cached.
+   * Returns the value of a key. The value is loaded if it is not cached.
    * @param fresh whether the caller is certain that the table has no such key; nothing is loaded
    * then.
    */
@@ -163,7 +163,7 @@ export class Store {
     for (const row of this.each<R>(sql, ...values)) {
       rows.push(row)
       left -= sizeOf(row)
-      // One row more than fits shows that the page is not the last.
+      // The first row that does not fit is included, to show that the page is not the last.
       if (left < 0 && rows.length > 1) break
     }
     return rows
@@ -200,8 +200,8 @@ export class Store {
     this.#size = 0
   }
   /**
-   * Returns the number of a project. A number is assigned when a project first occurs, and written
-   * by the next `flush`. May be called only while a batch is applied.
+   * Returns the number of a project. A number is assigned when a project first occurs, and is
+   * written by the next `flush`. May be called only while a batch is applied.
    */
   numberOf(project: string): number {
     const known = this.#projects.get(project)

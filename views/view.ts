@@ -1,18 +1,18 @@
 /**
- * A view: the journal of one partition as rows of one SQLite file. The owner of a view applies
- * batches in journal order (`follow.ts`). Queries are answered from what was applied so far.
+ * A view: the journal of one partition as rows in one SQLite file. The owner of a view applies
+ * batches in journal order (`follow.ts`). Queries are answered from the entries applied so far.
  *
- * V1. Rows and position commit together: the file always equals the journal up to some position.
- *     Changes collect in memory until there are many, or a query or another entry needs the tables;
- *     then they are written in one open transaction, which `save` commits. `position()` and every
- *     answer include the changes in memory and in the open transaction. If the process dies or a
- *     write fails, those changes are lost: `position()` then returns the position of the file, from
- *     which the journal must be applied again.
+ * V1. Rows and position are committed together: the file always equals the journal up to some
+ *     position. Changes collect in memory until there are many, or until a query or another entry
+ *     needs the tables; then they are written in one open transaction, which `save` commits.
+ *     `position()` and every answer include the changes in memory and in the open transaction. If
+ *     the process dies or a write fails, those changes are lost: `position()` then returns the
+ *     position of the file, from which the journal must be applied again.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
  * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
  *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types
  *     are ignored, because newer releases wrote them.
- * V4. The file may be lost. A file with another schema, or a damaged one, is deleted, and the
+ * V4. The file may be lost. A file that is damaged or has another schema is deleted, and the
  *     journal is applied from the start.
  */
 import { cursorOf, type Envelope, EVENTS_PER_ENVELOPE, placed } from '../protocol/entry.ts'
@@ -25,7 +25,7 @@ import { deleteDropped, hasDropped } from './tables/channels/messages.ts'
 import { armsOf, gathered, queryOf } from './views.ts'
 
 /**
- * A journal message as a view receives it. `message_id`, when known, lets a view notice that the
+ * A journal message as a view receives it. `message_id`, if known, allows a view to detect that the
  * journal was replaced.
  */
 export interface Message {
@@ -40,15 +40,17 @@ export interface ViewOptions {
   readonly stale?: number
   /** Called after each commit to the file. */
   readonly saved?: () => void
-  /** Id of the organization, for partitions that do not hold the organization itself. */
+  /** Id of the organization, for partitions that do not contain the organization itself. */
   readonly organization?: () => string
 }
 
-/** The journal does not continue at the view's position: an envelope is missing. */
+/**
+ * An envelope of the journal is missing, so the journal does not continue at the view's position.
+ */
 class JournalHole extends Error {
   override readonly name = 'JournalHole'
 }
-/** The journal is not the one that the view was built from; the view must be rebuilt. */
+/** The journal is not the one from which the view was built; the view must be rebuilt. */
 export class JournalReplaced extends Error {
   override readonly name = 'JournalReplaced'
 }
@@ -67,8 +69,8 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /**
  * Maximum number of entries, of rows, and of characters of rows that wait in memory. They are
- * limited because writing them blocks everything else. A row takes 2 to 3 µs; 50,000 of them, from
- * batches of events, blocked runs for 100 to 180 ms.
+ * limited because writing them blocks the process. A row takes 2 to 3 µs; writing 50,000 rows, from
+ * batches of events, delayed runs by 100 to 180 ms.
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**
@@ -99,7 +101,7 @@ export class View {
     return new View(file, options)
   }
 
-  /** The last applied stream sequence; 0: none. */
+  /** The last applied stream sequence; 0 if there is none. */
   position(): number {
     return this.#position.sequence
   }
@@ -185,7 +187,7 @@ export class View {
       return entries
     })
   }
-  /** Whether rows are left that no query can find. */
+  /** Whether rows remain that no query can find. */
   untidy(): boolean {
     return hasDropped(this.#store)
   }
@@ -193,7 +195,7 @@ export class View {
   tidy(): void {
     this.#store.db.transaction(() => deleteDropped(this.#store))()
   }
-  /** Whether applied entries are not yet in the file. */
+  /** Whether there are applied entries that are not yet in the file. */
   unsaved(): boolean {
     return this.#position !== this.#saved
   }

@@ -1,6 +1,6 @@
 /**
- * All views of resources, and what follows from their definitions: the arms of each kind, the
- * tables of a file, and the queries by name.
+ * The views of all resources, and the data derived from their definitions: the functions that apply
+ * entries of each kind, the tables of a file, and the queries by name.
  */
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
@@ -23,7 +23,7 @@ import { webhooks } from './tables/webhooks/view.ts'
 import { workers } from './tables/workers/view.ts'
 import { workflows } from './tables/workflows/view.ts'
 
-/** If several views have arms for one kind, the arms run in this order. */
+/** If several views apply entries of the same kind, they do so in this order. */
 const views = [
   access,
   workflows,
@@ -49,14 +49,14 @@ const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
   kinds.map((kind) => [kind, views.flatMap((view) => view.kinds[kind] ?? [])]),
 )
 const none: readonly Arm[] = []
-/** The arms that apply entries of a kind; none if the kind is unknown to this release. */
+/** The functions that apply entries of a kind; none if this release does not know the kind. */
 export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? none
 
 const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>
   view.kinds[kind] === undefined || view.gathers?.includes(kind) === true
 /**
- * Kinds whose arms, if any, change only the caches and append-only rows of `Store`. The arms of
- * other kinds may write to the tables immediately.
+ * Kinds whose entries change only the caches and append-only rows of `Store`. Entries of other
+ * kinds may be written to the tables immediately.
  */
 export const gathered: ReadonlySet<string> = new Set<string>(
   kinds.filter((kind) => views.every((view) => gathersKind(view, kind))),
@@ -75,7 +75,7 @@ function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Querie
   }
   return Object.fromEntries(found) as Queries<NameOf<V>>
 }
-/** A query of `ViewQueries` that no view answers is a compile error. */
+/** If no view answers a query of `ViewQueries`, this is a compile error. */
 const queries: Queries = queriesOf(views)
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Requests of a careful client: each is repeated under the same key, through the gateways in
+ * Requests of a client that retries: each is repeated under the same key, through the gateways in
  * round-robin order, until the answer is final.
  */
 import { Agent, request } from 'node:http'
@@ -52,7 +52,7 @@ export class Asker {
 
   /**
    * Sends a request and returns the final answer, or undefined if `over` is set first.
-   * @param measured whether the waiting time counts.
+   * @param measured whether to record the waiting time.
    */
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {
     const asked: { at: number; done?: number } = { at: this.#now() }

@@ -1,6 +1,6 @@
 /**
- * Checks a history for guarantees that the service did not keep. The functions are pure and use
- * nothing but the given history.
+ * Checks a history for guarantees that the service violated. The functions are pure and depend only
+ * on the given history.
  */
 import type { History, Manner, Stream } from './history.ts'
 
@@ -27,15 +27,17 @@ export const kinds = {
 export type Kind = keyof typeof kinds
 
 /**
- * The maximum p99 of waiting times after strikes, by manner, in milliseconds. Only requests that
- * were pending at a strike, or sent within `WINDOW` after it, count.
+ * The maximum p99 of waiting times after faults, by kind of fault, in milliseconds. Only requests
+ * that were pending when a fault began, or were sent within `WINDOW` after its beginning, count.
  */
 export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
   kill: 5000,
   restart: 5000,
   'kill nats': 12_000,
 }
-/** Milliseconds after a strike within which a new request counts as affected by it. */
+/**
+ * Milliseconds after the beginning of a fault within which a new request counts as affected by it.
+ */
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -134,8 +136,8 @@ function* checkStream({
   const brief = (frames: readonly string[]) =>
     `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
   /**
-   * Describes the place of a missed frame: the frames around it, the connection that began there,
-   * and the connections without frames.
+   * Describes where a frame is missing: the frames around it, the connection that began there, and
+   * the connections without frames.
    */
   const around = (frame: string): string => {
     const at = recorded.indexOf(frame)
@@ -171,30 +173,30 @@ function* checkStream({
 }
 
 /**
- * Waiting times in milliseconds of requests after strikes of one manner: from the strike, or from
- * the request if it was sent later, to the answer.
+ * Waiting times in milliseconds of requests after faults of one kind: from the beginning of the
+ * fault, or from the request if it was sent later, to the answer.
  */
 export interface Waits {
   readonly manner: Manner
   readonly strikes: number
   readonly requests: number
-  /** From the strike to the first answer after it, for the strike with the longest such time. */
+  /** The longest time from the beginning of a fault to the first answer after it. */
   readonly first: number
   readonly p50: number
   readonly p99: number
   readonly longest: number
-  /** The strike with the highest p99 after it. */
+  /** The fault with the highest p99 after it. */
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
 /** A quantile of sorted numbers. */
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
-/** The limit after a strike; infinite for a manner without a limit. */
+/** The limit after a fault; infinite for a kind without a limit. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**
- * Returns waiting times by manner. A strike is not counted if it overlaps with one that has a
+ * Returns waiting times by kind of fault. A fault is not counted if it overlaps with one that has a
  * higher limit, because either could be the cause of a delay.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {

@@ -1,22 +1,22 @@
 /**
- * The history of a chaos run as plain data: mainly what its clients saw. Times are milliseconds
- * since the load began.
+ * The history of a chaos run as plain data: mainly what its clients observed. Times are
+ * milliseconds since the load began.
  */
 
 /**
- * A final status that a start allows for its run. A start allows several of them if a later request
- * races with the run.
+ * A final status that is allowed for the started run. A start allows several of them if a later
+ * request races with the run.
  */
 export type Ending = 'completed' | 'cancelled'
 /** A request to start a run, repeated under its key until it was acknowledged. */
 export interface Start {
   readonly key: string
   readonly at: number
-  /** The allowed final statuses of its run. */
+  /** The allowed final statuses of the run. */
   readonly ends: readonly Ending[]
-  /** The time of its acknowledgement, and the id of its run. */
+  /** The time of the acknowledgement, and the id of the run. */
   acknowledged?: { readonly at: number; readonly run: string }
-  /** For a run that does not end by itself: whether its cancellation was acknowledged. */
+  /** For a run that does not end on its own: whether its cancellation was acknowledged. */
   cancelled?: boolean
 }
 /** A start that was repeated under its key after its acknowledgement. */
@@ -36,10 +36,7 @@ export interface Recorded {
   /** The key in the run's result; undefined if the result contains none. */
   readonly result?: string
 }
-/**
- * A stream as it was followed over several connections, and as a later read from its start returned
- * it.
- */
+/** A stream as followed over several connections, and as returned by a later read of all of it. */
 export interface Stream {
   readonly name: string
   /** The frames as `id/type`, in order of arrival. */
@@ -62,14 +59,14 @@ export interface Asked {
 }
 export const manners = ['kill', 'kill nats', 'restart', 'pause', 'cut'] as const
 /**
- * The kinds of strikes. `kill`: a node process dies. `kill nats`: a NATS server dies. `restart`: a
- * process is shut down gracefully and started again. `pause`: a process is stopped for a while.
- * `cut`: links are cut.
+ * The kinds of faults. `kill`: a node process is killed. `kill nats`: a NATS server is killed.
+ * `restart`: a process is shut down gracefully and started again. `pause`: a process is stopped for
+ * a while. `cut`: links are cut.
  */
 export type Manner = (typeof manners)[number]
 export interface Strike {
   readonly at: number
-  /** The time at which it was undone: the process runs again, or the link is restored. */
+  /** The time at which the fault was undone: the process runs again, or the link is restored. */
   until: number
   readonly manner: Manner
   readonly what: string

@@ -10,7 +10,7 @@ import { draw, type Plan } from './plans.ts'
 
 const RUNS = '/projects/default/runs'
 /**
- * The maximum number of open requests. Starts beyond it are omitted, and their number is reported.
+ * The maximum number of open requests. Starts beyond it are skipped, and their number is reported.
  */
 const MOST_OPEN = 4000
 /**
@@ -112,9 +112,7 @@ export class Load {
       .catch((error: unknown) => this.oddities.push(String(error)))
       .finally(() => this.#open.delete(work))
   }
-  /**
-   * Waits for a random time, as a client with other work does. Returns at once when the load ends.
-   */
+  /** Waits for a random time, like a client with other work. Returns at once when the load ends. */
   async #later(most: number): Promise<void> {
     for (
       const until = this.#now() + this.#dice.between(0, most);

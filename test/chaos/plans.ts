@@ -1,5 +1,5 @@
 /**
- * The kinds of runs that the load starts, their shares, and the later requests of their clients.
+ * The kinds of runs that the load starts, their weights, and the later requests of their clients.
  */
 import type { Dice } from '../simulation/faults/dice.ts'
 import type { Ending } from './history.ts'

@@ -20,7 +20,7 @@ interface Told {
 }
 /** The maximum number of shown violations per kind. */
 const SHOWN = 5
-/** Event-loop delay in milliseconds above which the measured times mean little. */
+/** Event-loop delay in milliseconds above which the measured times are unreliable. */
 const LATE = 250
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string =>

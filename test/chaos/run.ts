@@ -1,4 +1,7 @@
-/** One chaos run: an installation, load, faults, calm, and the check of what the clients saw. */
+/**
+ * A chaos run: starts an installation, applies load and faults, waits until everything is at rest,
+ * and checks what the clients observed.
+ */
 import { setMaxListeners } from 'node:events'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { linkedAbort } from '../../client/watchdog.ts'
@@ -23,7 +26,7 @@ interface Options {
   readonly folder: string
   /** Path of nats-server. */
   readonly binary: string
-  /** Ends everything early. */
+  /** Aborts the chaos run. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
   /** Whether NATS runs in operator mode, with a least-privilege user for each node role. */
@@ -42,7 +45,7 @@ const FOLLOWED = 60
 const READ = 300
 /**
  * `PATIENCE`: if no run ends for this number of milliseconds after the load, the remaining runs are
- * not waited for. `CATCH_UP`: milliseconds that followers have to catch up after the load.
+ * not waited for. `CATCH_UP`: milliseconds that followers have after the load to catch up.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000

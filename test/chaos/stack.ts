@@ -63,7 +63,7 @@ type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
 /**
- * Leases are long enough for a busy machine and short enough to expire during a long strike. The
+ * Leases are long enough for a busy machine and short enough to expire during a long fault. The
  * short keepalive interval lets dead streams be detected quickly.
  */
 const timing = {
@@ -217,7 +217,7 @@ export async function startStack(options: Options): Promise<Stack> {
     for (const [i, name] of of(role).entries()) {
       const { host, before } = at(name)
       member(name, role, async (life, born) => {
-        // A returning node has its old id or, as in dynamic environments, a new one. Both are
+        // A returning node has its old id or, as in dynamic environments, a new one. Both cases are
         // tested.
         const id = life % 2 === 0 ? name : `${name}-${life}`
         const child = startNodeProcess(

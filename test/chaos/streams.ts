@@ -1,6 +1,6 @@
 /**
- * Follows a stream over several connections, each from the id of the last frame, and records every
- * frame with an id as received. The frames are not sorted, so gaps and repeats stay visible.
+ * Follows a stream over several connections, each starting from the id of the last frame, and
+ * records every frame that has an id. The frames are not sorted, so gaps and repeats stay visible.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { endedBySignal, watchdog } from '../../client/watchdog.ts'
@@ -21,7 +21,7 @@ export interface Followed {
   readonly oddities: string[]
   /**
    * Connections without frames: their start and end, in seconds since following began, and the
-   * reason why they ended.
+   * reason why each ended.
    */
   readonly vain: string[]
 }
@@ -40,14 +40,14 @@ interface Options {
   on(frame: SeenFrame): boolean
 }
 /**
- * Milliseconds without a byte after which a connection is closed. They exceed two keepalive
- * intervals of these servers.
+ * Milliseconds without a byte after which a connection is closed: more than two keepalive intervals
+ * of these servers.
  */
 const SILENCE = 8000
 
 /**
  * Starts following. `done` resolves once `on` has returned true, the signal has fired, or a request
- * was refused for good.
+ * was permanently refused.
  */
 export function follow({
   name,

@@ -1,7 +1,7 @@
 /**
- * Random strikes against processes and links, within the limits that the service is guaranteed to
- * survive. Only one NATS server is struck at a time, and the next strike begins only when all
- * replicas are current again. Two simultaneous strikes hit processes of different roles.
+ * Injects random faults into processes and links, within the limits that the service is guaranteed
+ * to survive. Only one NATS server is affected at a time, and the next fault begins only when all
+ * replicas are current again. Two simultaneous faults affect processes of different roles.
  */
 import { fork } from '../simulation/faults/dice.ts'
 import type { Manner, Strike } from './history.ts'
@@ -30,28 +30,28 @@ const likely: readonly (readonly [Role, number])[] = [
 ]
 /**
  * Milliseconds; a pair is a minimum and a maximum. `PAUSED`: how long a paused process is stopped.
- * `AWAY`: how long a killed process stays away. `CUT`: how long a link is cut. `QUIET`: the pause
- * between two strikes.
+ * `AWAY`: how long a killed process stays down. `CUT`: how long a link is cut. `QUIET`: the time
+ * between two faults.
  */
 const PAUSED = 10_000
 const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
 /**
- * The maximum delay of the next strike, in milliseconds, while requests are still pending because
- * of the last one. Without the delay, a long waiting time could have two causes.
+ * The maximum time, in milliseconds, for which the next fault is delayed while requests are still
+ * pending because of the last one. Without the delay, a long waiting time could have two causes.
  */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
 /** The roles whose processes can also be shut down gracefully. */
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
-/** The probability of two simultaneous strikes. */
+/** The probability of two simultaneous faults. */
 const DOUBLE = 0.2
 const WHOLE = 120_000
 
 /**
- * Strikes until the time limit, and adds each strike to `strikes`.
- * @throws {Error} when a struck process does not return.
+ * Injects faults until the time limit, and appends each to `strikes`.
+ * @throws {Error} when an affected process does not return.
  */
 export async function bringTrouble(
   { stack, net, seed, now, until, calm, signal, say }: Options,
@@ -120,7 +120,7 @@ export async function bringTrouble(
       one.role === 'worker'
         ? pickOf('gateway')
         : (others[dice.below(others.length)] ?? fail('no NATS server'))
-    // A cut link also affects the NATS server at its other end. With a second, simultaneous strike,
+    // A cut link also affects the NATS server at its other end. With a second, simultaneous fault,
     // two servers could be affected, so the member is isolated instead.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
     // If clients can reach a server but its peers cannot, it still acts as leader.
@@ -159,7 +159,7 @@ export async function bringTrouble(
       ])
     } else await hit(first, how, true)
     if (signal.aborted) return
-    // A lagging replica counts as missing. A strike before it is current would exceed the faults
+    // A lagging replica counts as missing. A fault before it is current would exceed the faults
     // that the service is guaranteed to survive.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))

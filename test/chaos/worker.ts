@@ -8,7 +8,7 @@ import { hashOf } from '../../protocol/subjects.ts'
 const { CHAOS_URLS = '', CHAOS_KEY = '', CHAOS_SLOTS = '1', CHAOS_NAME = 'worker' } = process.env
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Takes a moment and returns its input. */
+/** Waits briefly and returns its input. */
 const work: Action = async ({ n }) => {
   await pause(5)
   return { n }
@@ -27,7 +27,7 @@ const worker = new Worker({
   instance: CHAOS_NAME,
   actions: { work, unsteady },
 })
-// A disconnect means that the parent process has ended. Nothing else would end this one.
+// A disconnect means that the parent process has ended. Nothing else would end this process.
 process.once('disconnect', () => process.exit(0))
 await worker.start()
 process.send?.('ready')

@@ -61,8 +61,8 @@ t.test('skips nothing when the first connection breaks before the first event', 
   for (const content of ['one', 'two']) await sender.channel.send({ id, content })
   let connections = 0
   /**
-   * Ends the first stream as soon as it has sent its starting position. Sends a message before the
-   * next stream opens.
+   * Ends the first stream once it has sent its starting position. Sends a message before the next
+   * stream opens.
    */
   const breaking: typeof fetch = async (input, init) => {
     if (connections > 0) await sender.channel.send({ id, content: 'three' })

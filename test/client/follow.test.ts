@@ -25,7 +25,7 @@ const story = [
 ]
 
 /**
- * A service with one run. `stream` answers the n-th stream request with the events after the cursor
+ * A service with one run. `stream` answers the n-th stream request with the events after cursor
  * `after`.
  */
 async function service(

@@ -1,5 +1,6 @@
 /**
- * What ends a request: silence, or the caller's signal. Both also end the wait for any promise.
+ * The conditions that end a request: silence, or the caller's signal. Both also end the wait for
+ * any promise.
  */
 import t from 'tap'
 import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/watchdog.ts'

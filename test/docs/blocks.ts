@@ -1,6 +1,6 @@
 /**
  * The commands of a document: its blocks that are fenced as ```sh, each with the mark in a comment
- * directly above it. A block without a mark is run as it is. `<!-- not run: reason -->` excludes a
+ * directly above it. A block without a mark is run unchanged. `<!-- not run: reason -->` excludes a
  * block. `<!-- runs until stopped -->` marks a command that a reader keeps running in a separate
  * terminal.
  */
@@ -11,7 +11,7 @@ export interface Block {
   readonly line: number
   readonly text: string
   readonly mark: 'run' | 'background' | 'skip'
-  /** The reason why it is not run. */
+  /** The reason why the block is not run. */
   readonly reason?: string
 }
 

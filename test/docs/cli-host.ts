@@ -36,7 +36,7 @@ async function run(words: readonly string[], print: (text: string) => void): Pro
     command.exitOverride().configureOutput({ writeOut: print, writeErr: note })
   try {
     await program.parseAsync([...words], { from: 'user' })
-    // `follow` reports a failed run through the exit code of its process.
+    // `follow` reports a failed run through the process exit code.
     if (process.exitCode) code = Number(process.exitCode)
     process.exitCode = 0
   } catch (error) {

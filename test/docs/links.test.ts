@@ -58,7 +58,7 @@ t.test('links and anchors of the documents resolve', async (t) => {
       t.equal(faultOf(document, target), undefined, `${document}:${line} ${target}`)
 })
 
-/** Words of inline code that are paths of the repository. A line number may follow the path. */
+/** Words of inline code that are paths in the repository. A line number may follow the path. */
 const PATH = /^((?:protocol|actors|gateway|views|nodes|client|test|bench|docs)\/[^\s:]*)(:\d+)?$/
 /** Entries of .gitignore, such as build output, which do not exist in a fresh clone. */
 const built = new Set(readFileSync(join(root, '.gitignore'), 'utf8').split('\n'))

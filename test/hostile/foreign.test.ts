@@ -29,7 +29,7 @@ t.teardown(async () => {
   await s.stop()
 })
 t.setTimeout(120_000)
-/** A text by which the data that must stay hidden is recognized. */
+/** A text that identifies the data that must stay hidden. */
 const MARK = 'Xylophone'
 const [mine, theirs] = [await furnish(s, 'mine'), await furnish(s, MARK)]
 const principal = await s.ok('principal.create', {
@@ -73,7 +73,7 @@ const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
     ...(body && { body: JSON.stringify(body) }),
   })
 /**
- * Returns a text of the other project that the answer contains and the request does not, or
+ * Returns a text of the other project that appears in the answer but not in the request, or
  * undefined.
  */
 function leak({ text }: Answered, asked: string): string | undefined {
@@ -104,7 +104,7 @@ const before = await statesOf(theirs)
 const ending = (name: string): boolean => name === 'project.delete' || name === 'project.update'
 
 /**
- * Sends one request of a row. Fails the test if the answer is undocumented or reveals the other
+ * Sends a request to a row. Fails the test if the answer is undocumented or reveals the other
  * project.
  * @param hidden whether the status must be 403 or 404.
  */
@@ -145,8 +145,8 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
       // The caller chooses the keys of memory entries and the names of secrets, so none of them
       // belongs to another project.
       if (slot === 'project' || slot === 'memory_key' || slot === 'secret_name') continue
-      // Names of worker instances, which the caller also chooses, are tried: here, the names of the
-      // other project refer to no worker.
+      // Names of worker instances, which the caller also chooses, are tried: in the caller's
+      // project, the names of the other project refer to no worker.
       for (const id of foreign)
         await tried(
           name,

@@ -19,7 +19,7 @@ t.setTimeout(tries(120_000))
 t.comment(`HOSTILE_SEED=${seed}`)
 const base = await settled(s)
 /**
- * Waits until the node is ready. Floods come from this process, so they may cost the node its
+ * Waits until the node is ready. Floods are sent from the same process, so the node may lose its
  * lease.
  */
 const ready = () =>

@@ -38,8 +38,8 @@ interface Held {
   readonly may: ReadonlySet<string>
 }
 /**
- * Creates an organization key and a project key for each role. Also two keys that are capped by a
- * role, and one key whose principal has two roles.
+ * Creates an organization key and a project key for each role. Also creates two keys that are
+ * capped by a role, and one key whose principal has two roles.
  */
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
@@ -107,7 +107,7 @@ const demands = (
   { shape: { permission } }: Row,
 ): readonly Row['shape']['permission'][] =>
   name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
-/** The permission that a refusal must name. For a call of an action, it is that of the action. */
+/** The permission that a refusal must name; for an action call, the action's own permission. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
@@ -116,7 +116,7 @@ const named = (name: (typeof rows)[number][0], permission: string, place: Place)
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
-/** Codes with which a permitted request may be refused because of the state of the records. */
+/** Codes with which a permitted request may be refused because of the state of its records. */
 const spent = new Set([
   'not_found',
   'conflict',

@@ -79,7 +79,7 @@ const oddTexts = [
 ]
 const shortcut = (place: Place): string[] => [...idsOf(place), 'role_owner', 'default', ...oddTexts]
 
-/** Query strings: known and unknown parameters, repeated, malformed. */
+/** Query strings with known, unknown, repeated and malformed parameters. */
 function queries(row: Row, place: Place): fc.Arbitrary<string> {
   const known = Object.keys(
     (row.shape.query as { properties?: object } | undefined)?.properties ?? {},
@@ -265,8 +265,8 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**
- * Rows that only add records on which no other row depends. Up to `REUSES` of them leave their
- * project to the next row. More records would no longer fit on one page of a list.
+ * Rows that only add records on which no other row depends. Up to `REUSES` such rows in succession
+ * share a project. More records would not fit on one page of a list.
  */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6

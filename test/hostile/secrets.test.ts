@@ -2,7 +2,7 @@
  * Secrets never appear in clear text. A scenario with recognizable secrets runs at the most verbose
  * log level. Then all output and all stored data are searched.
  *
- * Apart from sealed values, only the following is stored of secrets, by design:
+ * Apart from sealed values, only the following data about secrets is stored, by design:
  * - hashes of keys and of session tokens.
  * - lease tokens, only in the journal and in snapshots. A lease must outlive the owner of its
  *   queue, and a token is valid for one attempt of one job.

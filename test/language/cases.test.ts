@@ -1,5 +1,5 @@
 /**
- * Every story in `cases/` must yield the timeline that it states. `LANGUAGE=accept` rewrites the
+ * Every story in `cases/` must produce the timeline that it states. `LANGUAGE=accept` rewrites the
  * stories from the current behaviour: review the difference before you commit it.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

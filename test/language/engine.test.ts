@@ -1,5 +1,5 @@
 /**
- * A sample of the stories on the real service: HTTP, a worker on a socket, and the timeline as
+ * A sample of the stories, run on the real service: HTTP, a worker on a socket, and the timeline as
  * clients read it.
  */
 import { readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { listOf } from '../scenarios/support/given.ts'
 import { service, type TestWorker } from '../support/service.ts'
 import { lineOf, read } from './story.ts'
 
-/** Stories without a clock and without questions to people. */
+/** Stories that neither advance the clock nor ask people questions. */
 const SAMPLE = [
   'action/parameters',
   'action/fails',

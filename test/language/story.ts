@@ -78,7 +78,7 @@ const standing = ({
     : '') +
   (error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`)
 
-/** A story without its results: its title and its lines, with continued lines joined. */
+/** A story without its results: its title and its lines, with continuation lines joined. */
 export function read(text: string): {
   readonly title: string
   readonly head: string

@@ -129,8 +129,8 @@ export class World {
   }
 
   /**
-   * Wakes actors that are due within one millisecond: children that start, and long work that
-   * continues.
+   * Wakes actors that are due within one millisecond: children that start, and long-running work
+   * that continues.
    */
   #settle(): void {
     for (let next = this.#next(); next && next.due <= this.now + 1; next = this.#next()) {
@@ -152,7 +152,7 @@ export class World {
     if (isRefusal(decision)) return decision
     const { events, tells = [] } = decision as Decided<RunEvent, unknown>
     let state: unknown = this.#runs.get(id) ?? null
-    // The state is built only from stored events, as after a restart.
+    // The state is built only from stored events, as it is after a restart.
     for (const event of JSON.parse(JSON.stringify(events)) as RunEvent[])
       state = evolve(actor, state, event, this.now)
     this.#runs.set(id, state as RunState | null)

@@ -1,6 +1,6 @@
 /**
- * The definition of a turn: the layers, their order, and the ceiling that limits them. Also the
- * actions that a selector matches.
+ * The definition of a turn: its layers, their order, and the ceiling that limits them. Also covers
+ * the actions that a selector matches.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -126,7 +126,7 @@ const values: [expression: string, value: unknown][] = [
   ['input.yes ? "y" : "n"', 'y'],
   ['input.missing ? 1 : not true ? 2 : 3', 3],
   ['not input.text contains "xyz" and input.yes', true],
-  // Membership and texts.
+  // Membership and strings.
   ['2 in input.list', true],
   ['5 in input.list', false],
   ['5 not in input.list', true],

@@ -1,6 +1,6 @@
 /**
- * URLs with sealed query values: what readers see, what is stored, and the URL to which a request
- * is sent.
+ * URLs with sealed query values: the URL that readers see, the URL that is stored, and the URL to
+ * which a request is sent.
  */
 import fc from 'fast-check'
 import t from 'tap'

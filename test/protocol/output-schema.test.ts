@@ -1,5 +1,6 @@
 /**
- * The subset of JSON Schema for outputs: accepted keywords are enforced, all others are refused.
+ * The subset of JSON Schema for outputs: accepted keywords are enforced, and all others are
+ * refused.
  */
 import t from 'tap'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { makeId } from '../../protocol/ids.ts'
 
 const TIME = '2026-01-05T09:00:00.000Z'
-/** Like every signing secret, 32 bytes in base64. The value also replaces other secrets. */
+/** Like every signing secret, this is 32 bytes in base64. The value also replaces other secrets. */
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
 const DIGEST = '0123456789abcdef'.repeat(4)
 /**
@@ -24,7 +24,7 @@ const STANDING: Readonly<Record<string, string>> = {
   device_code: 'example-device-code',
   verification_uri_complete: 'http://localhost:8080/device?user_code=BCDF-GHJK',
 }
-/** Names to which a recording adds a number. */
+/** Names to which the recording appends a number. */
 const NUMBERED =
   /^(agent|bot|file|Flow|key|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
 /** The maximum length of arrays in an example. */
@@ -33,8 +33,8 @@ const ITEMS = 2
 type Open = Readonly<Record<string, unknown>>
 
 /**
- * Returns a function that replaces the changing values of one example. Equal ids stay equal in all
- * its parts.
+ * Returns a function that replaces the changing values of one example. Equal ids remain equal in
+ * all parts of the example.
  */
 export function normalizer(): <T>(value: T) => T {
   const ids = new Map<string, string>()
@@ -45,8 +45,7 @@ export function normalizer(): <T>(value: T) => T {
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
     const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
-    // The rest of an id is built in the same way for every prefix, so the rest of a run's id is
-    // used.
+    // The rest of an id has the same form for every prefix, so the rest of a run's id is used.
     const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made

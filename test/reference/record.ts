@@ -124,7 +124,7 @@ export async function recordExamples(s: Service): Promise<Examples> {
 }
 
 /**
- * Signs in a device: the device requests a code, a person allows it, and the device fetches its
+ * Signs in a device: the device requests a code, a person approves it, and the device fetches its
  * token.
  */
 async function signedIn(s: Service): Promise<Record<string, Example>> {

@@ -1,4 +1,6 @@
-/** Decides whether the simulation is at rest: all that is left waits for input or a later time. */
+/**
+ * Decides whether the simulation is at rest: all remaining work waits for input or a later time.
+ */
 
 import type { QueueState } from '../../actors/jobs/state.ts'
 import type { LoopState } from '../../actors/loops/state.ts'
@@ -11,8 +13,8 @@ import { EPOCH } from './machines/machine.ts'
 import type { Simulation } from './simulation.ts'
 
 /**
- * At rest, nothing may be due within this number of milliseconds. Clocks differ, so what is due by
- * one clock may be in the future by another.
+ * At rest, nothing may be due within this number of milliseconds. Clocks differ, so something that
+ * is due by one clock may be in the future by another.
  */
 const CLOCKS = 30_000
 
@@ -34,8 +36,8 @@ function unregistered(
 }
 
 /**
- * The reason why the simulation is not at rest; undefined if it is. The journal is considered only
- * as far as the history has read it.
+ * The reason why the simulation is not at rest; undefined if it is. Only the part of the journal
+ * that the history has read is considered.
  */
 export function unsettled(sim: Simulation): string | undefined {
   if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`

@@ -10,8 +10,8 @@ import { type Options, type Outcome, runSeed } from './simulation.ts'
 const LINES = 40
 
 /**
- * Switches off, one after the other, each kind of fault without which the seed still fails. Returns
- * the outcome with the kinds that remain.
+ * Tries to switch off the kinds of faults one by one, and leaves each off if the seed still fails
+ * without it. Returns the outcome with the remaining kinds.
  */
 async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
   const off = new Set<FaultKind>(options.off)
@@ -27,7 +27,10 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
   )
 }
 
-/** A failing seed as text: its first violation, the needed faults, and the end of the trace. */
+/**
+ * A failing seed as text: its first violation, the kinds of faults that it needs, and the end of
+ * the trace.
+ */
 async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)
   const from = small.trace.findIndex((line) => line.includes('VIOLATED'))
@@ -51,7 +54,7 @@ export interface Report {
   readonly time: number
 }
 
-/** Runs `seeds` consecutive seeds, starting with `from`. Stops after `most` failures. */
+/** Runs `seeds` consecutive seeds, starting at `from`. Stops after `most` failures. */
 export async function simulate({
   from,
   seeds,

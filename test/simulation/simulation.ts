@@ -1,7 +1,7 @@
 /**
  * Simulates one seed: a small cluster of machines, workers and clients runs for some seconds with
  * faults, then without faults until everything is at rest, and is then checked. The same seed
- * always yields exactly the same events.
+ * always produces exactly the same events.
  */
 
 import type { AnyActor } from '../../actors/actor.ts'
@@ -129,11 +129,11 @@ export class Simulation {
     this.talk = new Talk(this)
   }
 
-  /** The machines that run: alive and not paused. */
+  /** The running machines: alive and not paused. */
   up(): Machine[] {
     return this.machines.filter((machine) => machine.alive && !machine.paused)
   }
-  /** A number that was never returned before. */
+  /** A number that has not been returned before. */
   unique(): number {
     return ++this.#unique
   }
@@ -198,8 +198,8 @@ export class Simulation {
   }
 
   /**
-   * Advances the time until there is no obstacle or a violation was found. An obstacle that remains
-   * at the time `until` is a violation, too.
+   * Advances the time until there is no obstacle or a violation has been found. An obstacle that
+   * remains at the time `until` is a violation, too.
    */
   async #wait(what: string, until: number, obstacle: () => string | undefined): Promise<void> {
     let restless: string | undefined = 'never looked'

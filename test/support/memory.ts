@@ -31,7 +31,7 @@ export class ManualClock implements Clock {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
   }
-  /** Lets time pass and runs due timers; pending promises settle after each. */
+  /** Advances the time and runs due timers; pending promises settle after each timer. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
     await settleAll()
@@ -54,8 +54,8 @@ export const settleAll = async (): Promise<void> => {
 }
 
 /**
- * Receives the name of a step before or after an operation of a port; may throw to crash the caller
- * there.
+ * Receives the name of a step before or after an operation of a port; may throw to simulate a crash
+ * of the caller at that point.
  */
 export type Tick = (step: string) => void | Promise<void>
 

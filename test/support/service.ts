@@ -34,7 +34,7 @@ export interface CallOptions {
   /** Base URL of the gateway; the first node's by default. */
   readonly url?: string
 }
-/** A response as text, and its body parsed if it is JSON. */
+/** A response as text, with its body parsed if it is JSON. */
 export interface Raw {
   readonly status: number
   readonly headers: Headers
@@ -59,7 +59,7 @@ export interface Service {
    * @throws if a 2xx response does not match the row, or another response has no error code.
    */
   call(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
-  /** Makes a call that must succeed, and returns the reply. */
+  /** Makes a call that must succeed, and returns the response body. */
   ok(
     name: RowName,
     input?: Record<string, unknown>,
@@ -96,8 +96,8 @@ export interface Service {
   /** Starts another node with the same NATS servers. */
   add(settings?: Record<string, string>): Promise<RunningNode>
   /**
-   * Stops every node, runs `between`, which may change their data and the server's, and starts one
-   * node.
+   * Stops every node, runs `between`, which may change the data of the nodes and of the server, and
+   * starts one node.
    */
   restart(between?: () => Promise<void> | void, settings?: Record<string, string>): Promise<void>
   stop(): Promise<void>
@@ -189,8 +189,8 @@ export function requestOf(
 }
 
 /**
- * NATS servers that already run, and the owner key of their installation. The servers are stopped
- * together with the service.
+ * NATS servers that are already running, and the owner key of their installation. The servers are
+ * stopped together with the service.
  */
 interface Found {
   readonly servers: readonly Server[]

@@ -1,6 +1,6 @@
 /**
  * Actors and the view apply the same events. Invariant: after any history of a run and its queue,
- * the records of the view equal those of the actors.
+ * the records in the view equal those in the actors.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -20,7 +20,7 @@ import { ask, type Draft, Journal, T0 } from './support/journal.ts'
 
 const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** A run and its queue that decide together, with a view that follows them. */
+/** A run and its queue, whose commands are decided together, with a view that follows them. */
 class World {
   readonly view = View.open(':memory:', { now: () => this.at })
   readonly journal = new Journal()

@@ -1,6 +1,6 @@
 /**
- * Properties of a view that hold for every journal, even if it is split, repeated, or grows during
- * queries.
+ * Properties of a view that hold for every journal, even if the journal is split, is repeated, or
+ * grows during queries.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -33,7 +33,7 @@ import {
 const projects = ['prj_a', 'prj_b'] as const
 /**
  * A random change of one of nine runs, or of a job, interaction, worker or workflow that belongs to
- * one. `together`: the change is committed with the next one of its shard.
+ * one of them. `together`: the change is committed with the next change in its shard.
  */
 const happening = fc.record({ what: fc.nat(12), who: fc.nat(8), together: fc.boolean() })
 type Happening = { readonly what: number; readonly who: number; readonly together: boolean }
@@ -61,7 +61,9 @@ const question = (id: string, event: InteractionEvent, more: Partial<Draft>): Dr
 })
 const source = { event: {}, meta: {}, depth: 0 }
 
-/** A journal of two projects and three shards with these changes, as far as they apply. */
+/**
+ * A journal of two projects and three shards with these changes, except those that do not apply.
+ */
 function journalOf(happenings: readonly Happening[]): Written[] {
   const journal = new Journal()
   const born = new Set<number>()

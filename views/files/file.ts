@@ -1,6 +1,6 @@
 /**
- * The file of a view: creation, check and deletion. A file may be lost at any time: a missing or
- * unusable one is replaced by an empty one. The schema is in `migrate.ts`.
+ * The file of a view: creation, validation and deletion. A file may be lost at any time: a missing
+ * or unusable one is replaced by an empty one. The schema is in `migrate.ts`.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
@@ -34,8 +34,8 @@ export function openStore(file: string): Store {
   throw new Error(`view: ${file} cannot be recreated`)
 }
 /**
- * Creates a missing file before SQLite does, so that only the file's owner may access it. SQLite
- * gives the file's logs the same mode.
+ * Creates a missing file before SQLite does, so that only the user who runs the process may access
+ * it. SQLite gives the file's logs the same mode.
  */
 function makePrivate(file: string): void {
   if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))

@@ -1,7 +1,7 @@
 /**
  * Keeps the write-ahead logs of views short without blocking the process. SQLite would checkpoint a
- * long log within the commit that makes it too long, which took 110 to 165 ms for every 32 MiB
- * under load (2 cores, Node 20). A thread checkpoints the logs after commits instead; SQLite's
+ * long log during the commit that makes it exceed the limit, which took 110 to 165 ms for every 32
+ * MiB under load (2 cores, Node 20). Instead, a thread checkpoints the logs after commits; SQLite's
  * automatic checkpoint remains as a fallback (`migrate.ts`).
  */
 import { statSync } from 'node:fs'
@@ -11,16 +11,19 @@ import { Worker } from 'node:worker_threads'
 const WORTH = 4 * 2 ** 20
 
 export interface Logs {
-  /** To be called after each commit to this file. */
+  /** Must be called after each commit to this file. */
   saved(file: string): void
-  /** Ends the thread and its connections. To be called after the views have closed their files. */
+  /**
+   * Ends the thread and closes its connections. Must be called after the views have closed their
+   * files.
+   */
   stop(): Promise<void>
 }
 
 /**
  * Starts the thread that checkpoints logs.
- * @param failed is called with the error that ended the thread; SQLite then checkpoints the logs
- * itself.
+ * @param failed is called with the error that terminated the thread; SQLite then checkpoints the
+ * logs itself.
  */
 export function startLogs(failed: (error: Error) => void): Logs {
   const busy = new Set<string>()

@@ -1,12 +1,13 @@
 /**
- * The schema of a view's file. There are no migrations: a view is derived, so a file of another
- * version is deleted and rebuilt from the journal.
+ * The schema of a view's file. There are no migrations: a view is derived data, so a file of
+ * another version is deleted and rebuilt from the journal.
  *
- * Rows of a project carry its number or id, or belong to a row that does; queries about one project
- * filter by it, directly or through such a row. Projects, runs, channels and sessions have short
- * numbers that are local to the file and keep keys small. Integer times are Unix milliseconds;
- * `record` is JSON, mostly as clients see it. A row of the timeline holds the events of one entry,
- * see `TimelineRow`; a row of the feed holds many frames and the cursor of the last of them.
+ * Each row of a project contains the project's number or id, or belongs to a row that does; queries
+ * about one project filter by it, directly or through that row. Projects, runs, channels and
+ * sessions have short numbers that are local to the file and keep keys small. Integer times are
+ * Unix milliseconds; `record` is JSON, mostly as clients see it. A row of the timeline holds the
+ * events of one entry, see `TimelineRow`; a row of the feed holds many frames and the cursor of the
+ * last of them.
  */
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'
@@ -22,7 +23,7 @@ CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 
 /**
  * Ensures that a newly opened database has the schema.
- * @returns false when the database has another version of the schema, and so cannot be used.
+ * @returns false when the database has another version of the schema and therefore cannot be used.
  * @throws what SQLite throws when the file is damaged.
  */
 export function migrate(db: Database): boolean {

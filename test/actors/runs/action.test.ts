@@ -1,4 +1,4 @@
-/** Action steps: the job, its outcomes and retries, and what the timeline shows of them. */
+/** Action steps: the job, its outcomes and retries, and how they appear in the timeline. */
 import t from 'tap'
 import { run } from '../../../actors/runs/run.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'

@@ -402,7 +402,7 @@ function checkHistory(history: readonly RunEvent[]): void {
     } else if (type.startsWith('step.') && type !== 'step.skipped')
       must(begun.has(step) && !over.has(step), `${type} of ${step}, which is not under way`)
     if (type === 'step.completed' || type === 'step.skipped') over.add(step)
-    // A branch that ended without an output may start again, from its first step.
+    // A branch that ended without an output may restart from its first step.
     if (
       type === 'branch.failed' ||
       type === 'branch.cancelled' ||
@@ -411,7 +411,7 @@ function checkHistory(history: readonly RunEvent[]): void {
       const at = `${(note as Note).at}.`
       for (const key of begun) if (key.startsWith(at)) left.add(key)
     }
-    // After a recovery from a step, the steps of branches may start again.
+    // After a recovery from a step, the steps of branches may restart.
     if (type === 'run.resumed' && payload?.from_step !== undefined)
       for (const key of begun) if (key.includes('.')) left.add(key)
     if (type === 'wait.opened') {
@@ -611,7 +611,7 @@ function perform(
         (name === 'interaction.settled' && given['interaction_id' as never] === id),
       'a question that nobody waits for is left open',
     )
-  // The matcher receives every wait that it must watch, and the end of each.
+  // The matcher is notified of every wait that it must watch, and of the end of each wait.
   for (const effect of after.effects) {
     const { name: told, input } = 'tell' in effect ? effect.tell : { name: '', input: {} }
     if (told === 'wait.watch') known.add((input as { wait: { wait_id: string } }).wait.wait_id)
@@ -622,7 +622,7 @@ function perform(
       )
   }
   same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
-  // A session receives every turn that it must open, and is told to stop every turn that is no
+  // The session is asked to open every turn that is needed, and to stop every turn that is no
   // longer needed.
   const before = turning(scene)
   const toSessions = after.effects.flatMap((effect) =>
@@ -714,7 +714,8 @@ t.test('after any commands, the history of a run is legal and determines its sta
       same(rows, scene.state.steps, 'the steps by their patches')
     },
   )
-  // The fixed seed reaches all types that are required below. Other seeds may miss a rare one.
+  // The fixed seed produces all event types that are required below. Other seeds may miss a rare
+  // one.
   void fc.assert(lives, { numRuns: 750 })
   void fc.assert(lives, { numRuns: 750, seed: 3 })
   // Two types are not required because they are too rare: the cancellation of a branch between two

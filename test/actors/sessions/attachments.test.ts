@@ -1,6 +1,6 @@
 /**
- * Files of a session: how they are reserved, stored, shown and erased. Also the context that
- * results of actions add, and compaction thresholds.
+ * Files of a session: how they are reserved, stored, shown and erased. Also covers the context that
+ * action results add, and compaction thresholds.
  */
 import fc from 'fast-check'
 import t from 'tap'

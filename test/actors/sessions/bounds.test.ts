@@ -1,6 +1,6 @@
 /**
- * Rows with parts of maximum length, in characters that take the most bytes on a line of a stream.
- * Invariant: no line reaches 8 MiB, in either version of the stream.
+ * Rows whose parts have the maximum length and consist of characters that take the most bytes on a
+ * line of a stream. Invariant: no line reaches 8 MiB, in either version of the stream.
  */
 import t from 'tap'
 import { type Change, spell } from '../../../gateway/sessions/transcript/change.ts'

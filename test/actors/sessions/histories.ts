@@ -1,6 +1,6 @@
 /**
- * Steps of random histories of a session: commands of clients, workers and people, answers of
- * models, and passing time.
+ * Steps of random session histories: commands from clients, workers and people, answers from
+ * models, and the passage of time.
  */
 import fc from 'fast-check'
 import { ask, definition, message, type Story, say, tool, use } from './story.ts'
@@ -86,7 +86,7 @@ export const tools = definition([tool('act'), tool('rm', { destructive: true })]
 
 /**
  * Performs a step. A step that does not apply in the current state has no effect.
- * @param n the number of the step, which is part of the texts.
+ * @param n the number of the step, which appears in the message texts.
  */
 export function perform(s: Story, one: Step, n: number): void {
   const jobs = [...s.jobs.values()]

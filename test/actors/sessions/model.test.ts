@@ -1,9 +1,9 @@
 /**
- * Random histories of messages, answers, tools, people, nudges, cancellations, repeats and time.
- * Invariants: message numbers have no gaps; every tool use has exactly one result; at most one turn
- * runs; the open jobs are exactly those that a turn or the compaction waits for, and the open
- * questions those that a turn waits for; the active turns that a client folds from the frames are
- * those of the actor.
+ * Random histories of messages, answers, tool calls, questions, nudges, cancellations, repeated
+ * commands and passing time. Invariants: message numbers have no gaps; every tool use has exactly
+ * one result; at most one turn runs; the open jobs are exactly those that a turn or the compaction
+ * waits for; the open questions are exactly those that a turn waits for; the active turns that a
+ * client folds from the frames equal those of the actor.
  */
 import fc from 'fast-check'
 import t from 'tap'

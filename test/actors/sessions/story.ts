@@ -1,6 +1,6 @@
 /**
- * Runs a session actor with real interactions for its questions. Tests end its queued jobs.
- * Messages between session and questions are applied at once, as in one commit.
+ * Runs a session actor with real interaction actors for its questions. Tests end its queued jobs.
+ * Messages between the session and its questions are applied immediately, as if in one commit.
  */
 
 import type { AnyActor, Cause, Tell } from '../../../actors/actor.ts'
@@ -119,7 +119,7 @@ export class Story {
     return undefined
   }
 
-  /** Sends a message of a person. */
+  /** Sends a message from a person. */
   invoke(text = 'hello', more: Open = {}, use_: TurnDefinition = definition()): string | undefined {
     const { input, ...rest } = more
     return this.do('agent.invoke', {
@@ -153,7 +153,7 @@ export class Story {
     this.jobs.delete(id)
     this.do('job.settled', { job_id: id, attempt: 1, ...outcome })
   }
-  /** What a worker receives as the specification of a job. */
+  /** The specification of a job as a worker receives it. */
   spec(job: JobHeader): Open {
     return this.session.ask('job_spec', { job_id: job.id }) as Open
   }

@@ -1,4 +1,4 @@
-/** Visibility of sessions, both of new ones and of those in journals of earlier releases. */
+/** Visibility of new sessions, and of sessions in journals of earlier releases. */
 import t from 'tap'
 import { evolve } from '../../../actors/sessions/evolve.ts'
 import { standing } from '../../../actors/sessions/find-or-create.ts'

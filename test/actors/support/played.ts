@@ -40,7 +40,7 @@ export interface Played {
   effects: readonly Effect[]
 }
 
-/** Creates an actor in its initial state. The ids that it mints have the slot of its own id. */
+/** Creates an actor in its initial state. The ids that it generates have the slot of its own id. */
 export function played(actor: AnyActor, self: Address): Played {
   let state: unknown = actor.initial()
   const play: Played = {

@@ -1,6 +1,6 @@
 /**
- * The history of turns under kills as plain data: mainly what the clients and the worker saw. Times
- * are milliseconds since the start.
+ * The history of turns under kills as plain data: mainly what the clients and the worker observed.
+ * Times are milliseconds since the start.
  */
 import type { Kind } from './plans.ts'
 
@@ -33,7 +33,7 @@ export interface Execution {
   readonly at: number
   done: boolean
 }
-/** A session as it was followed over several connections, and as later reads returned it. */
+/** A session as followed over several connections, and as returned by later reads. */
 export interface Followed {
   readonly session: number
   readonly connections: number

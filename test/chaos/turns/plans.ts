@@ -106,7 +106,7 @@ interface Row {
   readonly role: string
   readonly content: readonly object[]
 }
-/** A row as text: its role and the text of its blocks. Errors of tools are only marked. */
+/** A row as text: its role and the text of its blocks. A tool error is shown only as `error`. */
 export const spell = ({ role, content }: Row): string =>
   `${role}: ` +
   (content as readonly Readonly<Record<string, unknown>>[])

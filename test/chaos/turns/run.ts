@@ -1,6 +1,6 @@
 /**
- * One run of turns under kills: an installation, clients, strikes, and then the check of what the
- * clients saw.
+ * One run of turns under kills: an installation, clients and kills, and then the check of what the
+ * clients observed.
  */
 import { linkedAbort } from '../../../client/watchdog.ts'
 import { type Action, Worker } from '../../../client/worker.ts'
@@ -25,7 +25,7 @@ interface TurnOptions {
   readonly small: boolean
   /** The lease of a job in seconds. */
   readonly lease: number
-  /** Ends everything early. */
+  /** Aborts the run. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
 }

@@ -1,8 +1,8 @@
 /**
  * Kills that depend on progress instead of time. Each kill occurs after a certain share of the tool
  * calls, so it interrupts turns on any machine. The roles are chosen in round-robin order, and the
- * process at random. If there are more strikes than roles, each strike waits until the processes
- * killed before it have returned.
+ * process at random. If there are more kills than roles, each kill waits until the processes killed
+ * before it have returned.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
@@ -15,7 +15,7 @@ interface Options {
   /** Completed tool executions as a share of the expected calls. Repeats count as well. */
   readonly progress: () => number
   readonly count: number
-  /** Whether strikes must stop. Killed processes still return. */
+  /** Whether to stop killing. Killed processes still return. */
   readonly enough: () => boolean
   readonly say: (line: string) => void
 }
@@ -25,8 +25,8 @@ const AWAY = [100, 1500] as const
 const DOUBLE = 0.15
 
 /**
- * Strikes up to `count` times, and adds each kill to `strikes`. A strike may kill a second process
- * of another role. `enough` ends the loop early.
+ * Performs up to `count` kills, some of two processes of different roles at once, and appends each
+ * killed process to `strikes`. `enough` ends the loop early.
  * @throws {Error} when a process does not return.
  */
 export async function strikeTurns(

@@ -1,6 +1,6 @@
 /**
  * Authentication: credentials and their principals, the project that a request names, and the
- * reported use of keys.
+ * recorded use of keys.
  */
 import t, { type Test } from 'tap'
 import type { Caller } from '../../../gateway/auth/authenticate.ts'

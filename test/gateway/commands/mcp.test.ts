@@ -1,4 +1,4 @@
-/** Tools and messages of MCP: names of tools, and the timeline as progress notifications. */
+/** MCP tools and messages: the names of tools, and the timeline as progress notifications. */
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'

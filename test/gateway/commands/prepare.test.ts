@@ -1,6 +1,6 @@
 /**
- * What a gateway adds to a command before it is sent: secrets, handles, hashes of keys, and checks
- * of actions.
+ * The data that a gateway adds to a command before sending it: secrets, handles and hashes of keys.
+ * Also covers the checks of actions.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * The HTTP edge over real sockets: routing, validation, errors, retries, caches and an orderly
- * stop.
+ * The HTTP edge over real sockets: routing, validation, errors, retries, caches and graceful
+ * shutdown.
  */
 import net from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'

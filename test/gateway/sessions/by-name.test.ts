@@ -1,4 +1,4 @@
-/** Which toolkits and skills an inline config refers to when several have the same name. */
+/** Toolkits and skills that an inline config refers to by name when several have the same name. */
 import t from 'tap'
 import { byName, type CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

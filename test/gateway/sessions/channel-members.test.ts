@@ -1,6 +1,6 @@
 /**
- * A principal that is disabled after the gateway's lookup and before the channel's decision does
- * not stay a member.
+ * A principal that is disabled between the gateway's lookup and the channel's decision does not
+ * remain a member.
  */
 import t, { type Test } from 'tap'
 import type { Command } from '../../../protocol/entry.ts'
@@ -10,7 +10,7 @@ import { PRJ } from '../support/given.ts'
 const CHANNEL = 'chan_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const path = '/v1/projects/default/channels'
 
-/** A gateway, and a principal to which `change` happens while it is added to a channel. */
+/** A gateway, and a principal to which `change` is applied while it is added to a channel. */
 async function racing(t: Test, change: 'disable' | 'delete' | 'nothing') {
   const at = await gateway()
   t.teardown(() => at.server.stop())

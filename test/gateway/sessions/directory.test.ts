@@ -1,4 +1,6 @@
-/** The cached configuration: when it is read, shared and discarded, and who is told of changes. */
+/**
+ * The cached configuration: when it is read, shared and discarded, and who is notified of changes.
+ */
 import t from 'tap'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { settleAll } from '../../support/memory.ts'

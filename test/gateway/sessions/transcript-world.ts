@@ -60,7 +60,7 @@ const arrived = (text: string, calm: boolean): Arrived[] =>
       }
     })
 
-/** A client of either version of the stream. */
+/** A client of one version of the stream. */
 export interface Client {
   readonly version: Dialect['name']
   readonly transcript: Transcript
@@ -209,9 +209,9 @@ export class Meeting {
   }
   /**
    * Queries the view, with retries.
-   * @param early collects the gateway's queries that begin while faults occur, until their answers
-   * are processed.
-   * @param fresh the cursor up to which the answer must contain everything.
+   * @param early collects the queries of the gateway that begin while faults occur, until their
+   * answers are processed.
+   * @param fresh the cursor up to which the answer must be complete.
    */
   #ask(
     question: TranscriptQuestion,
@@ -227,8 +227,9 @@ export class Meeting {
   #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
     const limit = 1 + this.#choose(6)
-    // A query without a cursor may miss the newest entries, because a replaced leader may report an
-    // earlier end of the journal. With a cursor, the view waits for the data up to it.
+    // A query without a cursor may miss the newest entries, because a former leader may report an
+    // earlier end of the journal. With a cursor, the view waits until it has applied the data up to
+    // the cursor.
     const needed =
       fresh === undefined
         ? this.lossy && this.#choose(3) === 0
@@ -366,7 +367,7 @@ export class Meeting {
       if (revision > 100_000) throw new Error(`${cursor} is the cursor of no revision`)
     }
   }
-  /** Lets the client read up to `many` of its received frames. */
+  /** Lets the client read up to `many` of the frames that it has received. */
   read(client: Client, many: number): void {
     for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)

@@ -80,8 +80,8 @@ t.test(
                 if (at.clients.length < 6)
                   at.client(one.n % 3 === 0 ? 'v1' : 'v2', one.n % 2 === 0 ? 'start' : 'newest')
             }
-            // The clients are compared with the pages at the end and, if `rests` is 2 or 3, once
-            // before.
+            // The clients are compared with the pages at the end and, if `rests` is 2 or 3, also
+            // once earlier.
             if (index !== acts.length - 1 && index !== Math.floor(acts.length / rests)) continue
             at.lossy = false
             at.speak(index)

@@ -82,7 +82,7 @@ class Model {
   #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
     this.questions++
     // If `eager`, the view waits only for the next entry. If `stale`, an answer may lack committed
-    // entries, as when a replaced leader reports an earlier end of the journal.
+    // entries, as when a former leader reports an earlier end of the journal.
     const partial = this.eager && fresh !== undefined
     const wanted = partial ? Math.min(fresh, after + 1) : fresh
     const needed =
@@ -297,8 +297,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // After the first page, a query is refused if it names a cursor before its own position, as by a
-  // view that has not applied the entries of that page.
+  // After the first page, a query is refused if it names a cursor before its own position, as
+  // if by a view that has not applied the entries of that page.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

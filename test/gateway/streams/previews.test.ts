@@ -1,4 +1,4 @@
-/** The publisher of generation deltas: which deltas count, and their limits. */
+/** The publisher of generation deltas: which deltas are published, and their limits. */
 import t from 'tap'
 import { spell } from '../../../gateway/sessions/transcript/change.ts'
 import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'

@@ -107,7 +107,7 @@ export interface Scene {
   readonly world: World
   readonly hub: Hub
   readonly commands: Command[]
-  /** The number of demand announcements. */
+  /** The number of times that demand was announced. */
   demands: number
   /** Replies of actors, by command name. */
   readonly on: Record<string, Script>
@@ -117,11 +117,11 @@ export interface Scene {
   granted: readonly GrantedLease[] | Refusal
   /** Whether the registry reports connections as current. */
   current: boolean
-  /** The result of checking a credential again. */
+  /** The result of rechecking a credential. */
   verdict: Refusal | undefined
   /** The number of subscriptions, by subject. */
   readonly listening: Map<string, number>
-  /** Offers jobs like a queue: to one subscriber of a matching subject. */
+  /** Offers jobs as a queue does: to one subscriber of a matching subject. */
   offer(jobs: JobHeader[], queue?: string): Taking | undefined
   named(name: string): Command[]
   connect(grant?: Partial<Grant>): Worker
@@ -325,8 +325,8 @@ export const leased = (
   heartbeat_cadence_seconds: 20,
 })
 /**
- * Offers jobs, then leases and assigns the taken ones as the queue does. Returns the answers to the
- * assignments.
+ * Offers jobs, then leases and assigns the accepted ones as the queue does. Returns the answers to
+ * the assignments.
  */
 export async function hand(
   at: Scene,

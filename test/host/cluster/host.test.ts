@@ -1,6 +1,6 @@
 /**
  * The shards that a node claims when their records are missing from the registry, and the restarts
- * of a shard with an actor whose timer throws.
+ * of a shard with an actor whose timer handler throws.
  */
 import t from 'tap'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'

@@ -1,5 +1,6 @@
 /**
- * Membership of nodes: who owns a shard, when a node is dead, and when a joining node may serve.
+ * Membership of nodes: which node owns a shard, when a node is dead, and when a joining node may
+ * serve.
  */
 import fc from 'fast-check'
 import t from 'tap'

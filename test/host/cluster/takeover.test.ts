@@ -1,6 +1,6 @@
 /**
- * Takeover of a shard: which reads of the next owner are concurrent, and what a graceful end leaves
- * to replay.
+ * Takeover of a shard: which reads of the next owner run concurrently, and what remains to be
+ * replayed after a graceful shutdown.
  */
 import t from 'tap'
 import type { AnyActor, Push } from '../../../actors/actor.ts'

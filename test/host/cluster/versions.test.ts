@@ -1,6 +1,6 @@
 /**
  * Data of other releases. An envelope of a newer version is refused. Snapshots and checkpoints of
- * an unknown version are ignored and created again.
+ * an unknown version are ignored and recreated.
  */
 import t from 'tap'
 import { NewerRelease } from '../../../nodes/host/memory/codec.ts'

@@ -1,7 +1,7 @@
 /**
  * A run with an agent step, whose session is in another shard. The node of either shard dies, at
  * each of its steps in turn. Invariants: the run requests one turn per attempt; each turn is opened
- * and reported once; the run ends as without a crash.
+ * and reported once; the run ends as it does without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -31,7 +31,7 @@ const spec = {
 }
 /** The answers of the model: the first submits no output, the second a valid one. */
 const script = [[say('what?')], [use('o', 'service_submit_output', { n: 7 })]]
-/** Queues with work: turn openings, and generations. */
+/** The queues that contain jobs: those that open turns, and generations. */
 const queues = ['0.$openings', '1.default'] as const
 const shardOfQueue = (id: string): 0 | 1 => (id.startsWith('0') ? 0 : 1)
 

@@ -1,7 +1,7 @@
 /**
  * A node dies before and after each of its appends, reads, snapshots and requests, and a second
- * node takes over. Invariants: acknowledged commands are stored, each command acts once, and each
- * effect arrives once.
+ * node takes over. Invariants: acknowledged commands are stored, each command takes effect once,
+ * and each effect is delivered once.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'

@@ -99,7 +99,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** The events of the growing journal by kind of actor, each with the id of its actor as `of`. */
+/** The events of the growing journal by kind of actor, each with the id of its actor in `of`. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld

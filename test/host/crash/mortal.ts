@@ -1,7 +1,7 @@
 /**
  * The ports of a node that dies at its n-th step. Each call of a port, such as an append, a read or
- * a request, is two steps: one before and one after it takes effect. Subscriptions and messages
- * without an answer are not steps.
+ * a request, consists of two steps: one before and one after it takes effect. Subscriptions and
+ * messages without an answer are not steps.
  */
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 

@@ -70,7 +70,7 @@ t.test(
     hold = true
     const first = shard.submit(command(runId(1), 'add', { by: 1 }))
     await settleAll()
-    // The next batch changes the second actor twice: by a tell of another actor, and then by a
+    // The next batch changes the second actor twice: by a tell from another actor, and then by a
     // command that waited for the second actor.
     const told = shard.submit(command(runId(3), 'add', { by: 1, sibling: runId(2) }))
     const own = shard.submit(command(runId(2), 'add', { by: 10 }))

@@ -1,4 +1,6 @@
-/** The index of deadlines returns the earliest one, as a search of all deadlines would. */
+/**
+ * The index of deadlines returns the earliest deadline, just as a search of all deadlines would.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { Deadlines } from '../../../nodes/host/effects/deadlines.ts'

@@ -1,6 +1,6 @@
 /**
  * Stored state that is lost while a shard is owned, or between two owners. Invariant: the loss is
- * detected, and the journal restores the state.
+ * detected, and the state is restored from the journal.
  */
 import t from 'tap'
 import { settleAll } from '../../support/memory.ts'

@@ -21,7 +21,7 @@ t.test('tells that were not decided are sent again, in order, until they are', a
   const world = new ToyWorld()
   const bus = new MemoryBus()
   const sent: string[][] = []
-  // The owner of the receiving shard decides the first two tells and then gives the shard up.
+  // The owner of the receiving shard decides the first two tells and then loses the shard.
   const answers: ShardAnswer[] = [{ reply: 1 }, { reply: 2 }, { not_owner: true }]
   bus.subscribe(subjects.shard(0, 0), (message) => {
     const received = message as ShardMessage

@@ -1,6 +1,6 @@
 /**
  * Pushes of leased jobs to their gateway. The owner of the shard cannot read the state of a job's
- * run while its own lease is stale.
+ * run while the owner's own lease is stale.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'

@@ -1,4 +1,4 @@
-/** Each warning is logged at most once a minute per subject. */
+/** Each warning is logged at most once per minute for each subject. */
 import t from 'tap'
 import { Warnings } from '../../../nodes/host/warnings.ts'
 import { ManualClock, silent } from '../../support/memory.ts'

@@ -2,7 +2,8 @@
  * Hostile texts at every location of the endpoint table where a body or a query contains text.
  * Invariants: every request is answered as its row documents, no request fails with an internal
  * error, and memory stays bounded.
- * `HOSTILE_RUNS=20` tries twenty times as many texts at each location, up to all of its kind.
+ * `HOSTILE_RUNS=20` tries twenty times as many texts at each location, at most all texts of its
+ * kind.
  */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
@@ -102,7 +103,7 @@ function requestOf({ row, in: where, holding }: TextPlace, text: string, place: 
 const resourceOf = (name: string): string => name.split('.')[0] ?? name
 /**
  * Whether the row read the location: it accepted the request, or its refusal names this field,
- * invalid JSON or the size.
+ * reports invalid JSON, or concerns the size.
  */
 const isReached = ({ path }: TextPlace, { status, text }: Answered): boolean =>
   status < 300 ||

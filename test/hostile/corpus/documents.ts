@@ -3,7 +3,9 @@
  * files.
  */
 
-/** YAML documents: multiplying aliases, nesting, tags, merges, and invalid documents. */
+/**
+ * YAML documents: exponentially expanding aliases, nesting, tags, merges, and invalid documents.
+ */
 export const yamls: readonly string[] = [
   `a: &a [${'x,'.repeat(9)}x]\n` +
     Array.from(

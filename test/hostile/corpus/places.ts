@@ -86,8 +86,8 @@ interface Leaf {
 }
 
 /**
- * Values of fields that a check of the row may require besides the location, although the schema
- * does not.
+ * Values of fields that a check of the row may require in addition to the location, although the
+ * schema does not.
  */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',
@@ -102,7 +102,7 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
   workflow_id: workflow,
   checks: [{ name: 'a', kind: 'expr', expr: 'true' }],
 })
-/** Fields that exclude another field, with the excluded field. */
+/** Fields that exclude another field, each with the excluded field. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
 /**
  * The other fields of the object at a location: those of the base, and those that the schema or a

@@ -1,6 +1,6 @@
 /**
  * Seed and number of runs of the hostile tests. `HOSTILE_SEED=n` repeats a failure, and
- * `HOSTILE_RUNS=20` makes twenty times as many tries. By default, every day has its own seed.
+ * `HOSTILE_RUNS=20` multiplies the number of runs by twenty. By default, the seed changes daily.
  */
 import fc from 'fast-check'
 

@@ -1,5 +1,6 @@
 /**
- * Values that match a schema of the table. With them, a row is tested as soon as it is declared.
+ * Random values and examples that match a schema of the table, so that every row is tested as soon
+ * as it is declared.
  */
 import fc from 'fast-check'
 
@@ -26,8 +27,8 @@ interface Schema {
 
 /**
  * Random values that match a schema.
- * @param known texts with a meaning for the service, such as ids of records. They are used where
- * they match.
+ * @param known texts that are meaningful to the service, such as ids of records. They are used
+ * where they match.
  */
 export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbitrary<unknown> {
   const one = schema as Schema

@@ -72,7 +72,7 @@ export function badRefusal(
 /**
  * Returns what is wrong with a row's answer, or undefined.
  * @param sent the size of the request in bytes.
- * @param also further allowed codes.
+ * @param also additional allowed codes.
  */
 export function bad(
   name: string,

@@ -1,5 +1,5 @@
 /**
- * Requests of people: rows that only people can use, and devices that wait for a person's answer.
+ * Requests by people: rows that only people can use, and devices that wait for a person's answer.
  */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'

@@ -65,7 +65,7 @@ let made = 0
 
 /**
  * Creates a project with a record of each kind.
- * @param mark a text in names and contents of the records, by which tests recognize them.
+ * @param mark a text in names and contents of the records, by which tests recognize the records.
  */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
@@ -308,7 +308,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
   )
 }
 
-/** Bodies of rows whose schemas alone do not describe a valid body. */
+/** Bodies of rows whose schemas alone do not suffice to generate a valid body. */
 const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'run.start': () => ({ spec: instant() }),
   'run.signal': () => ({ name: 'go' }),
@@ -423,7 +423,7 @@ export const placedPath = (name: RowName, place: Place): string =>
 
 /**
  * All records that the lists of a project and of the organization return, without fields that
- * change by themselves. Skills of the organization are omitted.
+ * change on their own. Skills of the organization are omitted.
  */
 export async function shownIn(
   s: Service,

@@ -1,6 +1,6 @@
 /**
- * The files of a backup. Every written archive can be read, also with files of 8 GiB, and so can
- * the archives of earlier releases. Damaged, incomplete and hostile archives are refused.
+ * The files of a backup. Every archive that is written can be read, even with files of 8 GiB, and
+ * so can the archives of earlier releases. Damaged, incomplete and hostile archives are refused.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** An executor with scripted replies of queues and a manual clock. */
+/** An executor with scripted queue replies and a manual clock. */
 import t from 'tap'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
 import type { World } from '../../../gateway/ports.ts'

@@ -1,4 +1,7 @@
-/** The setting that lists models: its parsing, its faults, and that no message contains a key. */
+/**
+ * The setting that lists models: how it is parsed, which faults are reported, and that no message
+ * contains a key.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

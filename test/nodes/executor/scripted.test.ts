@@ -1,6 +1,6 @@
 /**
  * The scripted model in isolation: its answers depend only on the script, the conversation and the
- * attempt, and scripts work as documented.
+ * attempt, and scripts behave as documented.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * The ports of the host over a real nats-server. Their guarantees also hold after the server has
- * been killed.
+ * The NATS implementations of the host's ports, over a real nats-server. Their guarantees also hold
+ * after the server has been killed.
  */
 import t from 'tap'
 import type { Stored } from '../../../nodes/host/ports.ts'
@@ -110,7 +110,7 @@ t.test(
       connections++
     })
     let read = 0
-    // The reader is busy with each of the first envelopes, so further messages queue up in the
+    // The reader blocks after each of the first envelopes, so further messages queue up in the
     // server.
     for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
       read += data.length
@@ -163,7 +163,8 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(await blobs.get('none'), undefined)
   await blobs.put('some/value', large)
   t.same(Buffer.from((await createBlobs(two).get('some/value')) ?? []).equals(large), true)
-  // The chunks are removed first, so the read waits for them until it finds the value deleted.
+  // The chunks are removed first, so the read waits for them until it learns that the value was
+  // deleted.
   await one.manager.streams.purge(`OBJ_${names.blobs}`, { filter: `$O.${names.blobs}.C.>` })
   const reading = createBlobs(two).get('some/value')
   await blobs.delete('some/value')

@@ -1,6 +1,6 @@
 /**
- * The start of a node during an election of the NATS servers: the node retries, logs the reason,
- * and finally reports what to check.
+ * Startup of a node during a leader election of the NATS servers: the node retries, logs the
+ * reason, and finally reports what to check.
  */
 import t from 'tap'
 import { patiently } from '../../../nodes/nats/server/provision.ts'

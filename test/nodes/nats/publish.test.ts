@@ -1,6 +1,6 @@
 /**
  * Publishing over a real nats-server: every acknowledgement is matched to its message, and no
- * message stays pending.
+ * message remains pending.
  */
 import { JetStreamApiError } from '@nats-io/jetstream'
 import {
@@ -114,7 +114,7 @@ t.test('publishing continues after an outage of the server', async (t) => {
   await one.sent()
   const restart = await kill()
   t.ok((await unanswered) instanceof Disconnected, 'pending requests fail at once')
-  // The message is written to a closing socket, or not at all. The failure is noticed with the
+  // The message is written to a closing socket, or not at all. The failure is detected on
   // disconnect or after the timeout.
   t.ok(
     isUnanswered(await failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))),

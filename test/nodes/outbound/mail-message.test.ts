@@ -1,6 +1,6 @@
 /**
- * E-mail messages as event payloads: limits, plain text from HTML, and messages made to exhaust a
- * parser.
+ * E-mail messages as event payloads: limits, plain text from HTML, and messages designed to exhaust
+ * a parser.
  */
 import t from 'tap'
 import { eventOf, messageIdOf, parseMessage, plainTextOf } from '../../../nodes/mail/message.ts'

@@ -1,6 +1,6 @@
 /**
  * The entry point: when packages count as installed, how results are counted, which files are unit
- * tests, and when changed files cause a run.
+ * tests, and when changed files trigger a run.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -176,7 +176,7 @@ t.test('no unit test imports what starts nats-server or a service', async (t) =>
     t.ok(chainOf(file).length > 1, `${file} is found`)
 })
 
-/** A watcher of changes whose debounce interval and runs end when the test says so. */
+/** A watcher of changes whose debounce interval and runs the test ends explicitly. */
 function manualChanges() {
   const runs: (readonly string[])[] = []
   let interrupted = 0

@@ -1,4 +1,6 @@
-/** The modules that browsers receive: exactly the reachable ones, none of which needs Node.js. */
+/**
+ * The modules that browsers receive: exactly the reachable modules, none of which needs Node.js.
+ */
 import t from 'tap'
 import { CHAT } from '../../../gateway/pages/chat.ts'
 import { browserModules } from '../../../nodes/browser.ts'

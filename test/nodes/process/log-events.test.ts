@@ -1,4 +1,4 @@
-/** Events of the log: every log call has one, and each name stands for one message. */
+/** Event names of log lines: every log call has one, and each name is used for only one message. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -22,7 +22,10 @@ interface Logged {
   readonly messages: readonly string[]
 }
 
-/** The string literals to which an expression can evaluate: one, or both of a conditional. */
+/**
+ * The string literals to which an expression can evaluate: one, or those of both branches of a
+ * conditional.
+ */
 function literals(node: ts.Expression | undefined): readonly string[] {
   if (node === undefined) return []
   if (ts.isConditionalExpression(node))

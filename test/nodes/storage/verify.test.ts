@@ -1,6 +1,6 @@
 /**
- * The daily verification of journals: its pace on a manual clock, and a truncated block under a
- * real nats-server.
+ * The daily verification of journals: its pace on a manual clock, and a truncated block in a real
+ * nats-server.
  */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, statSync, truncateSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { ManualClock, silent } from '../../support/memory.ts'
 
 const HOUR = 3_600_000
 
-/** The verification of a journal of `last` entries. Those in `bad` are not delivered. */
+/** The verification of a journal of `last` entries. The entries in `bad` are not delivered. */
 function setting(last: number, begin = 0) {
   const clock = new ManualClock()
   const bad = new Set<number>()

@@ -1,4 +1,4 @@
-/** The OpenAPI document: operations beyond the table, and one name per schema. */
+/** The OpenAPI document: operations that are not in the endpoint table, and one name per schema. */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'

@@ -1,6 +1,6 @@
 /**
  * Organization keys, project keys, principals and roles over HTTP: what each of them permits, and
- * when its validity ends.
+ * when each becomes invalid.
  */
 import t from 'tap'
 import {

@@ -1,6 +1,6 @@
 /**
- * Device login (RFC 8628) over the real stack: answered through the API and on the page, across two
- * gateways.
+ * Device login (RFC 8628) over the real stack: answered through the API and on the page, and
+ * through two gateways.
  */
 import { join } from 'node:path'
 import { Command } from 'commander'

@@ -12,10 +12,10 @@ const s = await service()
 t.teardown(() => s.stop())
 const rows = Object.entries(api) as [RowName, Row][]
 const STRANGER = 'stranger'
-/** A text by which the data of the other project is recognized. */
+/** A text that identifies the data of the other project. */
 const MARK = 'Xylophone'
 
-/** Valid request bodies, so that a call is refused only because access is missing. */
+/** Valid request bodies, so that a call is refused only for lack of access. */
 const bodies: Readonly<Record<string, object>> = {
   'run.start': { spec: instant() },
   'run.cancel_many': { run_ids: ['run_x'] },
@@ -96,8 +96,8 @@ const bodies: Readonly<Record<string, object>> = {
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /**
- * Returns status, text and content type of an operation's response. A stream is closed as soon as
- * it begins, and its text is `a stream`.
+ * Returns the status, text and content type of an operation's response. A stream is closed as soon
+ * as it begins, and its text is `a stream`.
  */
 async function ask(
   name: RowName,
@@ -270,7 +270,10 @@ const SECRET = 'theirs'
 await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK } })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
-/** Ids of the other project that fit the `:id` slot of an operation; the best match comes first. */
+/**
+ * Ids of the other project that are suitable for the `:id` slot of an operation; the best match
+ * comes first.
+ */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.')
     ? [run['id'], failed['id']]

@@ -1,6 +1,6 @@
 /**
- * Which requests share a rate limit, and that callers without a credential cannot use up the limits
- * of others.
+ * Rate limits: which requests share a limit, and that callers without a credential cannot use up
+ * the limits of others.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

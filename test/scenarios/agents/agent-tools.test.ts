@@ -1,6 +1,6 @@
 /**
- * Agent tools over the whole stack, with the scripted model: tools that toolkits grant are executed
- * by workers, endpoints and the service itself.
+ * Agent tools over the whole stack, with the scripted model: tools from toolkits are executed by
+ * workers, endpoints and the service itself.
  */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'

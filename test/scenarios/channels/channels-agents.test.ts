@@ -1,4 +1,4 @@
-/** Agents as channel members, over the real stack: mentions, answers, and the end of exchanges. */
+/** Agents as channel members, over the real stack: mentions, answers, and how exchanges end. */
 import t from 'tap'
 import { type Frame, service } from '../../support/service.ts'
 import { ended, type Found, fieldsOf, idsOf, listOf, until } from '../support/given.ts'

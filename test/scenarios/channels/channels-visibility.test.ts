@@ -1,6 +1,6 @@
 /**
- * Visibility of channels in every API operation. Streams of channels: where they begin and
- * continue, and that they end when the client loses access to the channel.
+ * Visibility of channels in every API operation. Also covers streams of channels: where they begin
+ * and continue, and that they end when the client loses access to the channel.
  */
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'

@@ -1,6 +1,5 @@
 /**
- * Channels over the real stack: the effect of every operation, and the reasons for which it is
- * rejected.
+ * Channels over the real stack: the effect of every operation, and the reasons for its rejection.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -80,7 +80,7 @@ async function works(t: Test, settings: Settings): Promise<void> {
   await node.stop()
 }
 
-/** Returns exit code and standard error of a process that cannot start. */
+/** Returns the exit code and standard error of a process that cannot start. */
 function endOf(settings: Settings): Promise<{ code: number | null; text: string }> {
   return new Promise((done, failed) => {
     const child = spawn(process.execPath, [...program(), 'node'], {

@@ -1,7 +1,6 @@
 /**
- * Runs wait for events while the shard node is killed repeatedly, also while waits are being opened
- * and while events are in flight. Every open wait receives its event, and every event is published
- * once.
+ * Runs wait for events while the shard node is killed repeatedly, even while waits are being opened
+ * and events are in flight. Every open wait receives its event, and every event is published once.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'

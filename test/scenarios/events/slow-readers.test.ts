@@ -1,7 +1,7 @@
 /**
- * Clients that stop reading. The gateway buffers a bounded amount for each of them, and other
- * clients still receive everything. A client that resumes reading skips nothing; after the gateway
- * has ended its stream, the client reconnects with its last cursor.
+ * Clients that stop reading. The gateway buffers a bounded amount of data for each of them, and
+ * other clients still receive everything. A client that resumes reading misses nothing; after the
+ * gateway has ended its stream, the client reconnects with its last cursor.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
@@ -20,7 +20,7 @@ const MIB = 1_048_576
  */
 const KERNEL = 12 * MIB
 
-/** Opens a stream whose bytes are read only after a call of `read()`. */
+/** Opens a stream whose bytes are read only after `read()` is called. */
 async function opened(name: RowName, input: Record<string, unknown>, cursor?: string) {
   const { path } = requestOf(api[name], input)
   const asked = request(s.url + path, {

@@ -11,7 +11,8 @@ const s = await service({ BATON_KEEPALIVE: '1s' })
 t.teardown(() => s.stop())
 const start = async (spec: unknown) => String((await s.ok('run.start', { spec }))['id'])
 /**
- * Reads a run's whole timeline. It may take several pages, because a page ends after one megabyte.
+ * Reads a run's whole timeline. It may take several pages, because the size of a page is limited to
+ * about one megabyte.
  */
 const whole = async (id: string) => {
   const items: ReturnType<typeof listOf> = []

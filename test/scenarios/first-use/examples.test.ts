@@ -1,6 +1,6 @@
 /**
- * The examples of the API reference: every operation has one, and each conforms to the operation's
- * schemas.
+ * The examples of the API reference: every operation has an example that conforms to the
+ * operation's schemas.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'

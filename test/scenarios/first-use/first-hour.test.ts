@@ -1,6 +1,6 @@
 /**
  * The first hour of a new user, with real processes: a port that is in use, invalid folders and
- * variables, a server that is killed, and ways to stop the service.
+ * variables, a server that is killed, and the ways to stop the service.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

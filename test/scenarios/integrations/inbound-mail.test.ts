@@ -1,5 +1,5 @@
 /**
- * Email to agents over a real SMTP connection: which messages are accepted or rejected, and which
+ * E-mail to agents over a real SMTP connection: which messages are accepted or rejected, and which
  * fields a loop receives.
  */
 import { generateKeyPairSync } from 'node:crypto'

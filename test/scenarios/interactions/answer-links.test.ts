@@ -1,7 +1,4 @@
-/**
- * Answer links: with a link, one person answers once without signing in, and the link is then
- * unusable.
- */
+/** Answer links: a person can use a link once to answer without signing in. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, listOf, until } from '../support/given.ts'

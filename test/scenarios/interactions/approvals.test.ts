@@ -1,6 +1,6 @@
 /**
- * Who may approve the destructive actions of agents: principals that may execute the action. With
- * `separate_approver`, the requester may not.
+ * Approval of destructive agent actions: any principal that may execute the action may approve it,
+ * except the requester if `separate_approver` is set.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /**
- * Optional email notifications to people, over a real connection to a mail server that fails at
- * times.
+ * Optional e-mail notifications to people, over a real connection to a mail server that sometimes
+ * fails.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

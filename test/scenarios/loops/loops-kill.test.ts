@@ -1,7 +1,8 @@
 /**
  * Runs of a loop queue up, and schedules fire, while shard nodes are killed repeatedly. Every start
- * becomes one run, the runs execute one at a time, and no time of a schedule fires twice. Of the
- * times within an outage, all but the latest may be skipped; all other times fire.
+ * becomes one run, the runs execute one at a time, and no schedule fires twice for the same time.
+ * Of the scheduled times within an outage, all but the latest may be skipped; the schedule fires
+ * for all other times.
  */
 import t from 'tap'
 import { slotOf } from '../../../protocol/ids.ts'
@@ -133,8 +134,8 @@ t.test(
       (_, shard) => clocks.find(({ id }) => (slotOf(id) ?? 0) % SHARDS === shard)?.id,
     )
     /**
-     * Periods in which a shard may have had no owner: from the kill to the first answers of all
-     * shards.
+     * Periods during which a shard may have had no owner: from the kill until all shards have
+     * answered.
      */
     const outages: { from: number; to: number }[] = []
     for (let n = 2; n < 2 + KILLS; n++) {

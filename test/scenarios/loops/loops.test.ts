@@ -1,5 +1,5 @@
 /**
- * The basic life cycle of a loop and its run, over real HTTP. Other files of this folder test
+ * The basic life cycle of a loop and its run, over real HTTP. Other files in this folder test
  * policies, triggers and limits.
  */
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
  * Loops that trigger each other: one event starts at most as many runs as the operator allows, and
- * then the loops are paused with a reason.
+ * the loops are then paused and the reason is recorded.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /**
  * A backup of a system under load, restored elsewhere: every response is identical, and workers,
- * runs and streams continue where they were.
+ * runs and streams continue where they left off.
  */
 import { spawn } from 'node:child_process'
 import {
@@ -254,8 +254,8 @@ t.test('a cluster is restored into one server, and invalid restores are rejected
 
   t.match(await attempt(join(folder, 'nowhere'), 1), /There is no backup at/)
   copyFileSync(place, join(folder, 'bad.tar'))
-  // A restore does not read the padding between two files of the archive, so this overwrites more
-  // bytes than a padding can have.
+  // A restore does not read the padding between two files in the archive, so this overwrites more
+  // bytes than the maximum padding.
   writeSync(
     openSync(join(folder, 'bad.tar'), 'r+'),
     'x'.repeat(2000),

@@ -65,8 +65,8 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // A killed process leaves its NATS server running until the next start, and no start follows
-    // here.
+    // A killed process leaves its NATS server running until the next start, and there is no further
+    // start here.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])
@@ -141,7 +141,7 @@ async function onSmallDisk(t: Test) {
     },
   }
 }
-/** Process ids of the NATS servers whose configuration is on a disk. */
+/** Process ids of the NATS servers whose configuration is stored on the given disk. */
 function serversOf(disk: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

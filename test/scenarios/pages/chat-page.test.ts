@@ -45,7 +45,7 @@ const last = `Version v7 is out on all hosts. ${ASKED_AGAIN}`
 
 /**
  * Script that the page runs from the start. It records rows that were removed, rows that were added
- * twice, and settled rows that were changed.
+ * twice, and settled rows that were modified.
  */
 const watcher = `
 window.watched = { removed: [], twice: [], touched: [] }
@@ -119,7 +119,7 @@ async function tryOut(browser: Browser): Promise<void> {
     'a turn and its question are shown while the page is reloaded twice',
     { timeout: 60_000 },
     async (t) => {
-      // Axe is a foreign script, which the page's content security policy forbids. The next test
+      // axe is a foreign script, which the page's content security policy forbids. The next test
       // keeps the policy.
       const page = await browser.newPage({ bypassCSP: true, viewport: { width: 820, height: 900 } })
       page.setDefaultTimeout(15_000)
@@ -245,7 +245,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)
-    // Playwright intercepts file dialogs while a listener exists. Without this one, the
+    // Playwright intercepts file dialogs while a listener exists. Without this listener, the
     // interception would start only after the first wait for a dialog has begun, possibly too late.
     page.on('filechooser', () => {})
     page.setDefaultTimeout(15_000)

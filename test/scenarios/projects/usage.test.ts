@@ -1,5 +1,5 @@
 /**
- * Usage events over HTTP: one for each paid answer of a model, with its cost. Also covers the
+ * Usage events over HTTP: one for each paid answer of a model, including its cost. Also covers the
  * filters and totals of their list.
  */
 import t from 'tap'

@@ -117,7 +117,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
           }
         }
       } catch {
-        // The connection broke. The next one continues after the cursor.
+        // The connection broke. The next connection continues after the cursor.
       }
       await pause(100)
     }
@@ -155,8 +155,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     }),
   )
   /**
-   * Allows the load to make another quarter of its starts, and waits until half of that quarter is
-   * acknowledged. Starts are therefore in flight when it returns.
+   * Allows the load to issue another quarter of its starts, and waits until half of that quarter is
+   * acknowledged. Starts are therefore in flight when the function returns.
    */
   const quarter = async (index: number): Promise<void> => {
     allowed = (TOTAL * (index + 1)) / 4

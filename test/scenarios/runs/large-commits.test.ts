@@ -1,6 +1,6 @@
 /**
  * The numbered stream of a session contains the events of entries above 256 KiB, which are stored
- * outside of the journal.
+ * outside the journal.
  */
 import t from 'tap'
 import { type Frame, service } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 /**
- * Files of sessions over HTTP: uploaded, shown to models, read again and deleted. Also covers
+ * Files of sessions over HTTP: uploaded, shown to models, downloaded and deleted. Also covers
  * context that HTTP actions return, and agents that send messages to themselves with their own key.
  */
 import { createHash, randomBytes } from 'node:crypto'

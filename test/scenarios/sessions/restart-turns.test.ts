@@ -16,7 +16,7 @@ interface Job extends Json {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** A script whose generation takes longer than a graceful stop of these nodes. */
+/** A script whose generation takes longer than a graceful shutdown of these nodes. */
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
 /**
@@ -71,8 +71,8 @@ async function begin(call: Call): Promise<{ run: string; job: Job }> {
 
 t.setTimeout(120_000)
 /**
- * Milliseconds within which a turn continues: far less than a lease, far more than the two seconds
- * that it takes on a machine without other work.
+ * Milliseconds within which a turn must continue: far less than a lease, but far more than the two
+ * seconds that it takes on an idle machine.
  */
 const SOON_MS = 15_000
 

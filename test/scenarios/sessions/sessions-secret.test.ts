@@ -12,8 +12,8 @@ const s = await service()
 const SECRET = 'Xylophone'
 
 /**
- * A worker whose results contain the secret, and an agent that passes it to an action that requires
- * approval.
+ * A worker whose results contain the secret, and an agent that passes the secret to an action that
+ * requires approval.
  */
 const worker = await s.worker({ action_names: ['vault.open', 'vault.close'] })
 t.teardown(async () => {

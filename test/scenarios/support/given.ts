@@ -6,7 +6,7 @@ import type { RowName } from '../../../protocol/api.ts'
 import type { CallOptions, Service } from '../../support/service.ts'
 
 type Open = Record<string, unknown>
-/** A record of a response. Its type lets tests read any field. */
+/** A record from a response. Its type allows tests to read any field. */
 export type Found = Record<string, never>
 /** A list inside a response. */
 export const listOf = (answer: object, name = 'items'): Found[] =>
@@ -27,12 +27,12 @@ export const waiting = (signal = 'go', step: Open = {}, more: Open = {}): Open =
   ],
   ...more,
 })
-/** A workflow of one action. */
+/** A workflow with one action. */
 export const acting = (action = 'act', step: Open = {}, more: Open = {}): Open => ({
   steps: [{ id: 'call', kind: 'action', config: { action_name: action }, ...step }],
   ...more,
 })
-/** A workflow that ends at once. */
+/** A workflow that ends immediately. */
 export const instant = (output: Open = { done: true }): Open => ({
   steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
   output,

@@ -1,6 +1,6 @@
 /**
- * A service of real processes, each of which can be killed at any moment: nodes, and one NATS
- * server that syncs to disk before it acknowledges.
+ * A service that consists of real processes, each of which can be killed at any moment: nodes, and
+ * one NATS server that syncs to disk before it acknowledges writes.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -8,7 +8,8 @@ import { acting, failing, instant, listOf, sleeping, until, waiting } from './gi
 
 /**
  * Ids of the created records. The run `early` has a stored signal for a later step, `inDay` waits
- * with a timeout, `asleep` waits for the signal `go`, and `runs[2]` for a worker of `nobody`.
+ * with a timeout, `asleep` waits for the signal `go`, and `runs[2]` waits for a worker that claims
+ * the action `nobody`.
  */
 export interface Filled {
   readonly runs: readonly string[]

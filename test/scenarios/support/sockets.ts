@@ -116,7 +116,7 @@ export async function story(s: Service, run: Received, url?: string): Promise<st
 /**
  * Polls until the predicate holds, and returns the value that satisfies it.
  * @param what names the condition in the error.
- * @param every the milliseconds between two polls.
+ * @param every the interval between two polls, in milliseconds.
  * @throws {Error} after ten seconds.
  */
 export async function until<T>(
@@ -132,7 +132,7 @@ export async function until<T>(
       throw new Error(`${what} did not come true within 10 s; last seen: ${JSON.stringify(found)}`)
   }
 }
-/** Settings under which leases, polls and takeovers of workers end within seconds. */
+/** Settings with which leases, polls and takeovers of workers end within seconds. */
 export const hasty = {
   BATON_WORKER_CADENCE: '1s',
   BATON_WORKER_LEASE: '3s',

@@ -1,6 +1,6 @@
 /**
- * An agent whose model is a worker of the test: it receives generations as jobs and reports the
- * answers that the scenario defines.
+ * Supports tests of agents whose model is a worker of the test: the worker receives generations as
+ * jobs and reports the answers that the scenario defines.
  */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service, TestWorker } from '../../support/service.ts'

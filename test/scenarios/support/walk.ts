@@ -1,8 +1,8 @@
 /**
  * Calls every read operation with every id that fits its path. The values of a path parameter are
  * the ids, or else the names, in the list that precedes the parameter in the path. If that list was
- * not read, they are all values of the field with the parameter's name in earlier responses.
- * Required query parameters take their values from those fields, too. New operations are therefore
+ * not read, the values are those of the field with the parameter's name in earlier responses.
+ * Required query parameters also take their values from those fields. New operations are therefore
  * covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
@@ -26,7 +26,7 @@ interface Request {
 const AT_ONCE = 8
 const LISTEN_MS = 200
 
-/** Read operations, those with fewer path parameters first. */
+/** Read operations, ordered by their number of path parameters. */
 export const reading = (Object.entries(api) as [RowName, Row][])
   .filter(([, { route, shape }]) => route.startsWith('GET ') && shape.stream !== 'socket')
   .sort(([, a], [, b]) => routeOf(a).slots.length - routeOf(b).slots.length)
@@ -36,7 +36,7 @@ interface Schema {
   readonly required?: readonly string[]
 }
 /**
- * Query parameters with which an operation returns as much as possible.
+ * Query parameters that make an operation return as much as possible.
  * @param search the value of search parameters.
  */
 function widest({ properties = {} }: Schema, search: string): Input {

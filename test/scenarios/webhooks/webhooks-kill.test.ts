@@ -60,7 +60,7 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.comment('the executor is dead in the middle of the delivery')
   const record = async () =>
     listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
-  // Usually, there is one attempt. After a stall of several seconds, a second one may have been
+  // Usually there is one attempt. After a stall of several seconds, a second attempt may have been
   // counted without being sent.
   const before = Number((await record())?.['attempts'])
   t.match(await record(), { status: 'processing' })

@@ -1,5 +1,5 @@
 /**
- * Claims of workers over the real stack: timing, filters, repeats, heartbeats and cancellations.
+ * Claims by workers over the real stack: timing, filters, repeats, heartbeats and cancellations.
  */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'

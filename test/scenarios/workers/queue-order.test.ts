@@ -24,9 +24,9 @@ async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
 }
 
 /**
- * Whether any of `most` attempts finds the expected order. On a busy machine, a shard may answer
- * too late for its jobs to be compared with the others. Without an order across shards, an attempt
- * would hardly ever succeed.
+ * Whether any of `most` attempts results in the expected order. On a busy machine, a shard may
+ * answer too late for its jobs to be compared with the others. Without an order across shards, an
+ * attempt would hardly ever succeed.
  */
 async function eventually(attempt: () => Promise<boolean>, most = 8): Promise<boolean> {
   for (let n = 0; n < most; n++) if (await attempt()) return true
@@ -39,7 +39,7 @@ t.test('the oldest job goes first, over all shards', async (t) => {
     const ids: string[] = []
     for (let i = 0; i < 6; i++) {
       ids.push(String((await start(`${i}`))['id']))
-      // Jobs whose ages differ by up to 100 ms may change places.
+      // Jobs whose ages differ by up to 100 ms may be offered in either order.
       await new Promise((next) => setTimeout(next, 200))
     }
     const one = await worker()

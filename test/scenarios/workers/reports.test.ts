@@ -1,4 +1,4 @@
-/** Reports of workers: which report ends a job, retries it, or is discarded. */
+/** Reports by workers: which reports end a job, cause a retry, or are discarded. */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import {
@@ -17,7 +17,7 @@ import {
 const s = await service(hasty)
 t.teardown(() => s.stop())
 const statusOf = async (run: Received): Promise<unknown> => (await runOf(s, run))['status']
-/** Connects a worker for one action, starts a run of it and claims its first job. */
+/** Connects a worker for one action, starts a run of this action and claims its first job. */
 async function given(
   action_name: string,
   attempts?: number,

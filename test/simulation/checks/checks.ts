@@ -32,7 +32,8 @@ export async function checkAll(sim: Simulation): Promise<void> {
 
 /**
  * Every acknowledged command is in the journal with the returned reply, unless it had nothing to
- * change. Repeats get the same reply; if a reply is computed anew, a later record is accepted, too.
+ * change. Repeats receive the same reply; if a reply is recomputed, a later record is accepted,
+ * too.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)
@@ -52,7 +53,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {})))
         say('was answered not_found after the run was acknowledged')
       // Refusals are not remembered, so an earlier attempt of the same command may take effect
-      // while this refusal is on its way.
+      // while this refusal is in transit.
       if (stored && stored.at <= from)
         say(
           `was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`,
@@ -68,8 +69,8 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
               place.cursor >= cursor && then <= at ? [record] : [],
             )
           : [text(reply)]
-      // An attempt that found nothing to cancel left no entry. Its answer may arrive after that of
-      // a later attempt, which left one.
+      // An attempt that found nothing to cancel appended no entry. Its answer may arrive after that
+      // of a later attempt that appended one.
       const idle = command.name.startsWith('session.cancel') && from < stored.at
       if (!said.includes(text(outcome.reply)) && !idle)
         say(`was answered ${text(outcome.reply)}, but the journal says ${said.join(' or ')}`)
@@ -159,7 +160,7 @@ function checkReads(sim: Simulation): void {
   }
 }
 /**
- * The number of an actor's entries up to the last one that was acknowledged before a read began.
+ * The number of an actor's entries, up to the last entry that was acknowledged before a read began.
  */
 function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
   let least = 0
@@ -269,7 +270,7 @@ function question(
 
 /**
  * The owners of the queried actors have the states that follow from the journal. If a state has
- * changed since the query, the state at the time of the answer is accepted as well.
+ * changed since the query was sent, the state at the time of the answer is accepted as well.
  */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap((past) => {

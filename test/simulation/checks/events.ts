@@ -1,8 +1,9 @@
 /**
- * Invariants of source events, in journal order: of the waits and triggers that the matcher stores
- * when an event is published, the event resumes exactly the matching waits, and fires (or, beyond a
- * limit, only reports) exactly the matching triggers; a deduplication key publishes one event; and
- * no wait is shown as open before the matcher stores it. At rest, no matched wait is left.
+ * Invariants of source events, in journal order. An event resumes exactly the matching waits, and
+ * fires (or, beyond a limit, only reports) exactly the matching triggers, among those that the
+ * matcher stores when the event is published; events with the same deduplication key are published
+ * only once; and no wait is shown as open before the matcher stores it. At rest, no matched wait is
+ * left.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -36,13 +37,13 @@ const waitsOf = (state: RunState): string[] =>
 
 export class EventRules {
   readonly #sim: Simulation
-  /** Waits of the matcher, by project and then by id. */
+  /** Waits that the matcher stores, by project and then by id. */
   readonly #waits = new Map<string, Map<string, Awaited>>()
   readonly #known = new Set<string>()
   readonly #fitted = new Set<string>()
   readonly #keys = new Set<string>()
   readonly #loops: LoopRules
-  /** Triggers of the matcher, by project and then by loop. */
+  /** Triggers that the matcher stores, by project and then by loop. */
   readonly #triggers = new Map<string, Map<string, readonly Watch[]>>()
 
   constructor(sim: Simulation, loops: LoopRules) {
@@ -114,7 +115,7 @@ export class EventRules {
       : `run ${address.id} still has ${missed}, which an event was for`
   }
   /**
-   * The reason why the matcher of a project is not at rest. Undefined if it stores exactly the
+   * The reason why the matcher of a project is not at rest; undefined if it stores exactly the
    * existing waits.
    */
   unsettled({ address, state }: Past): string | undefined {

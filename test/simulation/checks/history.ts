@@ -1,8 +1,9 @@
 /**
- * Reads the journal as it grows, folds every actor from its events, and checks every entry.
+ * Reads the journal as it grows, folds the state of every actor from its events, and checks every
+ * entry.
  *
  * This file itself checks that only the current owner writes (epochs, chains) and that no command
- * is stored twice. Rules of single kinds of actors are in other files of this folder.
+ * is stored twice. The rules for individual kinds of actors are in other files in this folder.
  */
 import { evolve } from '../../../actors/actor.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
@@ -21,8 +22,8 @@ export interface Past {
   state: unknown
   prev: number
   /**
-   * Every entry with its time. Entries of runs and interactions also have the record that a read
-   * returns after them, as JSON.
+   * Every entry with its time. Entries of runs and interactions also contain, as JSON, the record
+   * that a read returns after the entry.
    */
   readonly entries: { readonly place: Placed; readonly at: number; readonly record?: string }[]
 }

@@ -1,6 +1,6 @@
 /**
  * Invariants of jobs and their leases, in journal order: one lease at a time; reports only under
- * the current lease or, if there is none, the last one; no lease that ends too early; nothing after
+ * the current lease or, if there is none, the last one; no lease ends too early; nothing follows
  * the end of a job.
  */
 
@@ -22,8 +22,8 @@ export class JobRules {
     this.#sim = sim
   }
   /**
-   * Whether a lease ended too early. Always false if clocks are faulty.
-   * @param ms milliseconds since its last successful heartbeat was sent.
+   * Whether a lease ended too early. Always false if the clocks are faulty.
+   * @param ms milliseconds since the last successful heartbeat of the lease was sent.
    */
   #early(ms: number): boolean {
     const { timing, weather } = this.#sim
@@ -32,7 +32,7 @@ export class JobRules {
   }
   /**
    * Checks an entry of a queue.
-   * @param at the simulated time at which it was stored.
+   * @param at the simulated time at which the entry was stored.
    */
   check({ cursor, entry }: Placed, at: number): void {
     const reported = this.#sim.records.reports.get(entry.command.id)?.report

@@ -1,7 +1,7 @@
 /**
  * Extends the project actor with a ledger: one project sends numbered tells to another, which
- * records their senders and their order. Commands of the product tolerate repeated tells, so only
- * the ledger shows repeats.
+ * records their senders and their order. The commands of the product tolerate repeated tells, so
+ * only the ledger reveals repeats.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Address, Event } from '../../../protocol/entry.ts'

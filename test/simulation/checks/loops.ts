@@ -1,7 +1,8 @@
 /**
- * Invariants of loops, in journal order: a firing results in one run or none; no time of a schedule
- * fires twice or out of order; the limits of loop, trigger and organization hold; no run starts
- * while its loop is paused. At rest, loops, runs, slots, projects and the event matcher agree.
+ * Invariants of loops, in journal order: a firing results in at most one run; no schedule fires
+ * twice for the same time or out of order; the limits of loops, triggers and the organization are
+ * observed; no run starts while its loop is paused. At rest, loops, runs, slots, projects and the
+ * event matcher agree.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -23,13 +24,13 @@ interface Course {
   trigger_ids: Readonly<Record<string, string>>
   over: boolean
   paused: boolean
-  /** Whether the loop was active all the time. A loop that was paused may have missed firings. */
+  /** Whether the loop has always been active. A loop that was paused may have missed firings. */
   steady: boolean
-  /** Runs that have started and not ended, with their triggers. */
+  /** Runs that have started and not ended, each with its trigger. */
   readonly under: Map<string, string>
   /**
    * For each schedule, the last time for which it fired, and the anchor from which its times are
-   * counted. If a clock is set back, a changed schedule may get an earlier anchor.
+   * computed. If a clock is set back, a changed schedule may get an earlier anchor.
    */
   readonly times: Map<string, string>
   readonly anchors: Map<string, number | undefined>
@@ -97,7 +98,7 @@ export class LoopRules {
     if (last !== undefined && what <= last) say(`after ${last}`)
     course.times.set(trigger, what)
   }
-  /** Records that an event fires these triggers. */
+  /** Records that an event must fire these triggers. */
   want(id: string, fires: Readonly<Record<string, readonly string[]>>): void {
     for (const [loop, triggers] of Object.entries(fires))
       for (const trigger of triggers) this.#wanted.set(`${loop} ${trigger} ${id}`, loop)
@@ -137,7 +138,7 @@ export class LoopRules {
   }
 
   /**
-   * Describes a firing that is not settled although its loop was active all the time. Undefined if
+   * Describes a firing that is not settled although its loop has always been active; undefined if
    * there is none.
    */
   unfired(): string | undefined {
@@ -154,8 +155,9 @@ export class LoopRules {
     )
   }
   /**
-   * The reason why a loop is not at rest. Undefined if it was deleted, as its project knows, and
-   * stores exactly those of its runs that have not ended, none of which waits to start.
+   * The reason why a loop is not at rest. Undefined if the loop was deleted, its project has
+   * recorded the deletion, and the loop stores exactly those of its runs that have not ended, none
+   * of which is waiting to start.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address

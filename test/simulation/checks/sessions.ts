@@ -1,6 +1,6 @@
 /**
  * Invariants of sessions, in journal order: message numbers have no gaps; at most one turn runs;
- * ended turns stay ended; a key starts one turn; each call is made once and has the result of its
+ * ended turns remain ended; a key starts one turn; each call is made once and has the result of its
  * job; nudges are delivered once. At rest, no turn can continue.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
@@ -142,7 +142,7 @@ export class SessionRules {
 
   /**
    * The reason why a session is not at rest. Undefined if it has counted its frames and rows
-   * correctly, and waits for nothing but people's answers.
+   * correctly, and is waiting only for answers from people.
    */
   unsettled({ address: { id, project }, state }: Past): string | undefined {
     const { turns, compacting, nudges, revision, sequence } = state as SessionState
@@ -174,8 +174,8 @@ export class SessionRules {
 }
 
 /**
- * Whether a command to a session can have this reply without an entry of its own: a repeat, or a
- * cancellation or compaction without effect.
+ * Whether a command to a session can have this reply without an entry of its own. This applies to a
+ * repeat, and to a cancellation or compaction without effect.
  */
 export const sessionUnchanged = ({ name }: Pick<Command, 'name'>, reply: unknown): boolean =>
   name === 'session.cancel' ||

@@ -1,8 +1,8 @@
 /**
- * Clients that start runs (also of loops, see loop-clients.ts), control them, answer their
- * questions and read them. Each command goes through some gateway. A client that receives no answer
- * repeats its command or gives up. A client that receives an answer sometimes repeats the command,
- * to check that the answer is the same.
+ * Clients that start runs (including runs of loops, see loop-clients.ts), control them, answer
+ * their questions and read them. Each command goes through some gateway. A client that receives no
+ * answer repeats its command or gives up. A client that receives an answer sometimes repeats the
+ * command, to check that the answer is the same.
  */
 
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -17,7 +17,7 @@ import type { Simulation } from '../simulation.ts'
 import { Follower } from './follower.ts'
 import { people, signals, specOf } from './specs.ts'
 
-/** Milliseconds for which a client waits for the answer of a gateway. */
+/** Milliseconds for which a client waits for an answer from a gateway. */
 const PATIENCE = 9000
 /** Milliseconds after which a refused or unanswered command that must succeed is repeated. */
 const PAUSE = 500
@@ -124,7 +124,9 @@ export class Clients {
       ({ address }) => address.kind === 'interaction',
     )
   }
-  /** Answers an interaction as people do: some answer twice or too late, review, or cancel. */
+  /**
+   * Answers an interaction as people do: some people answer twice or too late, review, or cancel.
+   */
   #answer({ address, state }: Past, times: number): void {
     const { dice } = this.#sim
     const { status, target_user_ids, resolution_policy } = (state as InteractionState).record
@@ -215,7 +217,7 @@ export class Clients {
   }
   /**
    * Repeats a command until it is answered or the client gives up. A command with a fingerprint may
-   * be repeated after its answer, too.
+   * be repeated even after it is answered.
    */
   async #perform(command: Command): Promise<void> {
     const { records, dice } = this.#sim

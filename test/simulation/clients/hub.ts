@@ -1,7 +1,7 @@
 /**
  * A minimal worker hub of a gateway. It subscribes to offers while one of its workers has a free
- * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It takes the
- * place of `gateway/workers`.
+ * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It replaces
+ * `gateway/workers`.
  */
 
 import type { Outcome } from '../../../gateway/ports.ts'
@@ -17,15 +17,15 @@ import type { Worker } from './worker.ts'
 
 /** Milliseconds for which a promised slot stays reserved. */
 const RESERVED = 2500
-/** Milliseconds after the end of a lease for which it is still considered held. */
+/** Milliseconds after the end of a lease during which it is still considered held. */
 const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
 interface Lease {
   readonly token: string
   /**
-   * Milliseconds of the machine's clock: when the lease ends unless it is renewed, and when its
-   * last heartbeat or report arrived.
+   * Times in milliseconds of the machine's clock: when the lease ends unless it is renewed, and
+   * when its last heartbeat or report arrived.
    */
   until: number
   heard: number
@@ -148,7 +148,7 @@ export class Hub {
     return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE, heard: now }
   }
   /**
-   * Records that a heartbeat or report of a job arrived. Returns the lease, if the worker holds it.
+   * Records that a heartbeat or report for a job arrived. Returns the lease if the worker holds it.
    */
   #hear(worker: Worker, job: string, token: string): Lease | undefined {
     const seat = [...this.#seats.values()].find((one) => one.worker === worker)
@@ -158,8 +158,8 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases whose time has passed without a renewal. Those without a heartbeat or report for
-   * the full duration of a lease are also expired at their queues, if this connection is still the
+   * Drops leases that have expired without a renewal. Leases that received no heartbeat or report
+   * for a full lease duration are also expired at their queues, if this connection is still the
    * current one of its session.
    */
   #expire(seat: Seat): void {
@@ -230,7 +230,10 @@ export class Hub {
     this.#settle(worker.project)
     this.#machine.world.demand(worker.project)
   }
-  /** Subscribes to offers exactly while a worker of the project has a free slot. */
+  /**
+   * Subscribes to offers for a project as long as one of the project's workers has a free slot, and
+   * unsubscribes otherwise.
+   */
   #settle(project: string): void {
     const free = [...this.#seats.values()].some(
       (seat) => seat.worker.project === project && this.#free(seat) > 0,

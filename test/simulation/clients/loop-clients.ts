@@ -1,5 +1,5 @@
 /**
- * Clients of loops: they save loops, start their runs, and pause and resume them. Finally they
+ * Clients of loops: they save loops, start their runs, and pause and resume them. In the end, they
  * delete the projects.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'

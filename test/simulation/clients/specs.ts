@@ -2,7 +2,7 @@
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import type { Dice } from '../faults/dice.ts'
 
-/** The people who answer and review. */
+/** The people who answer and review interactions. */
 export const people = ['user_a', 'user_b', 'user_c'] as const
 /** Names of the signals that workflows wait for, and of the queues that workflows use. */
 export const signals = ['go', 'on'] as const

@@ -1,6 +1,6 @@
 /**
- * Clients of agents: they send messages, some of them twice, nudge, cancel and answer questions.
- * They use a separate random stream, and only some seeds have them.
+ * Clients of agents: they send messages, some of them twice, send nudges, cancel turns, and answer
+ * questions. They use a separate random stream, and are present only for some seeds.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Address } from '../../../protocol/entry.ts'
@@ -10,7 +10,7 @@ import type { Simulation } from '../simulation.ts'
 import { Follower } from './follower.ts'
 import { definitionOf } from './model.ts'
 
-/** The share of seeds that have clients of agents. */
+/** The share of seeds with clients of agents. */
 const TALKING = 0.4
 const AGENT = { agent_id: 'agt_1', agent_name: 'Bot' } as const
 
@@ -25,7 +25,7 @@ export class Talk {
     this.#dice = fork(sim.seed, 'talk')
   }
   /**
-   * Schedules the actions of these clients, if the seed has any.
+   * Schedules the actions of these clients, if they are present for the seed.
    * @param end milliseconds until the faults end.
    */
   plan(end: number): void {

@@ -16,7 +16,7 @@ import { resultOf } from './model.ts'
  * - twice: it reports twice.
  * - silent: it neither renews the lease nor reports.
  * - late: it reports after its lease has expired.
- * - stubborn: it continues after a lost lease.
+ * - stubborn: it continues after losing its lease.
  * - capacity, shutdown: it returns the job.
  * - die: it dies during the job.
  */
@@ -70,8 +70,8 @@ export class Worker {
   }
 
   /**
-   * Connects through a machine that is up. After a failure, it tries again, possibly through
-   * another one.
+   * Connects through a machine that is up. After a failure, it tries again, possibly through a
+   * different one.
    */
   connect(): void {
     if (!this.alive) return

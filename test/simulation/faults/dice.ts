@@ -1,6 +1,6 @@
 /**
- * The only source of randomness in a simulation: the seed determines everything, and every use has
- * a separate stream.
+ * The only source of randomness in a simulation. The seed determines everything, and each purpose
+ * has a separate random stream.
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 
@@ -11,7 +11,7 @@ export class Dice {
   constructor(seed: number) {
     this.#state = seed >>> 0
   }
-  /** An unsigned integer of 32 bits. */
+  /** A 32-bit unsigned integer. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let x = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -40,5 +40,5 @@ export class Dice {
   }
 }
 
-/** A separate stream for one use of a seed, independent of all other streams. */
+/** A separate stream for one purpose, independent of all other streams of the seed. */
 export const fork = (seed: number, use: string): Dice => new Dice(hashOf(`${seed}/${use}`))

@@ -30,8 +30,8 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
 }
 
 /**
- * The command `ledger.add` is answered before its append is acknowledged. The answer is decided on
- * a copy of the state, while the command is processed as usual.
+ * The reply to `ledger.add` is sent before its append is acknowledged. The reply is computed on a
+ * copy of the state, while the command is processed as usual.
  */
 const early: Plant = {
   name: 'answers before the acknowledgement',
@@ -53,13 +53,13 @@ const early: Plant = {
   },
 }
 
-/** Appends ignore the expected sequence, so an older owner can continue to write. */
+/** Appends ignore the expected sequence, so a former owner can continue to write. */
 const unfenced: Plant = {
   name: 'does not fence older owners',
   append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
 }
 
-/** The checkpoint does not wait for effects. */
+/** The checkpoint is advanced without waiting for effects. */
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
   install: () => replace(Effects.prototype, 'low', () => undefined),
@@ -238,7 +238,7 @@ const mute: Plant = {
   }),
 }
 
-/** A run that its loop stops counts as ended before it has stopped. */
+/** A run that is being stopped by its loop counts as ended before it has stopped. */
 const hurried: Plant = {
   name: 'counts stopping runs as ended',
   kinds: (kinds) => {
@@ -247,8 +247,8 @@ const hurried: Plant = {
       state.line = state.line.filter((waiting) => waiting.run_id !== run_id)
       return state
     }
-    // Decisions also return the state after their events. It is dropped, so that the replaced
-    // `evolve` takes effect.
+    // Decisions also return the state after their events. That state is dropped, so that the
+    // replaced `evolve` takes effect.
     return {
       ...kinds,
       loop: {
@@ -293,7 +293,7 @@ const generous: Plant = {
   }),
 }
 
-/** Loops outlive their project. */
+/** Loops are not deleted with their project. */
 const careless: Plant = {
   name: 'keeps the loops of a deleted project',
   kinds: (kinds) => ({
@@ -302,7 +302,7 @@ const careless: Plant = {
   }),
 }
 
-/** The end of a connection marks its worker as disconnected, even one that has reconnected. */
+/** The end of a connection marks its worker as disconnected, even if the worker has reconnected. */
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
   kinds: (kinds) => {

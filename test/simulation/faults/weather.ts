@@ -1,5 +1,5 @@
 /**
- * The kinds of faults, some of which a seed selects. Each kind has a separate random stream, so
+ * The kinds of faults, of which each seed selects some. Each kind has a separate random stream, so
  * that switching one off, as when a failing seed is shrunk, does not affect the others.
  */
 import { type Dice, fork } from './dice.ts'
@@ -27,8 +27,8 @@ const faultKinds = [
   'socket',
 ] as const
 /**
- * - kill: processes die at any outside call or stop gracefully, and are started again.
- * - pause: processes stand still for up to 6 s, which is longer than a lease.
+ * - kill: processes die during any external call or stop gracefully, and are started again.
+ * - pause: processes are suspended for up to 6 s, which is longer than a lease.
  * - cut: machines lose their connection to the servers and to each other.
  * - delay, loss, duplicate, reorder: messages between nodes are late, lost, repeated or reordered.
  * - append: appends get no answer, whether they were stored or not.
@@ -39,7 +39,7 @@ const faultKinds = [
  * - state: snapshots are slow or fail.
  * - registry: compare-and-set is slow, fails, or gets no answer.
  * - amnesia: the registry loses everything.
- * - skew, drift, jump: clocks differ, run at other speeds, or are set.
+ * - skew, drift, jump: clocks differ, run at different speeds, or are set.
  * - workers: workers misbehave.
  * - socket: connections of workers break while both ends are alive, and frames in flight are lost.
  *   The workers resume their sessions.
@@ -63,11 +63,11 @@ export class Weather {
   dice(kind: FaultKind): Dice {
     return this.#dice.get(kind) as Dice
   }
-  /** Whether a fault of this kind happens at this moment. */
+  /** Decides at random whether a fault of this kind occurs now. */
   strikes(kind: FaultKind, chance: number): boolean {
     return !this.calm && this.kinds.has(kind) && this.dice(kind).chance(chance)
   }
-  /** Milliseconds that a message takes between machines, or to or from the servers. */
+  /** Milliseconds that a message takes between machines, or between a machine and the servers. */
   travel(): number {
     const dice = this.#usual
     const usual = dice.chance(0.05) ? dice.between(3, 25) : dice.between(0.1, 1.5)

@@ -3,11 +3,11 @@
  * connected to the simulation.
  *
  * Invariants:
- * M1. Nothing that a dead machine awaited ever completes. Its promises stay pending, and its timers
- *     and subscriptions are silent.
+ * M1. Nothing that a dead machine awaited ever completes. Its promises remain pending, and its
+ *     timers and subscriptions are silent.
  * M2. A paused machine does nothing. Everything that arrives during the pause is delivered when it
  *     resumes.
- * M3. A death can be scheduled for a future outside call, before or after the call takes effect.
+ * M3. A death can be scheduled for a future external call, before or after the call takes effect.
  */
 
 import type { Log, World } from '../../../gateway/ports.ts'
@@ -30,7 +30,7 @@ export class Machine {
   readonly id: string
   readonly name: string
   alive = true
-  /** Functions that are called when it dies. */
+  /** Functions that are called when the machine dies. */
   readonly onDeath: (() => void)[] = []
   paused = false
   /** Whether a graceful stop has begun. */
@@ -38,13 +38,13 @@ export class Machine {
   /** Whether the servers and the other machines are unreachable. */
   cut = false
   /**
-   * Whether `Bus.here` never answers, so that its shards offer jobs to its gateway by requests, as
-   * to a gateway in another process.
+   * Whether `Bus.here` never answers, so that the machine's shards send their job offers to its
+   * gateway as requests, as they do to a gateway in another process.
    */
   readonly apart: boolean
-  /** The number of outside calls after which it dies. */
+  /** The number of external calls after which the machine dies. */
   fuse = Number.POSITIVE_INFINITY
-  /** The simulated time at which its latest call arrives at the servers. */
+  /** The simulated time at which the machine's latest call arrives at the servers. */
   arrived = 0
   readonly clock: Clock
   readonly world: World
@@ -161,7 +161,7 @@ export class Machine {
     this.kill()
   }
   /**
-   * Runs a function on this machine: at once, or when the machine resumes. A dead machine never
+   * Runs a function on this machine: immediately, or when the machine resumes. A dead machine never
    * runs it.
    */
   enter(run: () => void): void {
@@ -177,7 +177,8 @@ export class Machine {
       this.paused = false
       const backlog = this.#backlog
       this.#backlog = []
-      // Input from different sockets and timers has no common order, so it arrives in random order.
+      // Input from different sockets and timers has no defined order, so it arrives in random
+      // order.
       for (const run of backlog)
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
@@ -195,8 +196,8 @@ export class Machine {
     this.sim.died(this)
   }
   /**
-   * Counts an outside call. Returns false if the call must not happen, because the machine is dead
-   * or dies just before it.
+   * Counts an external call. Returns false if the call must not take effect, because the machine is
+   * dead or dies just before it.
    */
   spend(): boolean {
     if (!this.alive) return false

@@ -1,7 +1,7 @@
 /**
  * Messaging between machines, with loss, delay, repetition and reordering if the seed has these
  * faults. Subscribers on the sender's own machine are called directly and before all others, as in
- * a node of the service.
+ * a real node.
  */
 import type { Bus, NoAnswer } from '../../../nodes/host/ports.ts'
 import type { Simulation } from '../simulation.ts'
@@ -27,7 +27,7 @@ export class Network {
   readonly #listeners = new Set<Listener>()
   /** The subscribers of each subject, cached until a subscription changes. */
   readonly #known = new Map<string, readonly Listener[]>()
-  /** The arrival time of the last message on each link, so that links can keep the order. */
+  /** The arrival time of the last message on each link, so that links can preserve the order. */
   readonly #arrivals = new Map<string, number>()
 
   constructor(sim: Simulation) {
@@ -41,7 +41,7 @@ export class Network {
   }
   /**
    * Whether the servers report no subscriber for this node. They may have dropped a node that is
-   * cut off or does not read, and their answer may be wrong for a moment.
+   * cut off or does not read, and their answer may be temporarily wrong.
    */
   nobody(machine: Machine, id: string): Promise<boolean> {
     if (!machine.spend()) return new Promise(() => {})
@@ -81,7 +81,7 @@ export class Network {
       },
       request: (subject, message, timeout) =>
         machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
-      // The shards of a machine that is `apart` offer jobs to its gateway by requests.
+      // The shards of a machine that is `apart` send their job offers to its gateway as requests.
       here: (subject, message) => {
         if (machine.apart || !machine.alive) return undefined
         for (const listener of this.#matching(subject)) {

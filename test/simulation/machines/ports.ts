@@ -1,6 +1,6 @@
 /**
- * The servers as a machine reaches them. Every call travels to them, acts, and travels back. Each
- * part may fail.
+ * The servers as seen by a machine. Every call travels to them, takes effect, and the answer
+ * travels back. Each of these steps may fail.
  */
 import type { Appended, Journal, Registry, Snapshots, Stored } from '../../../nodes/host/ports.ts'
 import type { Machine } from './machine.ts'
@@ -9,7 +9,7 @@ import type { Machine } from './machine.ts'
 const TIMEOUT = 1000
 /**
  * The maximum total delay of slow operations of the state stream, in milliseconds. Without a
- * maximum, the stream would not come to rest soon after the faults.
+ * maximum, the stream would not come to rest soon after the faults end.
  */
 const BACKLOG = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
@@ -21,8 +21,8 @@ interface Way {
   readonly slow?: number
 }
 /**
- * Performs one call, in which `act` runs on the servers. If no answer arrives in time, the call
- * returns `missed`, or throws if `missed` is absent.
+ * Performs one call, for which `act` runs on the servers. If no answer arrives in time, the call
+ * returns `missed`, or rejects if `missed` is absent.
  */
 function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {
   if (!machine.spend()) return never()

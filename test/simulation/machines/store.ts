@@ -5,7 +5,7 @@ import type { Envelope } from '../../../protocol/entry.ts'
 
 export interface Message extends Stored {
   readonly shard: number
-  /** The simulated time at which it was stored. */
+  /** The simulated time at which the message was stored. */
   readonly at: number
 }
 const text = new TextDecoder()
@@ -51,7 +51,7 @@ interface Value {
   readonly data: Uint8Array
   readonly revision: number
 }
-/** Snapshots and checkpoints, of which the newest or all may be lost. */
+/** Snapshots and checkpoints. The newest ones, or all of them, may be lost. */
 export class StateStore {
   readonly #log: { readonly key: string; value: Value | undefined }[] = []
   #values = new Map<string, Value>()
@@ -76,9 +76,9 @@ export class StateStore {
     this.#values.clear()
   }
   /**
-   * Loses the newest writes. The values that they replaced either return, or are lost too.
-   * @param share the share of all writes that is lost.
-   * @param older whether the replaced values return.
+   * Loses the newest writes. The values that they replaced are either restored or lost too.
+   * @param share the share of all writes that are lost.
+   * @param older whether the replaced values are restored.
    */
   loseTail(share: number, older: boolean): void {
     const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
@@ -114,7 +114,7 @@ export class RegistryStore {
       .filter(([key]) => key.startsWith(prefix))
       .map(([key, entry]) => ({ key, ...entry }))
   }
-  /** Restarts empty, as a bucket in memory does when its servers restart. */
+  /** Restarts empty, as an in-memory bucket does when its servers restart. */
   forget(): void {
     this.#values.clear()
     this.#revision = 0

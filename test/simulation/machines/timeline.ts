@@ -1,6 +1,6 @@
 /**
  * Virtual time: a queue of events, ordered by time. Each event runs as a separate immediate.
- * Between two events, every promise chain therefore runs until it waits for something outside.
+ * Between two events, every promise chain therefore runs until it waits for something external.
  * Nothing waits for real time.
  */
 interface Happening {
@@ -30,8 +30,8 @@ export class Timeline {
     }
   }
   /**
-   * Advances the time to the moment `until`, or until `enough` returns true. `enough` is called
-   * before every event.
+   * Advances the time to `until`, or until `enough` returns true. `enough` is called before every
+   * event.
    */
   pass(until: number, enough: () => boolean = () => false): Promise<void> {
     return new Promise((done, fail) => {

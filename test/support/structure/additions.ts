@@ -2,7 +2,9 @@
 import type { Edit } from './scratch-copy.ts'
 
 export interface Addition {
-  /** The rows of the map that describe the addition. The first row states the number of lines. */
+  /**
+   * The rows of the map that describe the addition. The number of lines is stated in the first row.
+   */
   readonly rows: readonly [string, ...string[]]
   readonly edits: readonly Edit[]
 }

@@ -1,10 +1,10 @@
 /**
- * Finds literals that list rows of the endpoint table outside of the table: an array with names of
- * rows (also inside `new Set`), or an object whose properties have names of rows and constant
- * values. Such a list states a fact about its rows that must be kept up to date when rows are
- * added. The fact belongs to the row, and the list can be derived from it.
+ * Finds literals that list rows of the endpoint table outside the table: an array of row names
+ * (also inside `new Set`), or an object whose property names are row names and whose values are
+ * constant. Such a list states a fact about its rows that must be kept up to date when rows are
+ * added. The fact belongs in the row, and the list can be derived from it.
  *
- * An object whose values are functions is not such a list, because it implements its rows.
+ * An object whose values are functions does not count as a list, because it implements its rows.
  */
 import ts from 'typescript'
 import type { Sources } from './sources.ts'

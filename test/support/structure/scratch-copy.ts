@@ -1,5 +1,5 @@
 /**
- * Makes additions to a scratch copy of the program, to prove how many lines they need, and where.
+ * Applies additions to a scratch copy of the program, to prove how many lines they need, and where.
  */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -31,7 +31,7 @@ export function copyProgram(to: string): void {
 }
 
 /**
- * Makes an edit in a copy.
+ * Applies an edit to a copy.
  * @throws {Error} when no line of the file begins with the anchor, or when a new file already
  * exists.
  */
@@ -51,7 +51,7 @@ export function edit(copy: string, change: Edit): void {
   writeFileSync(path, lines.join('\n'))
 }
 
-/** A row of the map of CONTRIBUTING.md, "Where to add what". */
+/** A row of the table in CONTRIBUTING.md, "Where to add what". */
 export interface MapRow {
   readonly what: string
   /**

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 
 export const root = join(import.meta.dirname, '../../..')
-/** The folders that the program consists of, without tests and benchmarks. */
+/** The folders that contain the program, without tests and benchmarks. */
 export const programFolders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
 
 /** The text of each file, by its path relative to the root, with `/` as separator. */

@@ -1,5 +1,5 @@
 /**
- * Whatever the filter, lists of channels and messages are read along an index. Search text is never
+ * Lists of channels and messages are read along an index, whatever the filter. Search text is never
  * parsed as a query.
  */
 import Database from 'better-sqlite3'

@@ -1,6 +1,6 @@
 /**
- * Deduplication keys of published events. For each key, a query returns the latest event of the
- * queried project, unless that event is too old.
+ * Deduplication keys of published events. For each key, a query returns the latest event in the
+ * queried project, unless the event is too old.
  */
 import t from 'tap'
 import { View } from '../../../views/view.ts'

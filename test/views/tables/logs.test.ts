@@ -1,6 +1,6 @@
 /**
- * A thread checkpoints the log of a view, also after its file was recreated. Invariant: no data is
- * lost.
+ * A thread checkpoints the log of a view, even after the view's file was recreated. Invariant: no
+ * data is lost.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,9 +12,7 @@ import { startLogs } from '../../../views/files/logs.ts'
 const ROW = 'x'.repeat(1000)
 const rows = (db: Database.Database): number =>
   (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
-/**
- * A database with `count` rows of 1 KB. SQLite does not checkpoint its log automatically.
- */
+/** A database with `count` rows of 1 KB each. SQLite does not checkpoint its log automatically. */
 function filled(file: string, count: number): Database.Database {
   const db = new Database(file)
   db.pragma('journal_mode = WAL')
@@ -27,7 +25,7 @@ const fill = (db: Database.Database, count: number): void =>
   db.transaction(() => {
     for (let i = 0; i < count; i++) db.prepare('INSERT INTO t VALUES (?)').run(ROW)
   })()
-/** Waits for a condition that another thread fulfills. */
+/** Waits for a condition that another thread fulfils. */
 async function until(what: string, holds: () => boolean): Promise<void> {
   for (const end = Date.now() + 10_000; !holds(); await new Promise((again) => setImmediate(again)))
     if (Date.now() > end) throw new Error(`${what} did not happen`)

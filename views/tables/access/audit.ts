@@ -29,11 +29,11 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
-/** Maximum number of cached names: above the default, because names are short. */
+/** Maximum number of cached names. It exceeds the default, because names are short. */
 const NAMES = 65_536
 /**
- * The latest name of each resource, by the resource's id. Events after the creation need not
- * contain the name.
+ * The latest name of each resource, by the resource's id. Events after the resource's creation may
+ * lack the name.
  */
 const keptNames = (store: Store): Kept<string> =>
   store.kept(
@@ -121,7 +121,7 @@ export interface AuditFilters extends Paging {
   readonly action?: Many
   readonly created_after?: string
   readonly created_before?: string
-  /** Absent: all entries are shown. */
+  /** The principal on whose behalf the query is made; absent: all entries are shown. */
   readonly viewer?: Viewer
 }
 const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)

@@ -1,8 +1,8 @@
 /**
- * The audit rules: one for each type of event that changes configuration, of any kind of actor.
- * Further event types are added to `Configuration`; the compiler then requires a rule for each of
- * them. `null` marks an event that is not audited. A kind other than `organization` and
- * `project` also needs the arm `applyAudit` in the `view.ts` of its resource.
+ * The audit rules: one for each type of event that changes configuration, for all kinds of actors.
+ * To audit another event type, add it to `Configuration`; the compiler then requires a rule for it.
+ * `null` marks an event that is not audited. Kinds other than `organization` and `project` also
+ * need `applyAudit` in the `view.ts` of their resource.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -51,7 +51,7 @@ type LoopAuditEvent = Extract<
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
 
-/** The audited facts of an event about the changed record. */
+/** The facts about a changed record that are audited for an event. */
 interface Reading {
   readonly resource_type: string
   readonly resource_id: string
@@ -65,8 +65,8 @@ interface Reading {
 interface Rule {
   readonly action: AuditEntry['action']
   /**
-   * Reads the audited facts of an event; undefined for an event that is not audited. By default the
-   * changed record is the one with the event's `id` or, without an `id`, the actor itself.
+   * Returns the audited facts of an event; undefined for an event that is not audited. By default,
+   * the changed record is the one with the event's `id` or, without an `id`, the actor itself.
    */
   readonly read: (event: Event, entry: Entry) => Reading | undefined
 }
@@ -127,8 +127,9 @@ const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
   changes: { principal_id: { from: principal_id }, role_id: { from: role_id } },
 })
 /**
- * Changes that agents make to memory are part of their work, and the feed of memory changes records
- * them, so they are not audited. The audit log never contains the content of memory entries.
+ * Changes that agents make to memory are not audited, because they are part of the agents' work,
+ * and the feed of memory changes records them. The audit log never contains the content of memory
+ * entries.
  */
 const memorized: Details<
   Extract<MemoryEvent, { readonly type: 'memory.saved' | 'memory.forgotten' }>
@@ -307,8 +308,8 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
 /**
- * The audited changes of one record in an entry. `index`: the position in the entry of the first
- * event that changes the record.
+ * The changes of one record in an entry that are audited. `index`: the position in the entry of the
+ * first event that changes the record.
  */
 interface Told extends Reading {
   readonly action: Rule['action']
@@ -335,7 +336,7 @@ function together(earlier: Changes, later: Changes): Changes {
   }
   return all
 }
-/** The audited changes of an entry; all updates of one record are merged. */
+/** Returns the audited changes of an entry; all updates of one record are merged. */
 export function readEntry(entry: Entry): readonly Told[] {
   const all = new Map<string, Told>()
   for (const [index, event] of entry.events.entries()) {

@@ -60,8 +60,8 @@ export function actionLog(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
-  // All calls of the first row may be at or before the position; every further row has at least one
-  // call after it.
+  // All calls in the first row may be at or before the position; each further row contains at least
+  // one call after the position.
   const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events
      FROM timeline
@@ -79,7 +79,7 @@ export function actionLog(
     )
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
-  // If the rows are long, reading has stopped before the limit.
+  // If the rows are long, reading may have stopped before the limit.
   if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
     return {
       items: calls.slice(0, limitOf(input)).map(item),

@@ -1,6 +1,7 @@
 /**
- * Definitions of the actions of projects and of the organization, and the list of what can be
- * called in a project. The organization's definitions are stored under a separate project number.
+ * Definitions of the actions of projects and of the organization, and the list of actions and
+ * workflows that can be called in a project. The organization's definitions are stored under a
+ * separate project number.
  */
 
 import type {
@@ -157,7 +158,7 @@ export const actionsOf = <T extends Definition>(
     .map(({ record }) => JSON.parse(record) as T)
 
 /**
- * What can be called in a project: its actions and published workflows; with `name`, only the one
+ * The callable items of a project: its actions and published workflows; with `name`, only the item
  * of that name. `reachable`: whether a worker that is connected and not draining accepts the
  * action; false for actions that the service calls itself.
  */

@@ -116,7 +116,7 @@ export interface InvocationFilters extends Paging {
   readonly delivery_id?: string
   readonly correlation_id?: string
   readonly status?: string
-  /** The caller; absent: the service itself. */
+  /** The principal on whose behalf the query is made; absent: the service itself. */
   readonly viewer?: Viewer
 }
 const columns = {

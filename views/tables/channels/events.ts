@@ -1,8 +1,8 @@
 /**
  * Applies the events of channels, and reads them in order. A message is stored once: its events
- * refer to it and are shown with its current content, so no former content is stored. When a
- * channel is deleted, its messages and the agents of their threads are deleted later, some at a
- * time, and its other rows immediately.
+ * refer to it and are shown with its current content, so no earlier content is stored. When a
+ * channel is deleted, its messages and the agents of their threads are deleted later, in small
+ * batches, and its other rows immediately.
  */
 import type {
   ChannelEvent,
@@ -253,7 +253,10 @@ function shownOf(
   const items = fitting(rows, limit, ({ payload }) => JSON.stringify(payload).length)
   return { items, more: items.length < rows.length }
 }
-/** Events of a channel for a follower. The query `channel_access` decides who may see them. */
+/**
+ * Events of a channel for a follower. The query `channel_access` decides whether the viewer may see
+ * them.
+ */
 export function channelEvents(
   store: Store,
   project: number,

@@ -1,5 +1,5 @@
 /**
- * Full-text search for messages. Words are those of SQLite's `unicode61` tokenizer: sequences of
+ * Full-text search for messages. Words are defined by SQLite's `unicode61` tokenizer: sequences of
  * letters and digits, regardless of case and accents. A caller's text is never parsed as a query:
  * it is split at white space, and each part that has a letter or digit becomes a quoted phrase.
  */
@@ -19,17 +19,17 @@ const PHRASES = 16
 
 const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
 /**
- * The scope of a search, as tokens of the index column `place`: messages with any of `within` and
- * none of `without`.
+ * The scope of a search, as tokens of the index column `place`: messages with at least one token of
+ * `within` and none of `without`.
  */
 export interface Places {
   readonly within: readonly string[]
   readonly without: readonly string[]
 }
 /**
- * The scope of the messages that a principal may read. The index records whether a message's
- * channel was public when the message was indexed; channels that have been both public and private
- * (`mixed`) are therefore listed one by one.
+ * The scope that contains the messages that a principal may read. The index records whether a
+ * message's channel was public when the message was indexed; channels that have been both public
+ * and private (`mixed`) are therefore listed individually.
  */
 function placesFor(store: Store, project: number, viewer: string): Places {
   const rows = store.all<{ n: number; seen: number }>(
@@ -51,8 +51,8 @@ function placesFor(store: Store, project: number, viewer: string): Places {
   return { within: [`o${project}`, ...named(1)], without: named(0) }
 }
 /**
- * A query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all
- * phrases, within the scope; undefined when the text has no word.
+ * A query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax) for all
+ * phrases of a text, within the scope; undefined when the text has no word.
  */
 export function matchOf(q: string, { within, without }: Places): string | undefined {
   const phrases = wordsOf(q).map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`)
@@ -67,8 +67,9 @@ interface Hit extends MessageRow {
 }
 
 /**
- * Messages with all phrases of `q` in the channels that the viewer may read, newest first. Messages
- * of other channels do not match, so neither the length of a page nor its cursor reveals them.
+ * Messages that contain all phrases of `q`, in the channels that the viewer may read, newest first.
+ * Messages of other channels do not match, so neither the length of a page nor its cursor reveals
+ * them.
  */
 export function search(
   store: Store,

@@ -42,7 +42,7 @@ const index = (store: Store, channel: ChannelRow, cursor: number, content: strin
 /**
  * Adds a message.
  * @param cursor the cursor of the message's event.
- * @param called the agents that the message wakes; from then on they belong to its thread.
+ * @param called the agents that the message wakes; they then belong to its thread.
  */
 export function addMessage(
   store: Store,
@@ -101,10 +101,10 @@ export function changeMessage(
   return row.cursor
 }
 
-/** Maximum number of messages that are deleted at once, which takes some milliseconds. */
+/** Maximum number of messages that are deleted at once. Deleting them takes a few milliseconds. */
 const DROPPED_AT_ONCE = 500
 /**
- * Schedules the deletion of a deleted channel's messages, which no query finds any more.
+ * Schedules the deletion of a deleted channel's messages, which queries no longer find.
  * @param channel the channel's number.
  */
 export const dropMessages = (store: Store, channel: number): void =>
@@ -139,8 +139,8 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
 
 /**
  * The immutable facts about a message, and the agents of its thread: the agent that started the
- * thread, and those that its messages woke. Empty when there is no such message. Clients do not
- * receive the answer, so access is not checked.
+ * thread, and those that the thread's messages woke. Empty when there is no such message. Clients
+ * do not receive the answer, so access is not checked.
  */
 export function messageFacts(
   channel: ChannelRow | undefined,
@@ -186,7 +186,7 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * The statement for a page of messages. The filters decide along which index it reads.
+ * The statement for a page of messages. The filters determine the index along which it reads.
  * @param channel the channel's number.
  */
 export function planMessages(

@@ -113,8 +113,8 @@ export function eventList(
   return page(rows, input, read, (row) => [row.cursor])
 }
 /**
- * For each deduplication key, the id of the latest event that was published under it; null if there
- * was none after `since` (Unix milliseconds).
+ * For each deduplication key, the id of the latest event that was published under the key; null if
+ * there was none after `since` (Unix milliseconds).
  */
 export function publishedKeys(
   store: Store,

@@ -128,7 +128,7 @@ const marks = (values: readonly unknown[]): string => values.map(() => '?').join
 
 /**
  * The statements whose rows together contain a page of a list. Each reads along one index, in the
- * list's order.
+ * order of the list.
  */
 function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {
   const after = beyond(['i.created_at', 'i.id'], 'DESC', input.after)

@@ -139,7 +139,7 @@ export const jobsById =
   }
 
 /**
- * Jobs of a run, oldest first, each with the reason why it waits, if requested. Jobs of a session
+ * Jobs of a run, oldest first; on request, each with the reason why it waits. Jobs of a session
  * that the viewer may not read are left out; without a viewer, the caller is the service itself.
  */
 export function runJobs(

@@ -74,7 +74,7 @@ const missing: Refusal = refuse(
   { resource: 'loop' },
   'There is no such loop in this project.',
 )
-/** Resolves a loop's id or unique name to its id; empty if no loop or several loops match. */
+/** Resolves a loop's id or unique name to its id; empty if no loop or more than one matches. */
 export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
   const known = find(store, project, name)
   const rows = known

@@ -1,7 +1,7 @@
 /**
- * The memory of agents: entries, their search by words, and the feed of changes. A change that is
- * older than the retention period counts as deleted, whether or not its row still exists, so that
- * all replicas of a view answer alike.
+ * The memory of agents: entries, full-text search for them, and the feed of changes. A change that
+ * is older than the retention period counts as deleted, whether or not its row still exists, so
+ * that all replicas of a view give the same answers.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -53,7 +53,7 @@ export function applyMemory(store: Store, { cursor, entry }: Placed): void {
       JSON.stringify(change),
     )
   }
-  // The newest expired change is kept: its cursor marks which cursors have expired.
+  // The newest expired change is kept, because its cursor shows which cursors have expired.
   store.run(
     `DELETE FROM memory_changes
      WHERE project = ? AND agent = ? AND cursor < (
@@ -165,8 +165,9 @@ export function memoryEntries(
 }
 
 /**
- * Changes after a position, oldest first; without a position, from the oldest retained change on.
- * The next page begins after `last`. Refused when changes after the position have expired.
+ * Changes after a position, oldest first; without a position, all retained changes, starting with
+ * the oldest. The next page begins after `last`. Refused when changes after the position have
+ * expired.
  * @param now Unix milliseconds.
  */
 export function memoryChanges(

@@ -1,8 +1,9 @@
 /**
- * The stream of all runs of a project: their changes, in journal order. An event yields a frame for
- * a new status of a run or of a job, and a frame for a call of an action or its outcome. Frames of
- * the second kind are read from the timeline instead of being stored twice. One row of the table
- * stores many frames. The newest frames are in memory as well, see `FeedTail`.
+ * The stream of all runs of a project: their changes, in journal order. An event produces one frame
+ * when it changes the status of a run or of a job, and one frame when it records a call of an
+ * action or its outcome. Frames of the second kind are read from the timeline instead of being
+ * stored twice. One row of the table stores many frames. The newest frames are also held in memory,
+ * see `FeedTail`.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
@@ -29,7 +30,7 @@ const called = (
 
 /**
  * Adds the frames of a run event; `row` is the run after the event.
- * @param at Unix milliseconds.
+ * @param at the time of the event, in Unix milliseconds.
  */
 export function feedRun(
   store: Store,
@@ -66,7 +67,7 @@ export function feedRun(
 }
 /**
  * Adds the frame of a job event that set a status; `job` is the job after the event. Jobs outside
- * runs have no frame.
+ * of runs have no frame.
  */
 export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Job): void {
   const run = job.run_id === undefined ? undefined : keptRuns(store).get(job.run_id)
@@ -101,7 +102,7 @@ function shown(store: Store, stored: Frame['stored']): Frame {
   }
 }
 /**
- * Reads frames after a cursor from the table: whole rows, until they have at least `limit` frames.
+ * Reads frames after a cursor from the table: whole rows, until there are at least `limit` frames.
  */
 function read(store: Store, project: number, after: number, limit: number): Frame[] {
   const frames: Frame[] = []
@@ -120,7 +121,7 @@ function read(store: Store, project: number, after: number, limit: number): Fram
 /**
  * Frames after a cursor. `last` is the last frame's cursor when more follow, otherwise `current`,
  * the cursor up to which the view has applied everything. Frames of one event stay together, so a
- * page can have one more than requested.
+ * page may have one more frame than requested.
  */
 export function feed(
   store: Store,

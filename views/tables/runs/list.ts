@@ -11,7 +11,7 @@ import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
 
-/** Filters of a run list; all must match. */
+/** Filters of the list; all must match. */
 export interface RunFilters extends Paging {
   readonly status?: string | readonly string[]
   readonly workflow_type?: string
@@ -29,8 +29,8 @@ interface ListRow {
   readonly record: string
 }
 
-// Ordered from the most to the least selective. An index with `byStatus` is read once for each
-// requested status, or for every status if none is requested.
+// Ordered from the most to the least selective. If `byStatus` is true, the index is read once for
+// each requested status, or for every status if none is requested.
 const filters = [
   { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
   { name: 'external_id', column: 'external_id', index: 'runs_external', byStatus: false },
@@ -43,8 +43,8 @@ const filters = [
 ] as const
 
 /**
- * The statements whose rows together contain a page of a list: each reads along one index, in the
- * list's order.
+ * The statements whose rows together contain a page of a list. Each reads along one index, in the
+ * order of the list.
  */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted =

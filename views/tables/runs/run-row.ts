@@ -9,11 +9,11 @@ export interface RunRow {
   readonly n: number
   readonly project: number
   readonly created_at: number
-  /** The run's own spec as JSON, or the hash of a spec that runs share. */
+  /** The run's own spec as JSON, or the hash of a spec that several runs share. */
   readonly spec: string | null
   record: RunRecord
   last: number
-  /** The indexed columns as they are stored; undefined before the first write. */
+  /** The values of the indexed columns as they are stored; undefined before the first write. */
   stored: readonly Value[] | undefined
 }
 

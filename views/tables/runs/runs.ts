@@ -20,8 +20,8 @@ import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
 
-// Runs of one workflow version share their spec's text; a spec that came with its run is stored
-// with the run.
+// Runs of one workflow version share the text of their spec; a spec that was supplied with its run
+// is stored with the run.
 interface SpecRow {
   readonly project: number
   readonly hash: string
@@ -101,8 +101,9 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
 }
 
 /**
- * One run; if requested, with the reason why it waits. A run that is not of a loop also has its
- * spec, its step counts and one path, which states that reason even if it was not requested.
+ * A run; on request, with the reason why it waits. If the run does not belong to a loop, the result
+ * also contains its spec, its step counts and one path, which states that reason even if it was not
+ * requested.
  */
 export function runDetail(
   store: Store,

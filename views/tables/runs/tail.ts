@@ -1,7 +1,7 @@
 /**
  * Keeps in memory the frames that wait to be stored, and the newest frames of the feed, so that a
- * follower at the feed's end is answered without reading a table. Frames are in two generations;
- * when the younger one is full, the older one is dropped.
+ * follower at the end of the feed is answered without reading a table. The frames are divided into
+ * two generations; when the younger one is full, the older one is dropped.
  */
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 
@@ -22,7 +22,7 @@ export interface Frame {
 }
 
 /**
- * Frames by project. `after`: every frame beyond this cursor is in this generation or in a younger
+ * Frames by project. `after`: every frame after this cursor is in this generation or in a younger
  * one.
  */
 interface Generation {
@@ -40,13 +40,13 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 
 /**
  * Maximum number of frames in a generation, and of characters in their payloads; its last batch may
- * exceed both. A generation covers some ten seconds of a busy project. A reader that falls further
- * behind is answered from the table, which costs several times as much, and so falls behind even
- * more.
+ * exceed both. A generation covers about ten seconds of a busy project. A reader that falls further
+ * behind is answered from the table, which costs several times as much, and so falls even further
+ * behind.
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000
-/** Maximum number of frames in a stored row, not counting further frames of its last event. */
+/** Maximum number of frames in a stored row, except that frames of one event are never split. */
 const IN_ROW = 64
 
 export class FeedTail {
@@ -56,7 +56,7 @@ export class FeedTail {
   /** Frames of applied batches that are not stored yet. */
   #unstored = new Map<number, Frame[]>()
   /**
-   * Starts empty.
+   * Discards all frames.
    * @param current the cursor up to which everything is applied and stored.
    */
   begin(current: number): void {
@@ -71,7 +71,7 @@ export class FeedTail {
   add(project: number, frame: Frame): void {
     this.#batch.push({ project, frame })
   }
-  /** Counts the characters of payloads to which frames in memory may refer. */
+  /** Adds the size in characters of payloads to which frames in memory may refer. */
   weigh(size: number): void {
     this.#young.size += size
   }
@@ -113,7 +113,8 @@ export class FeedTail {
     return after >= this.#old.after
   }
   /**
-   * Frames of a project after a cursor for which `reaches` holds, at most `limit`, oldest first.
+   * At most `limit` frames of a project after a cursor, oldest first. `reaches` must return true
+   * for the cursor.
    */
   read(project: number, after: number, limit: number): Frame[] {
     const found =
@@ -123,7 +124,10 @@ export class FeedTail {
       : found
   }
 }
-/** Frames after a cursor. Their cursors never decrease, so a binary search finds the first one. */
+/**
+ * At most `limit` frames after a cursor. Frames are in cursor order, so a binary search finds the
+ * first one.
+ */
 function beyond(frames: readonly Frame[] | undefined, after: number, limit: number): Frame[] {
   if (!frames) return []
   let [low, high] = [0, frames.length]

@@ -1,6 +1,6 @@
 /**
- * Events of runs as clients follow them. The events of one entry are stored as one row and unpacked
- * when they are read.
+ * Events of runs as clients follow them. The events of one entry are stored as one row, which is
+ * unpacked when it is read.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
@@ -21,10 +21,11 @@ export interface Shown {
   readonly at: number
 }
 /**
- * A row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last
- * event. `events` is JSON; each event is stored as the distance from its cursor to that of the last
- * event, its type, its step, and its payload. A payload of 0 stands for that of the previous event:
- * payloads often repeat, for example when a step, its wait and the run are suspended together.
+ * A row: the events of an entry that the timeline shows, at least one. `cursor` is the cursor of
+ * the last event. `events` is JSON; each event is stored as the distance from its cursor to that of
+ * the last event, its type, its step, and its payload. A payload of 0 means that the previous
+ * payload is repeated: payloads often repeat, for example when a step, its wait and the run are
+ * suspended together.
  */
 export interface TimelineRow {
   readonly cursor: number
@@ -39,9 +40,9 @@ type Packed = readonly [
 ]
 
 /**
- * Stores those events of a run's entry that the timeline shows.
+ * Stores the events of a run's entry that the timeline shows.
  * @param cursor the cursor of the first event.
- * @param at Unix milliseconds.
+ * @param at the time of the entry, in Unix milliseconds.
  * @returns the number of stored characters.
  */
 export function applyTimeline(
@@ -125,8 +126,9 @@ export const eventAt = (store: Store, run: number, cursor: number): Shown | unde
 
 /**
  * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether
- * the timeline shows it or not. `more`: the limit, or the size of a page, was reached before the
- * end. Then `last` is the cursor of the last item, after which the next query continues.
+ * or not the timeline shows it. `more`: whether the limit, or the size of a page, was reached
+ * before the end. In that case, `last` is the cursor of the last item, after which the next query
+ * continues.
  */
 export function timeline(
   store: Store,

@@ -1,6 +1,7 @@
 /**
- * The reasons why work does not progress, computed on request: from the step's own record (timers,
- * signals, retries), from the job that it waits for, and from the connected workers.
+ * The reasons why work does not progress, computed on request. They are derived from the step's own
+ * record (timers, signals, retries), from the job that the step waits for, and from the connected
+ * workers.
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'
@@ -14,14 +15,14 @@ export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'
   Pick<Filters, 'environment_id'>
 
 /**
- * A stored job. `workers_only`: the service itself does not execute the job; no API record shows
- * this.
+ * A stored job. `workers_only`: the service itself does not execute the job. This field is not part
+ * of any API record.
  */
 export type KeptJob = Job & { readonly workers_only?: true }
 
 /**
- * What the reasons depend on: the time of the query in Unix milliseconds, the connected workers,
- * and the actions that the service calls itself.
+ * The inputs for computing the reasons: the time of the query in Unix milliseconds, the connected
+ * workers, and the actions that the service calls itself.
  */
 export interface Watch {
   readonly now: number
@@ -31,8 +32,8 @@ export interface Watch {
 }
 
 /**
- * Whether a worker may claim a job; claims follow the same rule. A worker that lists only models
- * claims no actions.
+ * Whether a worker may claim a job, by the same rule that applies to claims. A worker that lists
+ * only models claims no actions.
  */
 export function takes(worker: Taking, job: Job): boolean {
   if (job.environment_id !== undefined && job.environment_id !== worker.environment_id) return false
@@ -46,7 +47,7 @@ export function takes(worker: Taking, job: Job): boolean {
     : worker.models.length === 0
 }
 
-/** What a job waits for; undefined when it has ended. */
+/** The reason why a job waits; undefined when it has ended. */
 export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined
@@ -73,8 +74,8 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     ...about,
   }
 }
-// Renewals are not in the journal, but losses are. A lease of a claimed job that seems to have
-// expired was therefore renewed, or its loss is not committed yet.
+// Renewals are not in the journal, but losses are. If the lease of a claimed job seems to have
+// expired, it was therefore renewed, or its loss is not committed yet.
 function held(job: Job, now: number): WaitingOn {
   const { worker_instance_id, lease_expires_at } = job
   const worker = worker_instance_id === undefined ? 'a worker' : `worker ${worker_instance_id}`
@@ -108,8 +109,8 @@ function wanted(job: Job): string {
 }
 
 /**
- * What a step waits for: its job, while the step is suspended and the job has not ended; otherwise
- * the reason in the step's own record.
+ * The reason why a step waits: that of its job, while the step is suspended and the job has not
+ * ended; otherwise the reason in the step's own record.
  */
 export function waitingOfStep(
   step: RunStep,
@@ -123,8 +124,8 @@ export function waitingOfStep(
 }
 
 /**
- * What a run waits for: its admission, the end of its cancellation, or what its current step waits
- * for.
+ * The reason why a run waits: for its admission, for the end of its cancellation, or for the same
+ * reason as its current step.
  */
 export function waitingOfRun(
   run: WorkflowRun,

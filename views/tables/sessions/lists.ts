@@ -39,7 +39,7 @@ const found = (store: Store, project: number, { session_id }: Of): SessionRow | 
   sessionRow(store, project, session_id)
 
 /**
- * What a viewer may access: `known` states whether the session, turn or interaction exists,
+ * The access rights of a viewer: `known` states whether the session, turn or interaction exists,
  * `closed` whether the viewer may not read it (false if it does not exist), `restricted` whether
  * the session is private, and `channel` the channel that the session belongs to.
  */
@@ -67,8 +67,9 @@ export function sessionAccess(
   }
 }
 /**
- * What `sessionAccess` returns for an interaction. It is closed to a viewer who may not read its
- * session, unless the viewer is a target or reviewer. Interactions of sessions are `restricted`.
+ * The reply of `sessionAccess` for an interaction. The interaction is closed to a viewer who may
+ * not read its session, unless the viewer is a target or reviewer. An interaction that belongs to a
+ * session is `restricted`.
  */
 function interactionAccess(
   store: Store,
@@ -124,8 +125,8 @@ const list = (value: Many | undefined): readonly string[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 /**
- * Filters of the list; all must match. `agent_id`: an id, to which the gateway has resolved a name;
- * `since`: Unix milliseconds after which the session was active.
+ * Filters of the list; all must match. `agent_id`: an id (the gateway resolves a name to an id);
+ * `since`: the session was active after this time, in Unix milliseconds.
  */
 export interface SessionFilters extends Paging {
   readonly agent_id?: string
@@ -141,7 +142,7 @@ export interface SessionFilters extends Paging {
 const listed = (row: SessionRow): Session => publicSession(recordOf(row))
 /**
  * Sessions, latest activity first. In the scope `agent`, an agent and a key identify one session:
- * the one that is not deleted, otherwise the newest one.
+ * the one that is not deleted, or else the newest one.
  */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
   const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
@@ -273,8 +274,8 @@ interface TurnRow {
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /**
- * Turns of a session; with `ids`, only those. `order` decides whether the first page has the oldest
- * or the newest turns; within a page, turns are always in order of creation.
+ * Turns of a session; with `ids`, only these turns. `order` decides whether the first page has the
+ * oldest or the newest turns; within a page, turns are always ordered by creation.
  */
 export function turnList(
   store: Store,

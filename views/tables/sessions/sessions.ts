@@ -1,7 +1,7 @@
 /**
  * Sessions, their turns and messages: the frames of the journal, folded row by row. A message, turn
  * or interaction has the revision of the last frame that changed it, so a query for the changes
- * after a revision reads ranges of indexes.
+ * after a revision only reads index ranges.
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'
@@ -27,7 +27,7 @@ import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
 
-/** The visible state of compaction: the pass under way, and the last summary. */
+/** The visible state of compaction: the pass in progress, and the last summary. */
 export interface CompactionNote {
   readonly running?: {
     readonly at: number
@@ -54,7 +54,7 @@ export interface SessionRow {
   readonly compaction: string
 }
 
-/** The row of a project's session. */
+/** The row of a session in a project. */
 export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
   store.one<SessionRow>(
     'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?',

@@ -18,8 +18,8 @@ import type { Store } from '../../store.ts'
 import { type SessionRow, sessionRow } from './sessions.ts'
 
 /**
- * Maximum number of characters of the changes, or of the newest messages, on a page. A first record
- * that is larger is returned alone.
+ * Maximum number of characters on a page, either of changes or of the newest messages. If the first
+ * record is larger, it is returned alone.
  */
 const SIZE = 512_000
 
@@ -84,7 +84,7 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
     )
     .map(({ record }) => JSON.parse(record) as Interaction)
 
-/** The revision of a reader that has every message up to a sequence number. */
+/** The revision that corresponds to a reader that has every message up to a sequence number. */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(
     `SELECT revision
@@ -153,7 +153,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest messages that fit in a page, and their turns except the active ones. */
+/** The newest messages that fit in a page, and their turns except for active ones. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,

@@ -1,5 +1,5 @@
 /**
- * SQL conditions for the records that a viewer may read. The rule is in
+ * SQL conditions for the records that a viewer may read. The rule is defined in
  * `protocol/sessions/visibility.ts`. `viewerValues` returns the values of the parameters.
  */
 import type { Viewer } from '../../../protocol/channels/schema.ts'

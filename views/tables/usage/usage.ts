@@ -1,4 +1,4 @@
-/** Usage events: one row for each paid answer of a model, in runs and in turns without a run. */
+/** Usage events: one row for each paid answer of a model, in runs and in turns outside of runs. */
 
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
@@ -10,7 +10,7 @@ import type { UsageEvent } from '../../../protocol/usage/rows.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** The usage that an event reports; absent fields do not apply. */
+/** The usage that an event reports. Fields that do not apply are absent. */
 interface Spent {
   readonly usage_id?: string | undefined
   readonly run_id?: string | undefined
@@ -23,7 +23,7 @@ interface Spent {
   readonly model?: string | undefined
 }
 
-/** Applies an entry of a run: the usage that it recorded. */
+/** Applies an entry of a run: the usage that the run recorded. */
 export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
   for (const [index, event] of (entry.events as readonly RunEvent[]).entries()) {
     if (event.type !== 'usage.recorded') continue
@@ -40,7 +40,7 @@ export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
 }
 
 /**
- * Applies an entry of a session: the usage of turns without a run. A run records the usage of its
+ * Applies an entry of a session: the usage of turns outside of runs. A run records the usage of its
  * turns itself.
  */
 export function applySessionUsage(store: Store, { cursor, entry }: Placed): void {

@@ -12,7 +12,7 @@ import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
-/** Milliseconds for which a delivery stays in lists. */
+/** Milliseconds for which a delivery is shown in lists. */
 const LISTED = 30 * 86_400_000
 
 /** Applies an entry of a project. */
@@ -159,7 +159,7 @@ export function applyDelivery(store: Store, { entry }: Placed): void {
   }
 }
 /**
- * Deliveries of a webhook, newest first.
+ * Deliveries to a webhook, newest first.
  * @param now Unix milliseconds.
  */
 export function deliveryList(

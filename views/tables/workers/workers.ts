@@ -1,6 +1,6 @@
 /**
  * Worker instances, from the events of `worker` actors: which jobs they accept, and whether they
- * are connected. Their leases are counted in the table of jobs.
+ * are connected. The number of their leases comes from the table of jobs.
  */
 
 import type { Action } from '../../../protocol/actions/rows.ts'
@@ -78,8 +78,8 @@ interface WorkerRow {
 }
 
 /**
- * A worker that drained and then closed its connection without a lease has ended; any other worker
- * that is gone is stale.
+ * A worker that was draining and then closed its connection without holding a lease has ended; any
+ * other worker that is gone is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
   gone_at === null
@@ -93,7 +93,7 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
 /**
  * Connected workers and, for a while, those that have disconnected or become stale.
  * @param now Unix milliseconds.
- * @param lasting milliseconds for which the latter are still listed.
+ * @param lasting milliseconds for which workers that are no longer connected are still listed.
  */
 export function workerList(
   store: Store,
@@ -143,8 +143,8 @@ export function workerList(
 }
 
 /**
- * Returns what `waiting.ts` needs for one query: the project's workers that are connected and not
- * draining, read at most once, and which actions the service calls itself.
+ * Returns the data that `waiting.ts` needs for one query: the project's workers that are connected
+ * and not draining, read at most once, and the actions that the service calls itself.
  * @param now Unix milliseconds.
  */
 export function watch(store: Store, project: number, now: number): Watch {

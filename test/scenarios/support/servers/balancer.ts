@@ -55,8 +55,8 @@ export async function balancer(every: number): Promise<Balancer> {
       sockets.add(socket)
       socket.setNoDelay(true).once('close', () => sockets.delete(socket))
     }
-    // A stopping gateway and its client may close a connection at the same time. An error after the
-    // gateway's first byte is therefore not counted as a failed request.
+    // A stopping gateway and its client may close a connection at the same time. Therefore an error
+    // after the gateway's first byte does not count as a failed request.
     gateway.on('error', (error) => {
       if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`)
       client.destroy()

@@ -8,7 +8,10 @@ export interface DnsServer {
   close(): void
 }
 
-/** Serves one TXT record per name. Other names do not exist, and other types have no records. */
+/**
+ * Serves one TXT record per name. Other names do not exist, and there are no records of other
+ * types.
+ */
 export async function dnsServer(records: Readonly<Record<string, string>>): Promise<DnsServer> {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {

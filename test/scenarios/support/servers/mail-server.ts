@@ -3,7 +3,7 @@
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A received email message. */
+/** A received e-mail message. */
 interface Letter {
   readonly from: string
   readonly to: string
@@ -70,7 +70,7 @@ function letterOf(from: string, to: string, raw: string): Letter {
 /**
  * Starts the server on loopback.
  * @param judge returns the SMTP status code for a recipient. `times` counts the attempts for this
- * recipient, from 1. Code 250 accepts.
+ * recipient, starting at 1. Code 250 accepts the recipient.
  */
 export async function mailServer(
   judge: (address: string, times: number) => number = () => 250,

@@ -1,11 +1,11 @@
 /**
  * A stub of a model provider over HTTP, run as a separate process: chat completions as server-sent
- * events. Its argument is a file to which it writes its address. `/seen` returns the received
- * requests.
+ * events. Its argument is the path of a file to which it writes its address. `/seen` returns the
+ * received requests.
  *
- * The newest user message with a play, as JSON `{"play": [...], "id": ...}`, defines the answers. A
- * play is a list of answers, one for each request with the same `id`; the last one repeats. The
- * fields of an answer are those of `Answer`. Without a play, the answer is `hello`.
+ * The newest user message that contains a play, as JSON `{"play": [...], "id": ...}`, defines the
+ * answers. A play is a list of answers, one for each request with the same `id`; the last one is
+ * repeated. The fields of an answer are those of `Answer`. Without a play, the answer is `hello`.
  */
 
 import { writeFileSync } from 'node:fs'
