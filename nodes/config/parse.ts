@@ -72,8 +72,8 @@ export const switched =
           : wrong('must be on, off or an id')
 export const any = matching(/^[^\0]+$/, 'must not be empty')
 export const address = matching(
-  /^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/,
-  'must be addresses such as nats://10.0.0.1:4222, comma-separated',
+  /^((nats|tls):\/\/)?[^\s/]+(:\d+)?$/,
+  'must be addresses such as nats://10.0.0.1:4222 or tls://10.0.0.1:4222, comma-separated',
 )
 export const origin = matching(
   /^(\*|https?:\/\/[^\s/,]+)$/,

@@ -80,7 +80,7 @@ export const table = {
   BATON_NATS: setting(
     '',
     each(address),
-    'Addresses of the NATS servers, comma-separated; if empty, an embedded NATS server is started',
+    'NATS servers, comma-separated; tls:// requires TLS; if empty, an embedded NATS server is started',
   ),
   BATON_NATS_SERVER: optional(
     any,

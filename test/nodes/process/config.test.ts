@@ -96,6 +96,7 @@ t.test('all faults are reported together, with instructions', async (t) => {
 
 t.test('settings that contradict each other are refused', async (t) => {
   t.match(faults({ BATON_REPLICAS: '3' }), [/BATON_REPLICAS/])
+  t.match(faults({ BATON_NATS: 'wss://a:443' }), [/BATON_NATS is .*tls:/])
   t.match(faults({ BATON_WORKER_LEASE: '30' }), [/lease must be at least three/])
   t.match(faults({ BATON_ROLES: ',' }), [/BATON_ROLES is empty/])
   t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [/set BATON_NOTIFY_FROM/])

@@ -199,6 +199,20 @@ t.test('a node connects over TLS with a private certificate authority', { skip }
     )
 })
 
+t.test('a server without TLS gets no credentials from a node that requires TLS', async (t) => {
+  const address = await serverWith(t, 'authorization { user: baton, password: secret }')
+  const login = { BATON_NATS_USER: 'baton', BATON_NATS_PASSWORD: 'secret' }
+  await works(t, { BATON_NATS: `nats://${address}`, ...login })
+  await fails(t, { BATON_NATS: `tls://${address}`, ...login }, /does not offer TLS, .* tls:\/\//)
+  const authority = skip ? undefined : createAuthority(newFolder(), 'unused')
+  if (authority)
+    await fails(
+      t,
+      { BATON_NATS: `nats://${address}`, BATON_NATS_CA: authority.ca, ...login },
+      /does not offer TLS, .* BATON_NATS_CA/,
+    )
+})
+
 for (const [mode, map] of [
   ['verify', false],
   ['verify_and_map', true],
