@@ -25,8 +25,8 @@ import { Reports } from './reports.ts'
 
 /**
  * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
- * `handlers`: the part of it in which handlers may return; `draining`: timeout of the drain
- * acknowledgement.
+ * `handlers`: time after which a stop reports the jobs of running handlers as cancelled; `draining`:
+ * timeout of the drain acknowledgement.
  */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {

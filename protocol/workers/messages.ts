@@ -44,7 +44,7 @@ export type GatewayMessage =
   /** Drops the cached configuration of a project or of the organization, and then replies. */
   | { readonly type: 'forget'; readonly project: string }
 
-/** An offer of jobs to gateways or executors. The jobs are in the order of assignment. */
+/** An offer of jobs to gateways or executors. The jobs are in the order in which they are to be assigned. */
 export interface Offer {
   readonly project: string
   readonly queue: string
