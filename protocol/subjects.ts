@@ -113,8 +113,6 @@ export const subjects = {
    * from the name of a gateway on the same node.
    */
   executor: (node: string) => `x-${node}`,
-  /** A name for messages to all gateways. The service sends no such messages. */
-  gateways: 'gateways',
   /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',

@@ -56,10 +56,11 @@ function recipientsOf(
   }))
   if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email)))
     return everybody
-  const named = new Set(delivery.channels.flatMap(({ email }) => email?.to ?? []))
+  const to = delivery.channels.flatMap(({ email }) => email?.to ?? [])
+  // Addresses that differ only in case are one mailbox.
+  const named = new Map(to.map((email) => [email.toLowerCase(), email]))
   return [...named].map(
-    (email) =>
-      everybody.find((one) => one.email.toLowerCase() === email.toLowerCase()) ?? { email },
+    ([key, email]) => everybody.find((one) => one.email.toLowerCase() === key) ?? { email },
   )
 }
 
