@@ -95,7 +95,7 @@ function endOf(settings: Settings): Promise<{ code: number | null; text: string 
   })
 }
 /**
- * Asserts that a node with these settings does not start: within 5 s in this process, and in a
+ * Asserts that a node with these settings fails to start: in this process within 5 s, and as a
  * child process with exit code 1 and one line of text.
  */
 async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<void> {
