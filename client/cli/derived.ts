@@ -279,7 +279,7 @@ async function call(
   const used = format ?? (shell.columns === undefined ? 'json' : 'table')
   const empty = items?.length === 0 && row.verb === 'query'
   if (empty) shell.note(noneOf(name, command))
-  // JSON and YAML output contains an empty list too, for programs that read it.
+  // An empty list is also printed as JSON or YAML, because programs read that output.
   if (!empty || used === 'json' || used === 'yaml')
     shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor

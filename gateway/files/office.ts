@@ -172,8 +172,8 @@ async function workbookOf(archive: Archive): Promise<string | undefined> {
   return sheets.join('\n\n')
 }
 /**
- * The file of each sheet by the id of its relationship (ECMA-376 part 2, relationships). Only the
- * relationships tell which file a sheet is in after sheets were moved or deleted.
+ * The file of each sheet by the id of its relationship (ECMA-376 part 2, relationships). After
+ * sheets have been moved or deleted, only the relationships determine which file contains a sheet.
  */
 async function sheetParts(archive: Archive): Promise<Map<string, string>> {
   const parts = new Map<string, string>()
