@@ -5,6 +5,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import type {
   Counters,
+  Files,
   GatewaySettings,
   Log,
   Outcome,
