@@ -6,6 +6,8 @@ import type { Kind } from '../protocol/entry.ts'
 import { defaultTriggerLimits, type TriggerLimits } from '../protocol/events/sources.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import { type AnyActor, defineActor } from './actor.ts'
+import { artifactActor } from './artifacts/artifact.ts'
+import { artifactKeyActor } from './artifacts/key.ts'
 import { channelActor } from './channels/channel.ts'
 import { channelName } from './channels/name.ts'
 import type { AccessLimits } from './configuration.ts'
@@ -26,17 +28,24 @@ import { workerActor } from './workers/worker.ts'
 /**
  * Creates the actors of all kinds, by kind.
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
- * runs of loops (absent: no limit), the limits on access records, and the limits on runs that
- * triggers start for events of runs.
+ * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
+ * (`QuotaOptions`), and the limits on runs that triggers start for events of runs.
  */
 export const actorKinds = (settings: {
   brand: string
   timing: WorkerTiming
   plan_concurrency?: number
   access?: AccessLimits
+  artifact_quota?: number
   triggers?: TriggerLimits
 }): Readonly<Record<Kind, AnyActor>> => ({
-  organization: defineActor(organizationActor({ brand: settings.brand, ...settings.access })),
+  organization: defineActor(
+    organizationActor({
+      brand: settings.brand,
+      ...settings.access,
+      ...(settings.artifact_quota !== undefined && { artifact_quota: settings.artifact_quota }),
+    }),
+  ),
   project: defineActor(projectActor({ brand: settings.brand, ...settings.access })),
   run: defineActor(run),
   queue: defineActor(queueActor(settings.timing)),
@@ -51,4 +60,6 @@ export const actorKinds = (settings: {
   memory: defineActor(memory),
   delivery: deliveryActor,
   plan: defineActor(planActor(settings)),
+  artifact: defineActor(artifactActor(settings)),
+  artifact_key: defineActor(artifactKeyActor),
 })

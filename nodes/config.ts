@@ -130,6 +130,8 @@ export interface Config {
    * organization; `max_principals` limits the principals of a project.
    */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
+  /** Bytes that all artifacts may use (0: no limit), and maximum number of bytes of one. */
+  readonly artifacts: { readonly quota_bytes: number; readonly max_bytes: number }
 }
 
 /**
@@ -301,6 +303,7 @@ export function readConfig(
         per_root: v.BATON_TRIGGERED_RUNS,
         per_minute: v.BATON_TRIGGERED_RUNS_PER_MINUTE,
       },
+      artifacts: { quota_bytes: v.BATON_ARTIFACT_QUOTA, max_bytes: v.BATON_ARTIFACT_MAX },
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),

@@ -195,6 +195,7 @@ export async function startNode(
         timing: config.timing,
         access: config.access,
         triggers: config.triggers,
+        artifact_quota: config.artifacts.quota_bytes,
         ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
       }),
       partitions: config.partitions,

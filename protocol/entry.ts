@@ -35,6 +35,8 @@ const facts = {
   session: { followed: true },
   delivery: { prefix: 'whd', followed: true },
   plan: {},
+  artifact: { prefix: 'art' },
+  artifact_key: { prefix: 'artk' },
 } as const satisfies Readonly<Record<string, KindFacts>>
 type Facts = typeof facts
 export type Kind = keyof Facts

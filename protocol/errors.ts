@@ -109,6 +109,18 @@ export const errors = {
     status: 503,
     message: 'This service has no index for searching by meaning; use search_mode=keyword.',
   },
+  artifact_conflict: {
+    status: 409,
+    message: 'The upload with this idempotency key has not ended, or its artifact was deleted.',
+  },
+  artifact_quota_exceeded: {
+    status: 409,
+    message: 'The artifacts of the organization would exceed its storage quota; delete some first.',
+  },
+  lease_lost: {
+    status: 409,
+    message: 'The lease token is unknown, or its lease has ended.',
+  },
   artifact_storage_unavailable: {
     status: 503,
     message: 'Files cannot be stored or read right now; retry after Retry-After seconds.',

@@ -49,7 +49,6 @@ export const prefixes = {
   session_message: 'sesmsg',
   nudge: 'nudge',
   webhook: 'wbh',
-  artifact: 'art',
 } as const
 export type Prefix = keyof typeof prefixes
 

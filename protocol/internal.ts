@@ -7,6 +7,8 @@
 import type { Definition } from './access/directory.ts'
 import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
+import type { StoredBytes } from './artifacts/commands.ts'
+import type { ArtifactRecord } from './artifacts/schema.ts'
 import type { JsonObject } from './common.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
@@ -66,6 +68,19 @@ export type QueueCommands = {
    * shard has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
+  /**
+   * Publishes an artifact that was uploaded under a lease: in one commit, the artifact becomes
+   * visible and its run records it. `lease_lost`: the lease is not current, and nothing changes.
+   * `published` does not say that the upload was still pending; the artifact itself does.
+   */
+  'job.publish_artifact': {
+    input: StoredBytes & {
+      readonly lease_token: string
+      readonly job_id: string
+      readonly artifact_id: string
+    }
+    reply: { readonly outcome: 'published' | 'lease_lost' }
+  }
   wake: { input: unknown; reply: undefined }
 }
 /**
@@ -189,6 +204,11 @@ export type RunCommands = {
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
+  /** From an artifact of this run, once, when it has become visible. */
+  'run.artifact': {
+    input: { artifact: ArtifactRecord; step?: string; session_id?: string }
+    reply: undefined
+  }
   /** From the loop of the run: creates the run. */
   'run.open': { input: RunOpening; reply: undefined }
   /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */

@@ -10,6 +10,7 @@ import type { Arm, Queries, QueryContext, ViewDefinition } from './define-view.t
 import { access } from './tables/access/view.ts'
 import { actions } from './tables/actions/view.ts'
 import { agents } from './tables/agents/view.ts'
+import { artifacts } from './tables/artifacts/view.ts'
 import { channels } from './tables/channels/view.ts'
 import { events } from './tables/events/view.ts'
 import { interactions } from './tables/interactions/view.ts'
@@ -40,6 +41,7 @@ const views = [
   memory,
   sessions,
   usage,
+  artifacts,
 ]
 
 /** The statements that create the tables of all views. */

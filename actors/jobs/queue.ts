@@ -23,6 +23,7 @@ import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { Actor } from '../actor.ts'
 import { add, inOrder } from '../heap.ts'
+import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
@@ -192,6 +193,7 @@ export function queueActor(
         const expired = held?.lease?.session === session && held.lease.assumed
         return { ...(expired ? lost(held, cause.at) : { events: [] }), reply: undefined }
       },
+      'job.publish_artifact': publishArtifact,
       wake: (state, _input, cause) => {
         const due: Held[] = []
         for (const id of inOrder(state.due, byDue, state)) {
@@ -284,6 +286,8 @@ export function queueActor(
           const lease = find(state, job_id)?.lease
           return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
         }),
+      /** The job under a lease, for an upload of its worker. */
+      lease: leaseOf,
       /** The current leases of the given jobs. */
       renewals: (state, { job_ids }: { readonly job_ids: readonly string[] }) =>
         job_ids.flatMap((job_id): Renewal[] => {

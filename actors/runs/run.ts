@@ -25,6 +25,7 @@ import { displace, finish, open, turnCame, wait } from './commands/loop-run.ts'
 import { signal } from './commands/signal.ts'
 import { start } from './commands/start.ts'
 import { jobSpec } from './engine/places.ts'
+import { artifactPublished } from './inbound/artifacts.ts'
 import { childCancel, childSettled, childStart } from './inbound/children.ts'
 import { awaiting, deliver, watched } from './inbound/deliver.ts'
 import { opened, responded, settled } from './inbound/interactions.ts'
@@ -81,6 +82,7 @@ export const run: Actor<
     'event.watched': watched,
     'event.deliver': deliver,
     wake,
+    'run.artifact': artifactPublished,
     'run.open': open,
     'run.begin': turnCame,
     'run.hold': wait,
@@ -142,12 +144,16 @@ export const run: Actor<
     'turn.opened': apply,
     'turn.stopped': apply,
     'run.progress_stalled': apply,
+    'artifact.created': apply,
+    'artifact.published': apply,
   },
 
   react: {
     'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
     'run.budget_exceeded': sayVerdict('run.budget_exceeded'),
     'run.progress_stalled': sayVerdict('run.progress_stalled'),
+    'artifact.created': tellOnward,
+    'artifact.published': tellOnward,
     'turn.opened': tellOnward,
     'turn.stopped': tellOnward,
     'wait.asked': askToWatch,

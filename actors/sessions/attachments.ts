@@ -9,16 +9,12 @@
  * F2. When an upload is given up, or a file is deleted, an effect erases the bytes.
  */
 import type { Api } from '../../protocol/api.ts'
+import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import {
-  type Artifact,
-  type Attached,
-  blockOf,
-  type KeptAttachment,
-} from '../../protocol/sessions/attachments.ts'
+import { type Attached, blockOf, type KeptAttachment } from '../../protocol/sessions/attachments.ts'
 import type { Attaching, SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'

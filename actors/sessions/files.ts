@@ -2,11 +2,11 @@
  * The files of a session: how events change them, how content that refers to them is completed, and
  * which of them can be read. The decisions are in attachments.ts.
  */
+import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import {
-  type Artifact,
   type AttachmentEvent,
   blockOf,
   fileName,

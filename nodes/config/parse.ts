@@ -102,6 +102,8 @@ export const bytes: Parse<number> = (text) => {
     ? size
     : wrong('must be a size of at least 16MiB, such as 500MiB or 20GiB')
 }
+/** Parses a size of at least 16 MiB, or 0. */
+export const bytesOrNone: Parse<number> = (text) => (text === '0' ? 0 : bytes(text))
 export const replicas: Parse<number> = (text) =>
   [1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')
 

@@ -9,6 +9,7 @@ import {
   address,
   any,
   bytes,
+  bytesOrNone,
   duration,
   each,
   fileText,
@@ -338,6 +339,12 @@ export const table = {
     integer(10, 100_000),
     'Maximum number of principals of a project; the same on all nodes',
   ),
+  BATON_ARTIFACT_QUOTA: setting(
+    '10GiB',
+    bytesOrNone,
+    'Maximum size of all artifacts of the installation, such as 10GiB; 0 for no limit. The same on all nodes',
+  ),
+  BATON_ARTIFACT_MAX: setting('100MiB', bytes, 'Maximum size of one artifact, such as 100MiB'),
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),
     'Id of this node, unique in the installation; random if absent',

@@ -36,10 +36,10 @@ const row = (about: string, more = ''): Described => ({
 })
 
 /** Types whose names are fixed, but which nothing publishes yet. */
-type PlannedType = 'artifact.created' | `table.row.${'inserted' | 'updated' | 'deleted'}`
+type PlannedType = `table.row.${'inserted' | 'updated' | 'deleted'}`
 const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'artifact.created': {
-    about: 'An artifact was produced in a run',
+    about: 'An artifact was uploaded, by a worker of a run or by a client',
     event:
       'artifact_id name content_type step? loop_run_id? kind size_bytes:integer sha256 visibility',
     meta: 'artifact_id loop_run_id? kind content_type',

@@ -37,6 +37,7 @@ const internal: ReadonlySet<string> = new Set([
  * from this list (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
+  'artifact.created',
   'check.passed',
   'check.failed',
   'email.received',

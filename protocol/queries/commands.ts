@@ -4,6 +4,7 @@
  */
 
 import type { Api } from '../api.ts'
+import type { ArtifactCommands, ArtifactKeyCommands, QuotaCommands } from '../artifacts/commands.ts'
 import type { ChannelCommands, ChannelNameCommands } from '../channels/schema.ts'
 import type { CommandsOf, Input, Reply } from '../contract.ts'
 import type { Command, Kind } from '../entry.ts'
@@ -23,7 +24,7 @@ import type { DeliveryCommands } from '../webhooks/delivery.ts'
 
 /** Internal commands by kind of actor. */
 interface InternalCommands {
-  organization: OrganizationCommands
+  organization: OrganizationCommands & QuotaCommands
   project: ProjectCommands
   run: RunCommands
   queue: QueueCommands
@@ -38,6 +39,8 @@ interface InternalCommands {
   session: SessionCommands
   delivery: DeliveryCommands
   plan: PlaceCommands
+  artifact: ArtifactCommands
+  artifact_key: ArtifactKeyCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the

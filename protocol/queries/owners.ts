@@ -18,6 +18,8 @@ import type { KeptAction } from '../actions/rows.ts'
 import type { Equipped } from '../agents/capabilities.ts'
 import type { MessagingBinding } from '../agents/messaging-bindings.ts'
 import type { Api } from '../api.ts'
+import type { KeptArtifact, LeaseFacts } from '../artifacts/commands.ts'
+import type { Artifact, ArtifactQuota } from '../artifacts/schema.ts'
 import type { Reply } from '../contract.ts'
 import type { Address, Kind } from '../entry.ts'
 import type { ConditionFaults } from '../events/sources.ts'
@@ -28,7 +30,6 @@ import type { HandleOwner } from '../loops/events.ts'
 import type { TriggerFacts, TriggerStanding } from '../loops/rows.ts'
 import type { LoopStanding } from '../loops/standing.ts'
 import type { Run } from '../runs/schema.ts'
-import type { Artifact } from '../sessions/attachments.ts'
 import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
 import type { Generating } from '../sessions/transcript/previews.ts'
 import type { Skill } from '../skills/schema.ts'
@@ -59,6 +60,8 @@ export interface OwnerQueries {
     }
     /** Whether a project sends email for interactions that do not specify a delivery. */
     email_notifications: { input: { readonly project: string }; reply: boolean }
+    /** The storage that artifacts use; the gateway adds the time. */
+    artifact_quota: { input: NoInput; reply: Omit<ArtifactQuota, 'generated_at'> }
   }
   project: {
     directory: { input: { readonly id: string }; reply: ProjectDirectory }
@@ -100,6 +103,8 @@ export interface OwnerQueries {
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
     /** The current leases of the given jobs. */
     renewals: { input: { readonly job_ids: readonly string[] }; reply: readonly Renewal[] }
+    /** The job that is under this lease in this shard, or null. */
+    lease: { input: { readonly lease_token: string }; reply: LeaseFacts | null }
   }
   worker: {
     /** Whether a connection is the current one of its session. */
@@ -164,6 +169,10 @@ export interface OwnerQueries {
     content: { input: NoInput; reply: DeliveryOpening | null }
     /** The outcome so far, or null when there is no such delivery. */
     outcome: { input: NoInput; reply: DeliveryOutcome | null }
+  }
+  artifact: {
+    /** The artifact in any state, or null when its id was never used. */
+    content: { input: NoInput; reply: KeptArtifact | null }
   }
 }
 export type OwnerKind = keyof OwnerQueries

@@ -7,6 +7,7 @@
 import type { OrganizationAction } from '../actions/organization-rows.ts'
 import type { Action } from '../actions/rows.ts'
 import type { Api, RowName } from '../api.ts'
+import type { ArtifactRecord } from '../artifacts/schema.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from '../channels/schema.ts'
 import type { Input, Reply } from '../contract.ts'
 import type { Refusal } from '../errors.ts'
@@ -234,6 +235,17 @@ interface AddedInputs {
  * Rows whose query differs from the row in its input or reply. The gateway completes the answer.
  */
 interface CompletedQueries {
+  'artifact.list': {
+    input: {
+      readonly run_id?: string
+      readonly step_id?: string
+      readonly mime?: string
+      readonly limit?: number
+      readonly after?: readonly SortKey[]
+      readonly viewer: Viewer
+    }
+    reply: ViewPage<ArtifactRecord>
+  }
   'event.get': {
     /** Without a viewer, the service itself is the reader. */
     input: Omit<RowQuery<'event.get'>['input'], 'viewer'> & { viewer?: Viewer }

@@ -40,6 +40,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'loop.auto_paused',
   'turn.opened',
   'run.progress_stalled',
+  'artifact.created',
 ])
 
 /** The source of an expense; absent in events of earlier releases. */
@@ -121,6 +122,9 @@ export type RunEventType =
   | 'turn.opened'
   | 'turn.stopped'
   | 'run.progress_stalled'
+  | 'artifact.created'
+  /** An artifact was published after the end of the run; the timeline does not show it. */
+  | 'artifact.published'
 
 /**
  * Returns the wait for a source event that an event opens or closes; undefined when the event does

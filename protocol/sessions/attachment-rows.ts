@@ -6,9 +6,10 @@
  * - An upload is abandoned when its bytes have not arrived within ten minutes.
  */
 import { Type } from 'typebox'
+import { Artifact } from '../artifacts/schema.ts'
 import { Closed, pageOf, paging } from '../common.ts'
 import { blob, command, query } from '../contract.ts'
-import { Artifact, Attached } from './attachments.ts'
+import { Attached } from './attachments.ts'
 import { limits } from './limits.ts'
 
 const S = '/projects/:project/sessions/:session_id/attachments'

@@ -4,38 +4,10 @@
  * message refers to a file by a source of type `artifact`.
  */
 import { type Static, Type } from 'typebox'
-import { JsonObject, Timestamp } from '../common.ts'
+import { Artifact } from '../artifacts/schema.ts'
+import type { JsonObject } from '../common.ts'
 import { Block } from './turns/blocks.ts'
 
-/** A file as clients see it. */
-export const Artifact = Type.Object(
-  {
-    id: Type.String(),
-    visibility: Type.Enum(['private', 'shared']),
-    name: Type.String(),
-    mime_type: Type.String({ description: 'Found out from the bytes' }),
-    size_bytes: Type.Integer({ minimum: 0 }),
-    run_id: Type.Optional(Type.String()),
-    step_id: Type.Optional(Type.String()),
-    sha256: Type.Optional(Type.String({ description: 'Hex' })),
-    created_by: Type.Optional(Type.String()),
-    updated_by: Type.Optional(Type.String()),
-    metadata: Type.Optional(JsonObject),
-    conversion: Type.Optional(
-      Type.Object(
-        {
-          state: Type.Enum(['converting', 'ready', 'failed']),
-          error: Type.Optional(Type.String()),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-    created_at: Timestamp,
-    updated_at: Type.Optional(Timestamp),
-  },
-  { additionalProperties: false },
-)
-export type Artifact = Static<typeof Artifact>
 /**
  * The reply to an upload: the file, and the content block that refers to it. Clients insert this
  * block into messages unchanged.

@@ -11,6 +11,8 @@ import type { OrganizationActionEvent } from '../../../protocol/actions/organiza
 import type { NewSecret } from '../../../protocol/actions/rows.ts'
 import type { SkillHoldEvent, SkillSeen } from '../../../protocol/agents/capabilities.ts'
 import type { Api } from '../../../protocol/api.ts'
+import type { QuotaCommands } from '../../../protocol/artifacts/commands.ts'
+import type { QuotaEvent } from '../../../protocol/artifacts/events.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
 import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
@@ -26,6 +28,14 @@ import {
   rotateSecret,
 } from './action-secrets.ts'
 import { actionOf, createAction, deleteAction, evolveActions, updateAction } from './actions.ts'
+import {
+  evolveStorage,
+  refundStorage,
+  releaseStorage,
+  reserveStorage,
+  settleStorage,
+  storageOf,
+} from './artifact-quota.ts'
 import {
   answerDevice,
   type DeviceAnswerer,
@@ -64,6 +74,7 @@ type OrganizationEvent =
   | SkillHoldEvent
   | OrganizationActionEvent
   | DeviceEvent
+  | QuotaEvent
 /** Data that the gateway adds to the input of rows. */
 type Extra = {
   'key.create_organization': KeyMaterial
@@ -107,7 +118,7 @@ export const organizationActor = (
   OrganizationEvent,
   Api,
   'organization',
-  OrganizationCommands,
+  OrganizationCommands & QuotaCommands,
   Extra
 > => ({
   kind: 'organization',
@@ -146,6 +157,10 @@ export const organizationActor = (
     'device.poll': pollDevice,
     'device.answer': answerDevice,
     'device.redeem': redeemDevice,
+    'quota.reserve': (state, input, cause) => reserveStorage(options, state, input, cause),
+    'quota.settle': settleStorage,
+    'quota.release': releaseStorage,
+    'quota.refund': refundStorage,
     wake: (state, _, cause) => ({
       events: [...question(state, cause), ...retire(state, cause), ...endDevices(state, cause)],
       reply: undefined,
@@ -185,6 +200,7 @@ export const organizationActor = (
     },
     ...evolveActions,
     ...evolveDevices,
+    ...evolveStorage,
   },
   react: {
     'project.deleted': ({ id }, self) => [
@@ -207,6 +223,7 @@ export const organizationActor = (
     ],
   },
   ask: {
+    artifact_quota: storageOf(options),
     directory: directoryOf,
     skills: skillsOf,
     skill_grants: grantsOf,

@@ -1,6 +1,7 @@
 /**
  * The state of the organization: its keys, its projects including deleted ones, the claims on
- * workflow handles, its skills and actions, and the sign-in requests of devices.
+ * workflow handles, its skills and actions, the sign-in requests of devices, and the storage that
+ * artifacts use.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -8,6 +9,7 @@ import type { KeptOrganizationAction } from '../../../protocol/actions/organizat
 import type { Project } from '../../../protocol/projects/rows.ts'
 import type { Skill } from '../../../protocol/skills/schema.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../../configuration.ts'
+import { noArtifacts, type QuotaOptions, type StorageHolder } from './artifact-quota.ts'
 import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 
@@ -25,7 +27,7 @@ interface Claim {
   readonly project: string
   readonly due?: number
 }
-export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder {
+export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder, StorageHolder {
   /** Empty until `organization.init`. */
   id: string
   name: string
@@ -36,7 +38,7 @@ export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder {
   /** Actions by id. */
   actions: Record<string, KeptOrganizationAction>
 }
-export interface OrganizationOptions extends AccessLimits {
+export interface OrganizationOptions extends AccessLimits, QuotaOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
   readonly brand: string
   /**
@@ -64,6 +66,7 @@ export const nobody = (): OrganizationState => ({
   grants: {},
   actions: {},
   devices: {},
+  artifacts: noArtifacts(),
 })
 
 /** The data of the organization that gateways and executors hold in memory. */

@@ -14,6 +14,7 @@ import type { ActionEvent } from '../../../protocol/actions/rows.ts'
 import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabilities.ts'
 import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../../protocol/agents/schema.ts'
+import type { ArtifactAuditEvent } from '../../../protocol/artifacts/events.ts'
 import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
 import type { Entry, Event } from '../../../protocol/entry.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
@@ -45,6 +46,7 @@ type Configuration =
   | WebhookEvent
   | SecretEvent
   | MemoryEvent
+  | ArtifactAuditEvent
 /** Events that change the configuration of a loop. Its other events are not audited. */
 type LoopAuditEvent = Extract<
   LoopEvent,
@@ -235,6 +237,11 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
+  'artifact.completed': created<'artifact.completed'>('artifact', ({ artifact }) =>
+    named(artifact),
+  ),
+  'artifact.converted': null,
+  'artifact.deleted': deleted<'artifact.deleted'>('artifact', named),
   'memory.saved': updated<'memory.saved'>('agent_memory', memorized),
   'memory.forgotten': deleted<'memory.forgotten'>('agent_memory', memorized),
   'memory.cleared': null,

@@ -1,0 +1,325 @@
+/**
+ * The artifact actor: one uploaded file, from its announcement to its deletion. Gateways store the
+ * bytes; the actor decides which upload is visible, and its effects erase bytes and settle the quota
+ * of the organization if a gateway did not.
+ *
+ *     pending → ready → deleted
+ *        ↓
+ *     abandoned
+ *
+ * Invariants:
+ * U1. An upload is visible only after `artifact.complete`, which the gateway sends once all bytes
+ *     are stored. Of a worker's upload, the queue sends it while the lease is current.
+ * U2. An upload that ends in any other way erases its bytes and releases its reservation. So does an
+ *     upload that nobody completes or renews before its deadline.
+ * U3. An id is used for one upload. An id that was given up before its upload began stays unusable.
+ */
+
+import { brandedPermission } from '../../protocol/access/schema.ts'
+import type {
+  ArtifactCommands,
+  ArtifactReservation,
+  KeptArtifact,
+} from '../../protocol/artifacts/commands.ts'
+import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
+import type { artifacts } from '../../protocol/artifacts/rows.ts'
+import { type ArtifactRecord, limits } from '../../protocol/artifacts/schema.ts'
+import type { Viewer } from '../../protocol/channels/schema.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { refuse } from '../../protocol/errors.ts'
+import { patch } from '../../protocol/patch.ts'
+import { isOffice, textName } from '../../protocol/sessions/attachments.ts'
+import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
+import { artifactCreated } from './source-event.ts'
+
+type State = KeptArtifact | null
+type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
+type Internal = ArtifactCommands
+type Rows = Pick<typeof artifacts, 'artifact.delete'>
+/** Data that the gateway adds to a deletion: the caller. */
+type Extra = { 'artifact.delete': { readonly viewer: Viewer } }
+type Completed = Extract<ArtifactEvent, { readonly type: 'artifact.completed' }>
+type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['reply']>
+
+const isPending = (state: State): state is Reserved => state?.state === 'pending'
+const isConverting = (state: State): state is Reserved =>
+  state?.state === 'ready' && state.artifact.conversion?.state === 'converting'
+
+function pendingRecord(
+  id: string,
+  { name, mime_type, size_bytes = 0, metadata, owner, lease }: ArtifactReservation,
+  cause: Cause,
+): ArtifactRecord {
+  return {
+    id,
+    visibility: lease ? 'shared' : 'private',
+    name,
+    mime_type,
+    size_bytes,
+    ...(metadata && { metadata }),
+    ...(lease?.run_id !== undefined && { run_id: lease.run_id }),
+    ...(lease?.step_id !== undefined && { step_id: lease.step_id }),
+    created_at: timestamp(cause.at),
+    created_by: cause.principal.id,
+    owned_by: owner,
+    ...(lease && {
+      job_id: lease.job_id,
+      worker_session_id: lease.worker_session_id,
+      attempt: lease.attempt,
+    }),
+  }
+}
+
+function reserve(
+  state: State,
+  input: ArtifactReservation,
+  cause: Cause,
+): Decided<'artifact.reserve'> {
+  if (state) return refuse('artifact_conflict')
+  const { organization, blob, convert, lease } = input
+  const until = cause.at + limits.upload
+  return {
+    events: [
+      {
+        type: 'artifact.reserved',
+        kept: {
+          state: 'pending',
+          artifact: pendingRecord(cause.self.id, input, cause),
+          organization,
+          blob,
+          ...(lease?.step_key !== undefined && { step: lease.step_key }),
+          ...(lease?.session_id !== undefined && { session_id: lease.session_id }),
+          ...(convert && { convert }),
+          until,
+        },
+      },
+    ],
+    reply: { expires_at: until },
+  }
+}
+
+function renew(state: State, _: unknown, { at }: Cause): Decided<'artifact.renew'> {
+  if (!isPending(state)) return refuse('artifact_conflict')
+  const until = Math.max(state.until ?? 0, at + limits.upload)
+  return { events: [{ type: 'artifact.renewed', until }], reply: { expires_at: until } }
+}
+
+/** Whether a completion comes from where the upload was begun: a lease, or a caller without one. */
+const isSameLease = (
+  { job_id, attempt }: ArtifactRecord,
+  lease: Internal['artifact.complete']['input']['lease'],
+): boolean => job_id === lease?.job_id && attempt === lease?.attempt
+
+function complete(
+  state: State,
+  { size_bytes, sha256, mime_type, lease }: Internal['artifact.complete']['input'],
+  cause: Cause,
+): Decided<'artifact.complete'> {
+  if (state?.state === 'ready' && state.artifact.sha256 === sha256)
+    return { events: [], reply: state.artifact }
+  if (!isPending(state) || !isSameLease(state.artifact, lease)) return refuse('artifact_conflict')
+  const converts = state.convert === true && isOffice(mime_type)
+  // The list is ordered by `created_at`, so an artifact must not enter it below its head.
+  const artifact: ArtifactRecord = {
+    ...state.artifact,
+    size_bytes,
+    sha256,
+    mime_type,
+    ...(converts && { conversion: { state: 'converting' } }),
+    created_at: timestamp(cause.at),
+  }
+  const { step, session_id, organization } = state
+  const completed: Completed = {
+    type: 'artifact.completed',
+    id: artifact.id,
+    artifact,
+    organization,
+    ...(step !== undefined && { step }),
+    ...(session_id !== undefined && { session_id }),
+    ...(converts && { convert_until: cause.at + limits.conversion }),
+  }
+  const told = session_id === undefined ? toRun(completed) : undefined
+  return { events: [completed], ...(told && { tells: [told] }), reply: artifact }
+}
+/**
+ * The message to the run of an artifact. A run is in the shard of its own jobs, and is told in the
+ * commit that completes the upload; it need not be in the shard of a session of its turns, and is
+ * then told by an effect.
+ */
+const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
+  artifact.run_id === undefined
+    ? undefined
+    : {
+        to: { kind: 'run', id: artifact.run_id },
+        name: 'run.artifact',
+        input: {
+          artifact,
+          ...(step !== undefined && { step }),
+          ...(session_id !== undefined && { session_id }),
+        },
+      }
+/** The messages that follow a completed upload after the commit. */
+function sayCompleted(event: Completed, { project }: Address): Effect[] {
+  const { id, artifact, organization, session_id } = event
+  const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
+  const told = toRun(event)
+  if (told) return session_id === undefined ? [settle] : [settle, { tell: told }]
+  const input = artifactCreated(artifact, { depth: 0, session_id })
+  return [settle, { tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
+}
+
+const abandoned = (id: string, { organization, blob, until = 0 }: Reserved): ArtifactEvent => ({
+  type: 'artifact.abandoned',
+  id,
+  upload: { organization, blob, until },
+})
+function abandon(
+  state: State,
+  { unreserved }: Internal['artifact.abandon']['input'],
+  { self: { id } }: Cause,
+): Decided<'artifact.abandon'> {
+  if (!state) return { events: [{ type: 'artifact.abandoned', id }], reply: { state: 'abandoned' } }
+  return isPending(state) && !unreserved
+    ? { events: [abandoned(id, state)], reply: { state: 'abandoned' } }
+    : { events: [], reply: { state: state.state } }
+}
+
+const converted = (
+  id: string,
+  { state, error }: Internal['artifact.convert_done']['input'],
+  { at, principal }: Cause,
+): ArtifactEvent => ({
+  type: 'artifact.converted',
+  id,
+  artifact: {
+    conversion: { state, ...(state === 'failed' && { error: error ?? 'The conversion failed.' }) },
+    updated_at: timestamp(at),
+    updated_by: principal.id,
+  },
+})
+
+/** Deletes the artifact, for its owner or an administrator of the project. */
+function remove(
+  brand: string,
+  state: State,
+  { viewer }: Input<Rows['artifact.delete']> & Extra['artifact.delete'],
+  { at, self: { id } }: Cause,
+): Decision<ArtifactEvent, undefined> {
+  if (state?.state !== 'ready') return refuse('not_found', { resource: 'artifact' })
+  const { artifact, organization, blob } = state
+  if (artifact.owned_by !== viewer.id && !viewer.admin)
+    return artifact.visibility === 'private'
+      ? refuse('not_found', { resource: 'artifact' })
+      : refuse('permission_denied', { permission: brandedPermission('project.admin', brand) })
+  if (isConverting(state))
+    return refuse('conflict', { artifact_id: id }, 'The artifact is being converted.')
+  return {
+    events: [
+      {
+        type: 'artifact.deleted',
+        id,
+        name: artifact.name,
+        size_bytes: artifact.size_bytes,
+        organization,
+        blob,
+        until: at + limits.refund,
+      },
+    ],
+    reply: undefined,
+  }
+}
+
+function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
+  const due = state && state.state !== 'abandoned' && (state.until ?? Infinity) <= cause.at
+  const late = { state: 'failed', error: 'The conversion did not end in time.' } as const
+  const events = !due
+    ? []
+    : isPending(state)
+      ? [abandoned(cause.self.id, state)]
+      : isConverting(state)
+        ? [converted(cause.self.id, late, cause)]
+        : []
+  return { events, reply: undefined }
+}
+
+/** The upload to which an event belongs. */
+function reserved(state: State): Reserved {
+  if (!state || state.state === 'abandoned')
+    throw new Error('an artifact changed before it was reserved')
+  return state
+}
+
+const erase = (blob: string): Effect => ({ erase: [blob, textName(blob)] })
+const toQuota = (
+  organization: string,
+  name: 'quota.settle' | 'quota.release' | 'quota.refund',
+  input: unknown,
+): Effect => ({
+  tell: { to: { kind: 'organization', id: organization, project: organization }, name, input },
+})
+
+/**
+ * Creates the artifact actor.
+ * @param options the brand, which is part of the names of permissions.
+ */
+export const artifactActor = ({
+  brand,
+}: {
+  readonly brand: string
+}): Actor<State, ArtifactEvent, Rows, 'artifact', Internal, Extra> => ({
+  kind: 'artifact',
+  initial: () => null,
+  decide: {
+    'artifact.reserve': reserve,
+    'artifact.renew': renew,
+    'artifact.complete': complete,
+    'artifact.abandon': abandon,
+    'artifact.convert_done': (state, input, cause) => ({
+      events: isConverting(state) ? [converted(cause.self.id, input, cause)] : [],
+      reply: undefined,
+    }),
+    'artifact.delete': (state, input, cause) => remove(brand.toLowerCase(), state, input, cause),
+    wake,
+  },
+  evolve: {
+    'artifact.reserved': (_, { kept }) => kept,
+    'artifact.renewed': (state, { until }) => ({ ...reserved(state), until }),
+    'artifact.completed': (state, { artifact, convert_until }) => {
+      const { until: _, ...rest } = reserved(state)
+      return {
+        ...rest,
+        state: 'ready',
+        artifact,
+        ...(convert_until !== undefined && { until: convert_until }),
+      }
+    },
+    'artifact.converted': (state, { artifact }) => {
+      const { until: _, ...rest } = reserved(state)
+      return { ...rest, artifact: patch(rest.artifact, artifact) }
+    },
+    'artifact.abandoned': () => ({ state: 'abandoned' }),
+    'artifact.deleted': (state, { until }) => ({ ...reserved(state), state: 'deleted', until }),
+  },
+  react: {
+    'artifact.completed': sayCompleted,
+    'artifact.abandoned': ({ id: artifact, upload }) =>
+      upload
+        ? [
+            erase(upload.blob),
+            toQuota(upload.organization, 'quota.release', { artifact, until: upload.until }),
+          ]
+        : [],
+    'artifact.deleted': ({ id: artifact, blob, organization, size_bytes: bytes, until }) => [
+      erase(blob),
+      toQuota(organization, 'quota.refund', { artifact, bytes, until }),
+    ],
+  },
+  ask: {
+    /** The artifact in any state; null when its id was never used. */
+    content: (state) => state,
+  },
+  deadline: (state) => (isPending(state) || isConverting(state) ? state.until : undefined),
+  ended: (state) => state !== null && !isPending(state) && !isConverting(state),
+})

@@ -1,0 +1,34 @@
+/** Artifacts that the workers of a run have published. */
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { artifactCreated } from '../../artifacts/source-event.ts'
+import { draft, emit, nothing, silently } from '../draft.ts'
+import { causeOf } from '../outbound/source-events.ts'
+import { hasEnded, type RunState } from '../state.ts'
+
+/**
+ * Records an artifact in the timeline and publishes its source event. The timeline of a run that
+ * has ended does not change, because its last event is the end.
+ */
+export function artifactPublished(
+  state: RunState | null,
+  { artifact, step, session_id }: RunCommands['run.artifact']['input'],
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state) return nothing
+  const { id: artifact_id, name, mime_type: content_type } = artifact
+  const on = draft(state, cause)
+  const input = artifactCreated(artifact, { ...causeOf(state), step, session_id })
+  const note = {
+    tell: { to: { kind: 'events', id: cause.self.project }, name: 'source.publish', input },
+  } as const
+  if (hasEnded(state)) emit(on, 'artifact.published', { note })
+  else
+    emit(on, 'artifact.created', {
+      ...(step !== undefined && { step }),
+      payload: { artifact_id, name, content_type, ...(step !== undefined && { step }) },
+      note,
+    })
+  return silently(on)
+}

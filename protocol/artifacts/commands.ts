@@ -1,0 +1,164 @@
+/**
+ * Internal commands of artifacts, of idempotency keys of uploads, and of the storage quota.
+ *
+ * An upload without a lease: `artifact_key.claim` (with an idempotency key), `artifact.reserve`,
+ * `quota.reserve`, the bytes, `artifact.complete`, `quota.settle`. An upload with a lease token asks
+ * the queue for the lease first (owner query `lease`) and replaces `artifact.complete` by
+ * `job.publish_artifact`. After a failure, the gateway deletes the bytes and sends
+ * `artifact.abandon` and `quota.release`. If the gateway dies, the artifact abandons the upload at
+ * its deadline; the effects of the artifact repeat what the gateway could not do.
+ */
+import type { Artifact, ArtifactRecord } from './schema.ts'
+
+/** The lease under which an upload was begun, as the queue reports it. */
+export interface LeaseFacts {
+  readonly job_id: string
+  readonly attempt: number
+  /** Id of the worker session that holds the lease. */
+  readonly worker_session_id: string
+  readonly worker_instance_id: string
+  readonly run_id?: string
+  readonly step_id?: string
+  readonly step_key?: string
+  readonly session_id?: string
+}
+/** Facts about the bytes of an artifact that are known once all of them are stored. */
+export interface StoredBytes {
+  readonly size_bytes: number
+  /** Lower-case hex. */
+  readonly sha256: string
+  readonly mime_type: string
+}
+/** An announced upload. */
+export interface ArtifactReservation extends Pick<Artifact, 'name' | 'mime_type' | 'metadata'> {
+  /** Id of the organization, whose quota the artifact uses. */
+  readonly organization: string
+  /** Name of the bytes in the object store (`blobName`). */
+  readonly blob: string
+  /** Id of the owning principal. */
+  readonly owner: string
+  /** The declared size, absent when it is unknown. */
+  readonly size_bytes?: number
+  /** The Markdown text of the file is to be extracted after the upload. */
+  readonly convert?: true
+  /** Present for the upload of a worker. The id of the artifact is then in the slot of the job. */
+  readonly lease?: LeaseFacts
+}
+
+/** An artifact as its actor stores it. */
+export type KeptArtifact =
+  /** The upload was given up, or the id must never be used. */
+  | { readonly state: 'abandoned' }
+  | {
+      readonly state: 'pending' | 'ready' | 'deleted'
+      readonly artifact: ArtifactRecord
+      readonly organization: string
+      readonly blob: string
+      /** Key of the step that produced the artifact. */
+      readonly step?: string
+      /**
+       * Id of the session whose job produced the artifact. Apart from the owner, only principals
+       * that may read the session may read the artifact.
+       */
+      readonly session_id?: string
+      readonly convert?: true
+      /**
+       * Unix milliseconds: of the deadline of a pending upload, of the deadline of a conversion, or,
+       * once the artifact is deleted, until which a direct `quota.refund` is accepted.
+       */
+      readonly until?: number
+    }
+
+/** Internal commands of an artifact. */
+export type ArtifactCommands = {
+  /**
+   * Announces an upload, after which bytes may be stored under `blob`. `expires_at`: Unix
+   * milliseconds of the deadline. Refused with `artifact_conflict` if the id was used before.
+   */
+  'artifact.reserve': { input: ArtifactReservation; reply: { expires_at: number } }
+  /**
+   * Extends the deadline of an upload whose bytes still arrive. Sent at most once a minute. Refused
+   * with `artifact_conflict` when the upload is not pending.
+   */
+  'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
+  /**
+   * Makes the artifact visible. `lease` is required for the upload of a worker, and only the queue
+   * sends it. A repeat with the same digest gets the record. Refused with `artifact_conflict` when
+   * the upload is not pending or belongs to another lease.
+   */
+  'artifact.complete': {
+    input: StoredBytes & { readonly lease?: Pick<LeaseFacts, 'job_id' | 'attempt'> }
+    reply: ArtifactRecord
+  }
+  /**
+   * Gives up a pending upload. A ready or deleted artifact is not changed. With `unreserved`, a
+   * pending upload is not changed either: only an id that was never reserved is made unusable. The
+   * reply is the state after the command.
+   */
+  'artifact.abandon': {
+    input: { readonly unreserved?: true }
+    reply: { readonly state: KeptArtifact['state'] }
+  }
+  /** Reports the end of a conversion. Changes nothing unless the artifact is converting. */
+  'artifact.convert_done': {
+    input: { readonly state: 'ready' | 'failed'; readonly error?: string }
+    reply: undefined
+  }
+  wake: { input: unknown; reply: undefined }
+}
+
+/** Commands of an idempotency key of uploads. The key never expires. */
+export type ArtifactKeyCommands = {
+  /**
+   * Binds the key to an artifact id, unless it is bound. The reply is the bound id. `replaces`: the
+   * bound id that the caller found to be abandoned; the key is then bound to `artifact_id` instead.
+   */
+  'artifact_key.claim': {
+    input: { readonly artifact_id: string; readonly replaces?: string }
+    reply: { readonly artifact_id: string }
+  }
+}
+
+/**
+ * Commands of the organization about the storage of artifacts. The gateway sends each of them
+ * directly, so that the next read of the quota shows it. The artifact sends `settle`, `release` and
+ * `refund` again as effects, so that nothing is lost with a gateway. Copies, in any order, act once.
+ */
+export type QuotaCommands = {
+  /**
+   * Reserves bytes for an upload, instead of those reserved for the same artifact before. Refused
+   * with `artifact_quota_exceeded` when used and reserved bytes would exceed the limit, and with
+   * `artifact_conflict` when the upload is over. `expires_at`: the deadline of the upload.
+   */
+  'quota.reserve': {
+    input: { readonly artifact: string; readonly bytes: number; readonly expires_at: number }
+    reply: undefined
+  }
+  /** The upload is complete: its reserved bytes become used bytes. */
+  'quota.settle': { input: { readonly artifact: string; readonly bytes: number }; reply: undefined }
+  /**
+   * The upload was given up. A reservation that arrives later is refused. `until`: the last deadline
+   * of the upload, in Unix milliseconds.
+   */
+  'quota.release': {
+    input: { readonly artifact: string; readonly until: number }
+    reply: undefined
+  }
+  /**
+   * The artifact was deleted: its bytes are no longer used. `direct`: from a gateway; ignored after
+   * `until` (Unix milliseconds), when the organization may have forgotten the copy of the artifact.
+   */
+  'quota.refund': {
+    input: {
+      readonly artifact: string
+      readonly bytes: number
+      readonly until: number
+      readonly direct?: true
+    }
+    reply: undefined
+  }
+}
+
+/** Returns the name of the bytes of an upload attempt in the object store. */
+export const blobName = (project: string, artifact_id: string, attempt: string): string =>
+  `artifacts/${project}/${artifact_id}/${attempt}`

@@ -1,0 +1,69 @@
+/** Events of artifacts, of idempotency keys of uploads, and of the storage quota. */
+import type { Event } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import type { KeptArtifact } from './commands.ts'
+import type { ArtifactRecord } from './schema.ts'
+
+type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
+
+/** Events of an artifact; `id` is the id of the artifact. */
+export type ArtifactEvent = ArtifactAuditEvent | ArtifactUploadEvent
+/** Events that change what clients see. Views apply them; the first and the last are audited. */
+export type ArtifactAuditEvent =
+  | (Event & {
+      readonly type: 'artifact.completed'
+      readonly id: string
+      readonly artifact: ArtifactRecord
+      readonly organization: string
+      readonly step?: string
+      readonly session_id?: string
+      /** Unix milliseconds at which the conversion fails. */
+      readonly convert_until?: number
+    })
+  | (Event & {
+      readonly type: 'artifact.converted'
+      readonly id: string
+      readonly artifact: Patch<ArtifactRecord>
+    })
+  | (Event & {
+      readonly type: 'artifact.deleted'
+      readonly id: string
+      readonly name: string
+      readonly size_bytes: number
+      readonly organization: string
+      readonly blob: string
+      readonly until: number
+    })
+/** Private events of an upload. */
+export type ArtifactUploadEvent =
+  | (Event & { readonly type: 'artifact.reserved'; readonly kept: Reserved })
+  | (Event & { readonly type: 'artifact.renewed'; readonly until: number })
+  | (Event & {
+      readonly type: 'artifact.abandoned'
+      readonly id: string
+      /** The upload that was given up; absent for an id that was never reserved. */
+      readonly upload?: Pick<Reserved, 'organization' | 'blob'> & { readonly until: number }
+    })
+
+export type ArtifactKeyEvent = Event & {
+  readonly type: 'artifact_key.claimed'
+  readonly artifact_id: string
+}
+
+/** Private events of the organization about the storage of artifacts. */
+export type QuotaEvent =
+  | (Event & {
+      readonly type: 'quota.reserved'
+      readonly artifact: string
+      readonly bytes: number
+      readonly expires_at: number
+    })
+  | (Event & { readonly type: 'quota.settled'; readonly artifact: string; readonly bytes: number })
+  | (Event & { readonly type: 'quota.released'; readonly artifact: string; readonly until: number })
+  | (Event & {
+      readonly type: 'quota.refunded'
+      readonly artifact: string
+      readonly bytes: number
+      readonly until: number
+      readonly direct?: true
+    })

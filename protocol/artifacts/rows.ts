@@ -1,0 +1,111 @@
+/**
+ * The rows of artifacts. The published contract leaves these points open, and this service decides
+ * them as follows:
+ * - The owner of an artifact may delete it, and so may administrators of the project.
+ * - The gateway checks the permission of an upload: `work.execute` with a lease token, otherwise
+ *   `project.edit`.
+ */
+import { Type } from 'typebox'
+import { Closed, pageOf, paging } from '../common.ts'
+import { blob, command, query } from '../contract.ts'
+import { Artifact, ArtifactQuota, ArtifactRecord, limits, SignedUrl } from './schema.ts'
+
+const P = '/projects/:project/artifacts'
+const one = `${P}/:artifact_id`
+const tag = 'artifacts'
+const read = { tag, permission: 'project.view' } as const
+
+const Upload = Closed({
+  file: Type.String({ contentEncoding: 'binary', description: 'The bytes' }),
+  name: Type.String({ minLength: 1, maxLength: limits.name }),
+  mime: Type.Optional(
+    Type.String({ maxLength: limits.name, description: 'The type of the part by default' }),
+  ),
+  size_bytes: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Must be the size that arrives' }),
+  ),
+  metadata: Type.Optional(Type.String({ description: 'A JSON object, at most 64 KiB' })),
+  convert: Type.Optional(
+    Type.Enum(['true', 'false'], { description: 'Extract the text of an Office file' }),
+  ),
+})
+const storage = 'artifact_storage_unavailable'
+
+export const artifacts = {
+  'artifact.create': blob(`POST ${P}`, {
+    tag,
+    permission: 'authenticated',
+    summary: 'Upload an artifact; a worker does so under its lease token',
+    body: Upload,
+    reply: Artifact,
+    status: 201,
+    alsoStatus: [200],
+    errors: [
+      'artifact_conflict',
+      'lease_lost',
+      'artifact_quota_exceeded',
+      'payload_too_large',
+      storage,
+    ],
+  }),
+  'artifact.list': query(`GET ${P}`, {
+    ...read,
+    summary: 'Artifacts that the caller may read, newest first',
+    viewer: true,
+    query: Closed({
+      run_id: Type.Optional(Type.String()),
+      step_id: Type.Optional(Type.String()),
+      mime: Type.Optional(
+        Type.String({
+          maxLength: limits.name,
+          description: 'A type or its beginning, such as image/',
+        }),
+      ),
+      ...paging,
+    }),
+    reply: pageOf(ArtifactRecord),
+  }),
+  'artifact.quota': query(`GET ${P}/quota`, {
+    ...read,
+    summary: 'Storage that artifacts of the organization use',
+    answeredBy: 'gateway',
+    reply: ArtifactQuota,
+  }),
+  'artifact.get': query(`GET ${one}`, {
+    ...read,
+    summary: 'One artifact',
+    answeredBy: 'gateway',
+    reply: ArtifactRecord,
+    errors: ['not_found'],
+  }),
+  'artifact.content': blob(`GET ${one}/content`, {
+    ...read,
+    summary: 'The bytes of an artifact, or one range of them',
+    query: Closed({
+      download: Type.Optional(Type.Boolean({ description: 'Always as an attachment' })),
+    }),
+    reply: Type.String({ format: 'binary' }),
+    alsoStatus: [206, 304],
+    errors: ['not_found', 'conflict', 'range_not_satisfiable', storage],
+  }),
+  'artifact.signed_url': query(`POST ${one}/signed-url`, {
+    ...read,
+    summary: 'A URL that reads the bytes without a credential, for a short time',
+    body: Closed({
+      ttl_seconds: Type.Optional(
+        Type.Integer({ minimum: 1, description: '900 by default, 3600 at most' }),
+      ),
+    }),
+    bodyOptional: true,
+    answeredBy: 'gateway',
+    reply: SignedUrl,
+    errors: ['not_found', 'conflict'],
+  }),
+  'artifact.delete': command(`DELETE ${one}`, {
+    ...read,
+    summary: 'Delete an artifact and its bytes',
+    to: { kind: 'artifact', slot: 'artifact_id', prefix: 'artifact' },
+    status: 204,
+    errors: ['not_found', 'conflict'],
+  }),
+} as const

@@ -1,0 +1,91 @@
+/**
+ * The records of artifacts: files of a project that workers and clients upload. The bytes are in
+ * the object store under a name that the gateway assigns; an artifact actor decides which uploads
+ * are visible. Files of sessions have the same record (`sessions/attachments.ts`).
+ */
+import { type Static, Type } from 'typebox'
+import { JsonObject, Timestamp } from '../common.ts'
+
+/** Limits of artifacts. Lengths are in characters unless stated otherwise; times in milliseconds. */
+export const limits = {
+  name: 256,
+  /** Bytes of the metadata as JSON. */
+  metadata: 65_536,
+  /** An upload is abandoned when the gateway has not renewed it for this time. */
+  upload: 15 * 60_000,
+  /** A conversion has failed when it has not been reported after this time. */
+  conversion: 10 * 60_000,
+  /** Time after a deletion for which the organization accepts a direct refund. */
+  refund: 10 * 60_000,
+  /** Seconds for which a signed URL is valid: by default, and at most. */
+  signed: { standard: 900, most: 3600 },
+} as const
+
+/** A file as clients see it. */
+export const Artifact = Type.Object(
+  {
+    id: Type.String(),
+    visibility: Type.Enum(['private', 'shared']),
+    name: Type.String(),
+    mime_type: Type.String({ description: 'The media type, without parameters' }),
+    size_bytes: Type.Integer({ minimum: 0 }),
+    run_id: Type.Optional(Type.String()),
+    step_id: Type.Optional(Type.String()),
+    sha256: Type.Optional(Type.String({ description: 'Hex' })),
+    created_by: Type.Optional(Type.String()),
+    updated_by: Type.Optional(Type.String()),
+    metadata: Type.Optional(JsonObject),
+    conversion: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Enum(['converting', 'ready', 'failed']),
+          error: Type.Optional(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    created_at: Timestamp,
+    updated_at: Type.Optional(Timestamp),
+  },
+  { additionalProperties: false },
+)
+export type Artifact = Static<typeof Artifact>
+
+/** Fields of the record that the reply to an upload lacks, because clients decode it strictly. */
+const further = {
+  owned_by: Type.Optional(Type.String({ description: 'The principal that owns the artifact' })),
+  job_id: Type.Optional(Type.String()),
+  worker_session_id: Type.Optional(Type.String()),
+  attempt: Type.Optional(Type.Integer({ minimum: 1 })),
+}
+/** An artifact in lists and single reads: with its owner and the lease under which it was made. */
+export const ArtifactRecord = Type.Object(
+  { ...Artifact.properties, ...further },
+  { additionalProperties: false },
+)
+export type ArtifactRecord = Static<typeof ArtifactRecord>
+/** Returns the record as the reply to an upload contains it. */
+export const publishedArtifact = ({
+  owned_by: _owner,
+  job_id: _job,
+  worker_session_id: _session,
+  attempt: _attempt,
+  ...artifact
+}: ArtifactRecord): Artifact => artifact
+
+/** The storage that the artifacts of the organization use. */
+export const ArtifactQuota = Type.Object({
+  used_bytes: Type.Integer({ minimum: 0 }),
+  limit_bytes: Type.Integer({ minimum: 0, description: '9007199254740991: no limit' }),
+  artifact_count: Type.Integer({ minimum: 0 }),
+  pending_count: Type.Integer({ minimum: 0, description: 'Uploads that have not finished' }),
+  generated_at: Timestamp,
+})
+export type ArtifactQuota = Static<typeof ArtifactQuota>
+
+export const SignedUrl = Type.Object({
+  url: Type.String(),
+  method: Type.Literal('GET'),
+  expires_at: Timestamp,
+})
+export type SignedUrl = Static<typeof SignedUrl>
