@@ -162,10 +162,10 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 }
 
 let made = 0
-/** A job as it is in the response to a claim. */
 /** The `publish` of handlers that publish nothing. */
 export const notPublished = (): Promise<never> =>
   Promise.reject(new Error('this handler publishes nothing'))
+/** A job as it is in the response to a claim. */
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
   id: `job_${++made}`,
   kind: 'action_execution',
