@@ -39,6 +39,7 @@ interface Listed {
   /** Further fields of the answer, next to the fields of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
+/** The question of a call: the fields of its query string, its body and its path. */
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
 /** Lists with a special query function, for example one that queries all partitions. */
@@ -123,14 +124,15 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =
     (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)
       ?.properties ?? {}
-  if (!('next_cursor' in fields) && call.query['cursor'] === undefined)
-    return ask({ ...call.query, ...call.slots })
+  const asked = { ...call.query, ...call.body }
+  if (!('next_cursor' in fields) && asked['cursor'] === undefined)
+    return ask({ ...asked, ...call.slots })
   const { world } = edge
-  const { cursor, ...query } = call.query
+  const { cursor, ...query } = asked
   const binding = {
     project: scopeId(edge, call),
     route: operationOf(call),
-    filters: { ...queryOf(call), ...call.slots },
+    filters: { ...queryOf(call), ...call.body, ...call.slots },
   }
   const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
   if (opened && isRefusal(opened)) return opened
