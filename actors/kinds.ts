@@ -20,14 +20,16 @@ import { organizationActor } from './projects/organization/organization.ts'
 import { projectActor } from './projects/project.ts'
 import { run } from './runs/run.ts'
 import { sessionActor } from './sessions/session.ts'
+import { tableName } from './tables/name.ts'
+import { tableActor } from './tables/table.ts'
 import { deliveryActor } from './webhooks/delivery.ts'
 import { workerActor } from './workers/worker.ts'
 
 /**
  * Creates the actors of all kinds, by kind.
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
- * runs of loops (absent: no limit), the limits on access records, and the limits on runs that
- * triggers start for events of runs.
+ * runs of loops (absent: no limit), the limits on access records, the limits on runs that triggers
+ * start for events of runs, and the maximum number of rows of a table.
  */
 export const actorKinds = (settings: {
   brand: string
@@ -35,6 +37,7 @@ export const actorKinds = (settings: {
   plan_concurrency?: number
   access?: AccessLimits
   triggers?: TriggerLimits
+  table_rows?: number
 }): Readonly<Record<Kind, AnyActor>> => ({
   organization: defineActor(organizationActor({ brand: settings.brand, ...settings.access })),
   project: defineActor(projectActor({ brand: settings.brand, ...settings.access })),
@@ -49,6 +52,8 @@ export const actorKinds = (settings: {
   events: defineActor(eventsActor(settings.triggers ?? defaultTriggerLimits)),
   session: defineActor(sessionActor(settings)),
   memory: defineActor(memory),
+  table: tableActor(settings),
+  table_name: defineActor(tableName),
   delivery: deliveryActor,
   plan: defineActor(planActor(settings)),
 })

@@ -50,6 +50,7 @@ export const prefixes = {
   nudge: 'nudge',
   webhook: 'wbh',
   artifact: 'art',
+  row: 'row',
 } as const
 export type Prefix = keyof typeof prefixes
 
