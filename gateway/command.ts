@@ -98,8 +98,7 @@ async function decide(
   revise: NonNullable<Prepared['revise']>,
 ): Promise<Outcome> {
   const outcome = await edge.world.commandRow(command)
-  if (isRefusal(outcome)) return outcome
-  const more = await revise(outcome.reply)
+  const more = await revise(outcome)
   if (more === undefined) return outcome
   return isRefusal(more)
     ? more

@@ -52,11 +52,12 @@ export interface Prepared {
   /** Set when the actor is new, because its id was generated for this request. */
   readonly born?: true
   /**
-   * The further input with which the command is repeated, if the actor could not decide it yet.
-   * Undefined when the reply is final. The actor must not have stored anything for such a reply.
+   * The further input with which the command is repeated, if the actor could not decide it with the
+   * given input. Undefined when the outcome is final. The actor has stored nothing for an outcome
+   * that is not.
    */
   readonly revise?: (
-    reply: unknown,
+    outcome: Outcome,
   ) => Promise<Readonly<Record<string, unknown>> | undefined | Refusal>
   /** Computes the answer, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => MaybePromise<unknown>

@@ -25,7 +25,7 @@ import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { RunListNames } from './ports.ts'
 import { withLeases } from './queries/job-leases.ts'
 import { localQueries } from './queries/local.ts'
-import { listRows } from './queries/rows.ts'
+import { queryRows, searchRows } from './queries/rows.ts'
 import { listUsage } from './queries/usage.ts'
 import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
@@ -64,8 +64,8 @@ const pages: {
     if (isRefusal(found)) return found
     return { ...found, items: await withLeases(edge.world, project, found.items) }
   },
-  'table.query': (edge, call, question) => listRows(edge, call, 'table.query', question),
-  'table.search': (edge, call, question) => listRows(edge, call, 'table.search', question),
+  'table.query': queryRows,
+  'table.search': searchRows,
 }
 /** Records that the gateway assembles from several sources. */
 const records: {

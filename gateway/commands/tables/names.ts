@@ -1,15 +1,15 @@
 /**
  * Claims of names before a table is created or renamed. The holder of a name is an actor of its own,
- * so the name is claimed first; the table confirms the claim in the commit that uses it. A claim
- * that is not used is released here after a refusal, and otherwise lapses by itself.
+ * so the name is claimed first; the table confirms the claim in the commit that uses it. The claim of
+ * a refused command is given back through the table, which then never uses it. Other claims that are
+ * not used lapse by themselves.
  */
 import type { Origin } from '../../../protocol/entry.ts'
-import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { NameClaim } from '../../../protocol/tables/events.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
 import type { Identity } from '../../http/idempotency.ts'
-import type { Outcome } from '../../ports.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 
 const holderOf = ({ world }: Edge, project: string, name: string): string =>
@@ -38,25 +38,43 @@ async function claimName(
   return isRefusal(outcome) ? outcome : { holder, claim: outcome.reply.claim }
 }
 
-/**
- * Releases a claim after the command was refused. With an unknown outcome, the table may use the
- * claim, so it is left to lapse.
- */
-const releaseUnused =
-  (edge: Edge, call: Call, table_id: string, { holder, claim }: NameClaim, origin: Origin) =>
-  async (outcome: Outcome): Promise<void> => {
-    if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
-    const { world } = edge
-    await world.command({
-      project: scopeId(edge, call),
-      kind: 'table_name',
-      id: holder,
-      command_id: hexOf(world.random(16)),
-      name: 'table_name.release',
-      input: { table_id, claim },
-      origin,
-    })
+/** A claim on a name for a command, which may need several until the table is in time to use one. */
+async function withClaim(
+  edge: Edge,
+  call: Call,
+  table_id: string,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const first = await claimName(edge, call, table_id, origin)
+  if (isRefusal(first)) return first
+  const until = world.now() + world.settings.deadline
+  let last = first
+  return {
+    input: { claim: first },
+    revise: async (outcome) => {
+      if (!isRefusal(outcome) || outcome.details?.['claim'] !== 'lapsed') return undefined
+      if (world.now() >= until) return refuse('service_unavailable', { retry_after: 1 })
+      const next = await claimName(edge, call, table_id, origin)
+      if (isRefusal(next)) return next
+      last = next
+      return { claim: next }
+    },
+    after: async (outcome) => {
+      // With an unknown outcome, the table may still use the claim.
+      if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
+      await world.command({
+        project: scopeId(edge, call),
+        kind: 'table',
+        id: table_id,
+        command_id: hexOf(world.random(16)),
+        name: 'table.claim_lapsed',
+        input: { ...last, name: String(call.body['name']) },
+        origin,
+      })
+    },
   }
+}
 
 async function create(
   edge: Edge,
@@ -76,28 +94,14 @@ async function create(
       return { id, input: { claim: { holder, claim: 0 } } }
     }
   }
-  const claim = await claimName(edge, call, id, origin)
-  if (isRefusal(claim)) return claim
-  return {
-    id,
-    input: { claim },
-    ...(seed === undefined && { born: true }),
-    after: releaseUnused(edge, call, id, claim, origin),
-  }
+  const prepared = await withClaim(edge, call, id, origin)
+  return isRefusal(prepared)
+    ? prepared
+    : { ...prepared, id, ...(seed === undefined && { born: true }) }
 }
 
-async function rename(
-  edge: Edge,
-  call: Call,
-  _: Identity,
-  origin: Origin,
-): Promise<Prepared | Refusal> {
-  if (call.body['name'] === undefined) return {}
-  const { id = '' } = call.slots
-  const claim = await claimName(edge, call, id, origin)
-  if (isRefusal(claim)) return claim
-  return { input: { claim }, after: releaseUnused(edge, call, id, claim, origin) }
-}
+const rename: Prepare = (edge, call, _, origin) =>
+  call.body['name'] === undefined ? {} : withClaim(edge, call, call.slots['id'] ?? '', origin)
 
 /** Preparations by row name. */
 export const tableNamePreparations: Readonly<Record<string, Prepare>> = {

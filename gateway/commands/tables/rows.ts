@@ -41,10 +41,10 @@ async function withFacts(
   const until = world.now() + world.settings.deadline
   return {
     input: { facts },
-    revise: async (reply) => {
-      if (!isStale(reply)) return undefined
+    revise: async (outcome) => {
+      if (isRefusal(outcome) || !isStale(outcome.reply)) return undefined
       if (world.now() >= until) return overdue
-      const later = await readFacts(edge, call, asked, reply.stale)
+      const later = await readFacts(edge, call, asked, outcome.reply.stale)
       return isRefusal(later) ? later : { facts: later }
     },
     ...(answer && { answer: answer as (reply: unknown) => MaybePromise<unknown> }),
