@@ -135,7 +135,7 @@ export const BulkRows = Closed({
 const Filter = Type.Record(Type.String({ pattern: '^[\\s\\S]*$' }), Type.Unknown())
 const paging = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 16_384 })),
 }
 export const QueryRows = Closed({
   filter: Type.Optional(Filter),
