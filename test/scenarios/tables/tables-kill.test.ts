@@ -151,7 +151,7 @@ t.test(
       cursor = body['next_cursor']
       if (cursor === undefined) break
     }
-    const names = rows.map(({ data }) => String((data as Json)['name']))
+    const names = rows.map(({ data }) => String((data as unknown as Json)['name']))
     t.equal(new Set(names).size, names.length, 'each identity once')
     t.equal(new Set(rows.map(({ id }) => id)).size, rows.length, 'each id once')
     t.strictSame(
