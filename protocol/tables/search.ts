@@ -14,12 +14,14 @@ export function textsOf(data: unknown): string[] {
 export const rowTokens = (data: JsonObject): string[] => textsOf(data).flatMap(tokensOf)
 
 /**
- * Returns how many tokens of a row equal one of the query's tokens; undefined when the query does
+ * Returns how many different tokens of a query the row has exactly; undefined when the query does
  * not find the row, because one of its tokens is not the prefix of any token of the row. Rows with
  * more exact hits come first, then those updated later, then those with a smaller id.
  */
 export function exactHits(query: readonly string[], row: readonly string[]): number | undefined {
-  if (!query.every((token) => row.some((other) => other.startsWith(token)))) return undefined
-  const wanted = new Set(query)
-  return row.filter((token) => wanted.has(token)).length
+  const words = new Set(row)
+  const wanted = [...new Set(query)]
+  return wanted.every((token) => words.has(token) || row.some((word) => word.startsWith(token)))
+    ? wanted.filter((token) => words.has(token)).length
+    : undefined
 }
