@@ -121,6 +121,8 @@ export interface Config {
   }
   /** Maximum number of loop runs in progress in the whole installation; absent: unlimited. */
   readonly plan_concurrency?: number
+  /** Maximum number of rows of a table. */
+  readonly table_rows: number
   /**
    * Limits on the runs that triggers start for an event and for the events that these runs cause.
    */
@@ -302,6 +304,7 @@ export function readConfig(
         per_minute: v.BATON_TRIGGERED_RUNS_PER_MINUTE,
       },
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
+      table_rows: v.BATON_TABLE_ROWS,
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },

@@ -194,6 +194,7 @@ export async function startNode(
         brand: config.brand,
         timing: config.timing,
         access: config.access,
+        table_rows: config.table_rows,
         triggers: config.triggers,
         ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
       }),

@@ -28,6 +28,9 @@ import {
 
 const checkSchema = ({ schema }: UpdateTable) => (schema ? schemaFaults(schema) : [])
 
+const Upserted = Type.Object({ row: TableRow, created: Type.Boolean() })
+const BulkInserted = Type.Object({ inserted: Type.Integer(), items: Type.Array(TableRow) })
+
 const P = '/projects/:project/tables'
 const T = `${P}/:id` as const
 const R = `${T}/rows/:row_id` as const
@@ -115,7 +118,7 @@ export const tables = {
     ...write,
     summary: 'Insert a row, or change the row with the same identity',
     body: RowData,
-    reply: Type.Object({ row: TableRow, created: Type.Boolean() }),
+    reply: Upserted,
     status: 200,
     alsoStatus: [201],
     errors: ['not_found', 'conflict'],
@@ -125,7 +128,7 @@ export const tables = {
     summary: 'Insert up to 1000 rows, all of them or none',
     body: BulkRows,
     limit: tableLimits.bulk,
-    reply: Type.Object({ inserted: Type.Integer(), items: Type.Array(TableRow) }),
+    reply: BulkInserted,
     status: 201,
     errors: ['not_found', 'already_exists', 'conflict'],
   }),
@@ -143,6 +146,53 @@ export const tables = {
     body: SearchRows,
     reply: RowPage,
     errors: ['not_found', 'table_semantic_search_unavailable'],
+  }),
+
+  // Other paths of the operations above, for existing clients.
+  'row.query': query(`POST ${T}/rows/query`, {
+    ...read,
+    tag: 'compat',
+    alias: 'table.query',
+    as: 'table.query',
+    summary: 'Rows that fulfil all conditions of a filter, sorted',
+    body: QueryRows,
+    bodyOptional: true,
+    reply: RowPage,
+    errors: ['not_found'],
+  }),
+  'row.search': query(`POST ${T}/rows/search`, {
+    ...read,
+    tag: 'compat',
+    alias: 'table.search',
+    as: 'table.search',
+    summary: 'Rows that contain all words of a query, or words that begin with them',
+    body: SearchRows,
+    reply: RowPage,
+    errors: ['not_found', 'table_semantic_search_unavailable'],
+  }),
+  'row.upsert_at_rows': command(`POST ${T}/rows/upsert`, {
+    ...write,
+    tag: 'compat',
+    alias: 'row.upsert',
+    as: 'row.upsert',
+    summary: 'Insert a row, or change the row with the same identity',
+    body: RowData,
+    reply: Upserted,
+    status: 200,
+    alsoStatus: [201],
+    errors: ['not_found', 'conflict'],
+  }),
+  'row.bulk_at_rows': command(`POST ${T}/rows/bulk`, {
+    ...write,
+    tag: 'compat',
+    alias: 'row.bulk',
+    as: 'row.bulk',
+    summary: 'Insert up to 1000 rows, all of them or none',
+    body: BulkRows,
+    limit: tableLimits.bulk,
+    reply: BulkInserted,
+    status: 201,
+    errors: ['not_found', 'already_exists', 'conflict'],
   }),
 } as const
 export type TableRows = typeof tables

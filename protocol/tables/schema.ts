@@ -8,7 +8,7 @@ import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
 
 /**
  * Limits of tables and rows. Lengths are in characters; `identity`, `row`, `bulk` and `schema` are
- * in bytes of UTF-8, the last three as JSON. A cursor holds the sort keys of a row. `batch` is the maximum number of rows of one bulk
+ * in bytes of UTF-8, the last three as JSON. `batch` is the maximum number of rows of one bulk
  * insert, and `rows` the default maximum number of rows of a table.
  */
 export const tableLimits = {
@@ -26,7 +26,6 @@ export const tableLimits = {
   sorts: 10,
   alternatives: 200,
   search: 1000,
-  cursor: 16_384,
 } as const
 
 export const ColumnType = Type.Enum([
@@ -136,7 +135,7 @@ export const BulkRows = Closed({
 const Filter = Type.Record(Type.String({ pattern: '^[\\s\\S]*$' }), Type.Unknown())
 const paging = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: tableLimits.cursor })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 16_384 })),
 }
 export const QueryRows = Closed({
   filter: Type.Optional(Filter),

@@ -14,14 +14,12 @@ export function textsOf(data: unknown): string[] {
 export const rowTokens = (data: JsonObject): string[] => textsOf(data).flatMap(tokensOf)
 
 /**
- * Returns how many different tokens of a query the row has exactly; undefined when the query does
- * not find the row, because one of its tokens is not the prefix of any token of the row. Rows with
- * more exact hits come first, then those updated later, then those with a smaller id.
+ * Returns how many different tokens of a query a row has exactly; undefined when the query does not
+ * find the row, because one of its tokens is not the prefix of any token of the row. Rows with more
+ * exact hits come first, then those updated later, then those with a smaller id.
  */
 export function exactHits(query: readonly string[], row: readonly string[]): number | undefined {
+  if (!query.every((token) => row.some((other) => other.startsWith(token)))) return undefined
   const words = new Set(row)
-  const wanted = [...new Set(query)]
-  return wanted.every((token) => words.has(token) || row.some((word) => word.startsWith(token)))
-    ? wanted.filter((token) => words.has(token)).length
-    : undefined
+  return [...new Set(query)].filter((token) => words.has(token)).length
 }
