@@ -23,7 +23,13 @@ import { claimLapsed, create, remove, type TableApi, update } from './definition
 import * as rows from './rows.ts'
 import { tellAllInserted, tellDeleted, tellInserted, tellUpdated } from './source-events.ts'
 import { deny, type TableState, uncreated } from './state.ts'
-import { noteDeleted, noteInserted, noteUpdated } from './window.ts'
+import {
+  noteDeleted,
+  noteInserted,
+  noteUpdated,
+  type WindowBounds,
+  windowBounds,
+} from './window.ts'
 
 /** The command to the holder of a name that confirms or releases a claim of the table. */
 const answerClaim = (
@@ -49,13 +55,16 @@ const answerClaim = (
  * Creates the table actor.
  * @param brand the configured brand.
  * @param table_rows maximum number of rows of a table.
+ * @param window bounds of the window of recent changes.
  */
 export const tableActor = ({
   brand,
   table_rows = tableLimits.rows,
+  window = windowBounds,
 }: {
   readonly brand: string
   readonly table_rows?: number
+  readonly window?: WindowBounds
 }): Actor<TableState, TableEvent, TableApi, 'table', TableCommands, AddedTableInputs> => ({
   kind: 'table',
   initial: uncreated,
@@ -87,19 +96,19 @@ export const tableActor = ({
       return state
     },
     'table.row_inserted': (state, { row, change }) => {
-      noteInserted(state.window, [row], change)
+      noteInserted(state.window, [row], change, window)
       return { ...state, change, rows: state.rows + 1 }
     },
     'table.rows_inserted': (state, { rows, change }) => {
-      noteInserted(state.window, rows, change)
+      noteInserted(state.window, rows, change, window)
       return { ...state, change, rows: state.rows + rows.length }
     },
     'table.row_updated': (state, { row, previous_identity, change }) => {
-      noteUpdated(state.window, row, previous_identity, change)
+      noteUpdated(state.window, row, previous_identity, change, window)
       return { ...state, change }
     },
     'table.row_deleted': (state, { row, change }) => {
-      noteDeleted(state.window, row, change)
+      noteDeleted(state.window, row, change, window)
       return { ...state, change, rows: state.rows - 1 }
     },
   },

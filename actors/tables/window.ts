@@ -12,12 +12,23 @@ import type { JsonObject } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { RowFact, Stale, StoredRow, TableFacts } from '../../protocol/tables/events.ts'
 
-/** Bound of the keys of a generation, in characters. */
-const MAX_GENERATION_LENGTH = 262_144
+/** Bounds of a window, in characters. */
+export interface WindowBounds {
+  /** Keys of a generation, with `ENTRY_LENGTH` for each. */
+  readonly generation: number
+  /** Data of one cached row as JSON. */
+  readonly cachedRow: number
+  /** Data of a generation of cached rows as JSON. */
+  readonly cachedRows: number
+}
+/** The window then covers at least 1,600 inserted rows with identities of 30 characters. */
+export const windowBounds: WindowBounds = {
+  generation: 262_144,
+  cachedRow: 1024,
+  cachedRows: 131_072,
+}
 /** Estimated number of characters of an entry in addition to its key. */
 const ENTRY_LENGTH = 48
-/** Maximum length of the data of a cached row, and bound of a generation of cached rows, as JSON. */
-const CACHED = { row: 1024, generation: 131_072 } as const
 
 interface Generation {
   /** Last change by row id, negative for a deletion. */
@@ -66,38 +77,43 @@ function noteIdentity(
   if (!Object.hasOwn(recent.identities, place)) recent.length += place.length + ENTRY_LENGTH
   recent.identities[place] = [change, row_id]
 }
-function cacheRow({ cache }: RowWindow, row: StoredRow): void {
+function cacheRow({ cache }: RowWindow, row: StoredRow, bounds: WindowBounds): void {
   const { length } = JSON.stringify(row.data)
   delete cache.older[row.id]
-  if (length > CACHED.row) {
+  if (length > bounds.cachedRow) {
     delete cache.recent[row.id]
     return
   }
   cache.recent[row.id] = row
   cache.length += length
-  if (cache.length <= CACHED.generation) return
+  if (cache.length <= bounds.cachedRows) return
   cache.older = cache.recent
   cache.recent = {}
   cache.length = 0
 }
 /** Ends a change: a full generation becomes the older one. */
-function endChange(window: RowWindow, change: number): void {
+function endChange(window: RowWindow, change: number, bounds: WindowBounds): void {
   window.recent.through = change
-  if (window.recent.length <= MAX_GENERATION_LENGTH) return
+  if (window.recent.length <= bounds.generation) return
   window.floor = window.older.through
   window.older = window.recent
   window.recent = generation(change)
 }
 
 /** Notes new rows. Rows of a bulk insert are not cached. */
-export function noteInserted(window: RowWindow, rows: readonly StoredRow[], change: number): void {
+export function noteInserted(
+  window: RowWindow,
+  rows: readonly StoredRow[],
+  change: number,
+  bounds: WindowBounds,
+): void {
   for (const { id, identity } of rows) {
     noteRow(window, id, change)
     noteIdentity(window, identity, id, change)
   }
   const [first] = rows
-  if (first && rows.length === 1) cacheRow(window, first)
-  endChange(window, change)
+  if (first && rows.length === 1) cacheRow(window, first, bounds)
+  endChange(window, change, bounds)
 }
 /** Notes an updated row, and the identity that it no longer has. */
 export function noteUpdated(
@@ -105,22 +121,28 @@ export function noteUpdated(
   row: StoredRow,
   previous_identity: string | undefined,
   change: number,
+  bounds: WindowBounds,
 ): void {
   noteRow(window, row.id, change)
   if (previous_identity !== undefined) {
     noteIdentity(window, previous_identity, null, change)
     noteIdentity(window, row.identity, row.id, change)
   }
-  cacheRow(window, row)
-  endChange(window, change)
+  cacheRow(window, row, bounds)
+  endChange(window, change, bounds)
 }
 /** Notes a deleted row. */
-export function noteDeleted(window: RowWindow, { id, identity }: StoredRow, change: number): void {
+export function noteDeleted(
+  window: RowWindow,
+  { id, identity }: StoredRow,
+  change: number,
+  bounds: WindowBounds,
+): void {
   noteRow(window, id, -change)
   noteIdentity(window, identity, null, change)
   delete window.cache.recent[id]
   delete window.cache.older[id]
-  endChange(window, change)
+  endChange(window, change, bounds)
 }
 
 /** The current rows of a table, as far as a command has facts about them. */

@@ -3,12 +3,14 @@ import type { AnyActor } from '../../../actors/actor.ts'
 import { defineActor } from '../../../actors/actor.ts'
 import type { TableState } from '../../../actors/tables/state.ts'
 import { tableActor } from '../../../actors/tables/table.ts'
+import type { WindowBounds } from '../../../actors/tables/window.ts'
 import type { RowFact, StoredRow, TableFacts } from '../../../protocol/tables/events.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
 import { given, type Scene } from '../../support/given.ts'
 
-export const actor = (table_rows?: number): AnyActor =>
-  defineActor(tableActor({ brand: 'Test', ...(table_rows !== undefined && { table_rows }) }))
+/** A table actor with other limits than the default. */
+export const actor = (limits: { table_rows?: number; window?: WindowBounds } = {}): AnyActor =>
+  defineActor(tableActor({ brand: 'Test', ...limits }))
 export const schema: TableSchema = {
   columns: [
     { name: 'key', type: 'string', required: true },
@@ -19,7 +21,7 @@ export const schema: TableSchema = {
 }
 export const claim = { holder: 'tbn_tickets', claim: 1 }
 export const fresh = (table_rows?: number): Scene<TableState> =>
-  given<TableState>(actor(table_rows))
+  given<TableState>(actor(table_rows === undefined ? {} : { table_rows }))
 /** A new table. */
 export const created = (change: object = {}, table_rows?: number) =>
   fresh(table_rows).when('table.create', { name: 'tickets', schema, claim, ...change })
