@@ -126,10 +126,10 @@ interface Hit {
 const hitsOf = (store: Store, expression: string, before: string | undefined): Hit[] =>
   store.all<Hit>(
     `SELECT r.n, r.id, r.updated_at, CAST(r.stamp AS TEXT) AS stamp
-     FROM table_words w
-     CROSS JOIN table_rows r ON r.stamp = w.rowid
-     WHERE w.words MATCH ? AND w.rowid < CAST(? AS INTEGER)
-     ORDER BY w.rowid DESC LIMIT ${HITS}`,
+     FROM table_words
+     CROSS JOIN table_rows r ON r.stamp = table_words.rowid
+     WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
+     ORDER BY table_words.rowid DESC LIMIT ${HITS}`,
     expression,
     before ?? '9223372036854775807',
   )
@@ -213,10 +213,10 @@ function* rankAll(search: Search): InParts<readonly Found[]> {
   for (;;) {
     const rows = store.upToPage<RowRecord & { readonly stamp: string }>(
       `SELECT ${COLUMNS}, CAST(r.stamp AS TEXT) AS stamp
-       FROM table_words w
-       CROSS JOIN table_rows r ON r.stamp = w.rowid
-       WHERE w.words MATCH ? AND w.rowid < CAST(? AS INTEGER)
-       ORDER BY w.rowid DESC LIMIT ${ROWS}`,
+       FROM table_words
+       CROSS JOIN table_rows r ON r.stamp = table_words.rowid
+       WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
+       ORDER BY table_words.rowid DESC LIMIT ${ROWS}`,
       expression,
       before ?? '9223372036854775807',
     )
