@@ -114,7 +114,10 @@ t.test('a run waits for a change of a row', async (t) => {
           },
         },
       ],
-      output: '${{ steps.paid.output }}',
+      output: {
+        amount: '${{ steps.paid.output.amount }}',
+        changed: '${{ steps.paid.output.changed }}',
+      },
     },
   })
   await until(
