@@ -18,6 +18,7 @@ import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
+import type { ActorReplies } from '../protocol/queries/commands.ts'
 import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 
 /** The origin of a command, the actor that decides it, and the source of new ids and secrets. */
@@ -128,7 +129,7 @@ export interface Actor<
           state: S,
           input: Input<R> & (N extends keyof Extra ? Extra[N] : unknown),
           cause: Cause,
-        ) => Decision<E, Reply<R>>
+        ) => Decision<E, N extends keyof ActorReplies ? ActorReplies[N] : Reply<R>>
       : never
   } & {
     readonly [N in keyof I]: (

@@ -22,6 +22,8 @@ import { organizationActor } from './projects/organization/organization.ts'
 import { projectActor } from './projects/project.ts'
 import { run } from './runs/run.ts'
 import { sessionActor } from './sessions/session.ts'
+import { tableName } from './tables/name.ts'
+import { tableActor } from './tables/table.ts'
 import { deliveryActor } from './webhooks/delivery.ts'
 import { workerActor } from './workers/worker.ts'
 
@@ -29,7 +31,8 @@ import { workerActor } from './workers/worker.ts'
  * Creates the actors of all kinds, by kind.
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
  * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
- * (`QuotaOptions`), and the limits on the runs that triggers start for events that runs caused.
+ * (`QuotaOptions`), the limits on the runs that triggers start for events that runs caused, and the
+ * maximum number of rows of a table.
  */
 export const actorKinds = (settings: {
   brand: string
@@ -38,6 +41,7 @@ export const actorKinds = (settings: {
   access?: AccessLimits
   artifact_quota?: number
   triggers?: TriggerLimits
+  table_rows?: number
 }): Readonly<Record<Kind, AnyActor>> => ({
   organization: defineActor(
     organizationActor({
@@ -58,6 +62,8 @@ export const actorKinds = (settings: {
   events: defineActor(eventsActor(settings.triggers ?? defaultTriggerLimits)),
   session: defineActor(sessionActor(settings)),
   memory: defineActor(memory),
+  table: defineActor(tableActor(settings)),
+  table_name: defineActor(tableName),
   delivery: deliveryActor,
   plan: defineActor(planActor(settings)),
   artifact: defineActor(artifactActor(settings)),

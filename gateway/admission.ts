@@ -217,7 +217,7 @@ const validateBody: Stage = (admission) => {
       // An upload can take a long time, and the caller may have lost access in the meantime.
       return admitted(edge, callOf(admission))
     })
-  if (row.verb !== 'command') return undefined
+  if (row.verb !== 'command' && !row.shape.body) return undefined
   const body = readBody(
     row,
     incoming.broken ? undefined : incoming.body,

@@ -69,14 +69,16 @@ export function perform<T>(
     if (fingerprint !== undefined) command.fingerprint = fingerprint
     if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
       command.born = true
-    const decided = edge.world.commandRow(command)
+    const decided = prepared.revise
+      ? decide(edge, command, prepared.revise)
+      : edge.world.commandRow(command)
     const published =
       address.kind === 'project' || address.kind === 'organization'
         ? publish(edge, call, origin, address.kind, decided)
         : decided
     const done = prepared.after
       ? published.then(async (outcome) => {
-          await prepared.after?.()
+          await prepared.after?.(outcome)
           return outcome
         })
       : published
@@ -84,6 +86,23 @@ export function perform<T>(
       isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply),
     )
   })
+}
+
+/**
+ * Sends a command, and sends it again under the same id for as long as its preparation supplies
+ * further input. Nothing was stored for the earlier attempts.
+ */
+async function decide(
+  edge: Edge,
+  command: Command,
+  revise: NonNullable<Prepared['revise']>,
+): Promise<Outcome> {
+  const outcome = await edge.world.commandRow(command)
+  const more = await revise(outcome)
+  if (more === undefined) return outcome
+  return isRefusal(more)
+    ? more
+    : decide(edge, { ...command, input: Object.assign({}, command.input, more) }, revise)
 }
 
 /**
@@ -133,7 +152,12 @@ function replied(
   }
   if (done !== undefined) return answered(done, undefined)
   if (!answer) return answered(reply)
-  return answer(reply).then((read) => (isRefusal(read) ? read : judged(edge, call, answered(read))))
+  const read = answer(reply)
+  return read instanceof Promise
+    ? read.then((found) => (isRefusal(found) ? found : judged(edge, call, answered(found))))
+    : isRefusal(read)
+      ? read
+      : answered(read)
 }
 
 function answerOf(

@@ -31,10 +31,13 @@ import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
 import { sealedCallback } from './commands/seal-url.ts'
+import { tableNamePreparations } from './commands/tables/names.ts'
+import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
 import type { Identity } from './http/idempotency.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { signLinks } from './pages/answer/links.ts'
+import type { Outcome } from './ports.ts'
 import { sessionPreparations } from './sessions/prepare.ts'
 
 /**
@@ -48,10 +51,18 @@ export interface Prepared {
   readonly id?: string
   /** Set when the actor is new, because its id was generated for this request. */
   readonly born?: true
+  /**
+   * The further input with which the command is repeated, if the actor could not decide it with the
+   * given input. Undefined when the outcome is final. The actor has stored nothing for an outcome
+   * that is not.
+   */
+  readonly revise?: (
+    outcome: Outcome,
+  ) => Promise<Readonly<Record<string, unknown>> | undefined | Refusal>
   /** Computes the answer, which replaces the actor's reply. */
-  readonly answer?: (reply: unknown) => Promise<unknown>
+  readonly answer?: (reply: unknown) => MaybePromise<unknown>
   /** Runs after the command has been decided or refused, and before the call is answered. */
-  readonly after?: () => Promise<void>
+  readonly after?: (outcome: Outcome) => Promise<void>
   /** The answer to a call for which no command is sent. */
   readonly done?: unknown
 }
@@ -280,6 +291,8 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...memoryPreparations,
   ...actionPreparations,
   ...webhookPreparations,
+  ...tableNamePreparations,
+  ...rowPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

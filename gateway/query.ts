@@ -26,6 +26,7 @@ import type { RunListNames } from './ports.ts'
 import { withLeases } from './queries/job-leases.ts'
 import { localQueries } from './queries/local.ts'
 import { mergePages } from './queries/merge-pages.ts'
+import { queryRows, searchRows } from './queries/rows.ts'
 import { listUsage } from './queries/usage.ts'
 import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
@@ -40,6 +41,7 @@ interface Listed {
   /** Further fields of the answer, next to the fields of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
+/** The question of a call: the fields of its query string, its body and its path. */
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
 /** Lists with a special query function, for example one that queries all partitions. */
@@ -63,6 +65,8 @@ const pages: {
     if (isRefusal(found)) return found
     return { ...found, items: await withLeases(edge.world, project, found.items) }
   },
+  'table.query': queryRows,
+  'table.search': searchRows,
 }
 /** Records that the gateway assembles from several sources. */
 const records: {
@@ -124,14 +128,15 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =
     (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)
       ?.properties ?? {}
-  if (!('next_cursor' in fields) && call.query['cursor'] === undefined)
-    return ask({ ...call.query, ...call.slots })
+  const asked = { ...call.query, ...call.body }
+  if (!('next_cursor' in fields) && asked['cursor'] === undefined)
+    return ask({ ...asked, ...call.slots })
   const { world } = edge
-  const { cursor, ...query } = call.query
+  const { cursor, ...query } = asked
   const binding = {
     project: scopeId(edge, call),
     route: operationOf(call),
-    filters: { ...queryOf(call), ...call.slots },
+    filters: { ...queryOf(call), ...call.body, ...call.slots },
   }
   const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
   if (opened && isRefusal(opened)) return opened

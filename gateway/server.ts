@@ -210,7 +210,7 @@ export function createGateway(
           ...(row.verb === 'blob' && { further: CONTENT_HEADERS }),
           handler: ofRow({ name, row, slots }),
         },
-        row.verb === 'query' || row.verb === 'blob',
+        method === 'GET' && (row.verb === 'query' || row.verb === 'blob'),
       )
   }
   for (const [path, answer] of Object.entries({

@@ -122,6 +122,8 @@ export interface Config {
   }
   /** Maximum number of loop runs in progress in the whole installation; absent: unlimited. */
   readonly plan_concurrency?: number
+  /** Maximum number of rows of a table. */
+  readonly table_rows: number
   /**
    * Limits on the runs that triggers start for an event and for the events that these runs cause.
    */
@@ -309,6 +311,7 @@ export function readConfig(
       artifacts: { quota_bytes: v.BATON_ARTIFACT_QUOTA, max_bytes: v.BATON_ARTIFACT_MAX },
       ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
+      table_rows: v.BATON_TABLE_ROWS,
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),
     },

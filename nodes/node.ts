@@ -196,6 +196,7 @@ export async function startNode(
         brand: config.brand,
         timing: config.timing,
         access: config.access,
+        table_rows: config.table_rows,
         triggers: config.triggers,
         artifact_quota: config.artifacts.quota_bytes,
         ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),

@@ -24,6 +24,7 @@ import { attachments } from './sessions/attachment-rows.ts'
 import { sessions } from './sessions/rows.ts'
 import { transcripts } from './sessions/transcript/rows.ts'
 import { skills } from './skills/rows.ts'
+import { tables } from './tables/rows.ts'
 import { toolkits } from './toolkits/rows.ts'
 import { usage } from './usage/rows.ts'
 import { webhooks } from './webhooks/rows.ts'
@@ -59,6 +60,7 @@ export const api = {
   ...secrets,
   ...mcp,
   ...attachments,
+  ...tables,
 } as const
 export type Api = typeof api
 export type RowName = keyof Api

@@ -13,7 +13,8 @@ import type { Prefix } from './ids.ts'
 /**
  * The kind of an endpoint.
  * - `command`: changes something; one actor handles it, except for rows with `each` or `relays`.
- * - `query`: reads; a view or the gateway answers it.
+ * - `query`: reads; a view or the gateway answers it. A question that does not fit a query string
+ *   is the body of a POST.
  * - `stream`: stays open, as Server-Sent Events or a WebSocket.
  * - `blob`: transfers a stream of bytes in or out.
  */

@@ -31,6 +31,8 @@ const facts = {
   loop: { prefix: 'loop' },
   trigger_handle: { prefix: 'trgh' },
   memory: {},
+  table: { prefix: 'tbl' },
+  table_name: { prefix: 'tbn' },
   // The prefix is under `agent_session` in `ids.ts`, where `session` is the session of a worker.
   session: { followed: true },
   delivery: { prefix: 'whd', followed: true },

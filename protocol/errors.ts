@@ -121,6 +121,14 @@ export const errors = {
     status: 409,
     message: 'The lease token is unknown, or its lease has ended.',
   },
+  table_schema_immutable: {
+    status: 409,
+    message: 'The schema of a table cannot change in this way; see details.fields.',
+  },
+  table_semantic_search_unavailable: {
+    status: 503,
+    message: 'This service has no index for searching by meaning; use mode=keyword.',
+  },
   artifact_storage_unavailable: {
     status: 503,
     message: 'Files cannot be stored or read right now; retry after Retry-After seconds.',

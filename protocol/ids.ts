@@ -49,6 +49,7 @@ export const prefixes = {
   session_message: 'sesmsg',
   nudge: 'nudge',
   webhook: 'wbh',
+  row: 'row',
 } as const
 export type Prefix = keyof typeof prefixes
 

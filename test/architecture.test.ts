@@ -34,7 +34,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   client: {
     folders: ['client', 'protocol'],
     packages:
-      /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
+      /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^csv-(parse|stringify\/sync)$|^yaml$|^marked$/,
   },
 }
 /** Patterns of code that the files of a folder may not contain, each with the reason. */
@@ -66,6 +66,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
+  [/['"]csv-(parse|stringify)/, /^client\/cli\/tables\//],
   // Only the chat page renders Markdown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.

@@ -25,12 +25,21 @@ export interface QueryContext {
    */
   readonly oldest: number
 }
+/**
+ * A query that is answered in parts, because it may read many rows. Between two parts, which should
+ * take at most a few milliseconds, other queries are answered and entries are applied. So a part
+ * must not rely on rows that an earlier part has read.
+ */
+export type InParts<R> = Generator<undefined, R, undefined>
 /** The implementation of each query; `ViewQueries` defines its input and reply. */
 export type Queries<N extends ViewQueryName = ViewQueryName> = {
   readonly [K in N]: (
     context: QueryContext,
     input: ViewQueries[K]['input'],
-  ) => DeepReadonly<ViewQueries[K]['reply']> | Refusal
+  ) =>
+    | DeepReadonly<ViewQueries[K]['reply']>
+    | Refusal
+    | InParts<DeepReadonly<ViewQueries[K]['reply']> | Refusal>
 }
 /** A function that applies an entry to the tables and caches of the store. */
 export type Arm = (store: Store, place: Placed) => void

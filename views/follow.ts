@@ -12,9 +12,8 @@
  *     answered `late`. The message is never skipped.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
-import { refuse } from '../protocol/errors.ts'
 import { damaged } from './files/file.ts'
-import { JournalReplaced, type Message, type View } from './view.ts'
+import { behind, JournalReplaced, type Message, type View } from './view.ts'
 
 /** The journal of one partition. */
 export interface ViewJournal {
@@ -166,7 +165,7 @@ export class ViewFollower {
     const started = performance.now()
     const reached = await this.#reached(fresh, within ?? this.#options.timeout)
     const late = !reached && within !== undefined && this.#running
-    const known = reached || late ? this.#answer(name, project, input) : behind
+    const known = reached || late ? await this.#answer(name, project, input) : behind
     const answer =
       late && typeof known === 'object' && known !== null && !('refused' in known)
         ? { ...known, late }
@@ -178,9 +177,17 @@ export class ViewFollower {
     })
     return answer
   }
-  #answer(name: string, project: string, input: unknown): unknown {
+  async #answer(name: string, project: string, input: unknown): Promise<unknown> {
     try {
-      return this.#view.ask(name, project, input)
+      const parts = this.#view.askInParts(name, project, input)
+      let part = parts.next()
+      while (!part.done) {
+        await breath()
+        if (!this.#running) return behind
+        part = parts.next()
+      }
+      this.#tidyLater()
+      return part.value
     } catch (error) {
       if (!damaged(error)) throw error
       this.#failed(error)
@@ -351,12 +358,6 @@ export class ViewFollower {
   }
 }
 
-/** The refusal of a view that did not catch up in time, was stopped, or has a damaged file. */
-export const behind = refuse(
-  'service_unavailable',
-  { reason: 'view_behind' },
-  'The view has not caught up yet; retry.',
-)
 /** Yields to the event loop, so that queries that have arrived are answered. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Splits messages into slices that are decoded together. */

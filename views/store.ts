@@ -13,9 +13,12 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { CHARACTERS, sizeOf } from './page.ts'
 import { FeedTail } from './tables/runs/tail.ts'
+import { OrderDemand } from './tables/tables/demand.ts'
 
 /** A value that SQLite stores. */
 export type Value = string | number | null
+/** A value with which a statement can be executed. */
+type Bound = Value | Uint8Array
 
 /**
  * A write-back cache of one table: between two flushes, an existing record is loaded at most once
@@ -108,11 +111,13 @@ function inserts(table: string, columns: number): { one: string; many: string } 
 
 export class Store {
   readonly db: Database
-  readonly #statements = new Map<string, Statement<Value[]>>()
+  readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #kept = new Map<string, Kept<never>>()
   readonly #appended = new Map<string, Appended>()
   /** The newest frames of the feed, in memory. */
   readonly tail = new FeedTail()
+  /** The orders of tables that queries need. */
+  readonly demand = new OrderDemand()
   #projects = new Map<string, number>()
   #newProjects: string[] = []
   #lastRun: number | undefined
@@ -137,27 +142,27 @@ export class Store {
       this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]),
     )
   }
-  #prepare(sql: string): Statement<Value[]> {
+  #prepare(sql: string): Statement<Bound[]> {
     let statement = this.#statements.get(sql)
-    if (!statement) this.#statements.set(sql, (statement = this.db.prepare<Value[]>(sql)))
+    if (!statement) this.#statements.set(sql, (statement = this.db.prepare<Bound[]>(sql)))
     return statement
   }
   /** All rows of a query. */
-  all<R>(sql: string, ...values: Value[]): R[] {
+  all<R>(sql: string, ...values: Bound[]): R[] {
     return this.#prepare(sql).all(...values) as R[]
   }
   /**
    * Rows of a query one by one; the reader may stop early. During the iteration the database may
    * only be read.
    */
-  each<R>(sql: string, ...values: Value[]): IterableIterator<R> {
+  each<R>(sql: string, ...values: Bound[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
   /**
    * Rows of a query for a page. Reading stops once their JSON has more characters than a page may
    * have.
    */
-  upToPage<R extends object>(sql: string, ...values: Value[]): R[] {
+  upToPage<R extends object>(sql: string, ...values: Bound[]): R[] {
     const rows: R[] = []
     let left = CHARACTERS
     for (const row of this.each<R>(sql, ...values)) {
@@ -169,11 +174,11 @@ export class Store {
     return rows
   }
   /** The first row of a query. */
-  one<R>(sql: string, ...values: Value[]): R | undefined {
+  one<R>(sql: string, ...values: Bound[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
   }
   /** Executes a statement that changes rows. */
-  run(sql: string, ...values: Value[]): void {
+  run(sql: string, ...values: Bound[]): void {
     this.#prepare(sql).run(...values)
   }
   /**

@@ -19,9 +19,11 @@ import { cursorOf, type Envelope, EVENTS_PER_ENVELOPE, placed } from '../protoco
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQueries } from '../protocol/queries/views.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
+import type { InParts } from './define-view.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
 import { deleteDropped, hasDropped } from './tables/channels/messages.ts'
+import { maintain, needsMaintenance } from './tables/tables/maintenance.ts'
 import { armsOf, gathered, queryOf } from './views.ts'
 
 /**
@@ -188,13 +190,16 @@ export class View {
       return entries
     })
   }
-  /** Whether rows remain that no query can find. */
+  /** Whether rows remain that no query can find, or an index is incomplete. */
   untidy(): boolean {
-    return hasDropped(this.#store)
+    return hasDropped(this.#store) || needsMaintenance(this.#store)
   }
-  /** Deletes some of the rows that no query can find. */
+  /** Deletes some of the rows that no query can find, and extends an incomplete index. */
   tidy(): void {
-    this.#store.db.transaction(() => deleteDropped(this.#store))()
+    this.#store.db.transaction(() => {
+      deleteDropped(this.#store)
+      maintain(this.#store)
+    })()
   }
   /** Whether there are applied entries that are not yet in the file. */
   unsaved(): boolean {
@@ -258,6 +263,29 @@ export class View {
    * such query.
    */
   ask(name: string, project: string, input: unknown): unknown {
+    const parts = this.askInParts(name, project, input)
+    for (;;) {
+      const { done, value } = parts.next()
+      if (done) return value
+    }
+  }
+  /**
+   * Answers a query like `ask`, in parts between which entries may be applied.
+   * @yields nothing, after each part but the last.
+   */
+  *askInParts(name: string, project: string, input: unknown): InParts<unknown> {
+    const store = this.#store
+    const answer = this.#begin(name, project, input)
+    if (!isInParts(answer)) return answer
+    for (;;) {
+      const { done, value } = answer.next()
+      if (done) return value
+      yield
+      if (this.#store !== store) return behind
+      this.#settle()
+    }
+  }
+  #begin(name: string, project: string, input: unknown): unknown {
     const query = queryOf(name)
     if (!query)
       return refuse(
@@ -315,6 +343,16 @@ export class View {
     return row ? (JSON.parse(row.value) as Position) : start
   }
 }
+
+const isInParts = (answer: unknown): answer is InParts<unknown> =>
+  typeof answer === 'object' && answer !== null && Symbol.iterator in answer
+
+/** The refusal of a view that did not catch up in time, was stopped, or has a damaged file. */
+export const behind = refuse(
+  'service_unavailable',
+  { reason: 'view_behind' },
+  'The view has not caught up yet; retry.',
+)
 
 function read({ sequence, data }: Message): Envelope {
   let envelope: Partial<Envelope>

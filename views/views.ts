@@ -19,6 +19,7 @@ import { loops } from './tables/loops/view.ts'
 import { memory } from './tables/memory/view.ts'
 import { runs } from './tables/runs/view.ts'
 import { sessions } from './tables/sessions/view.ts'
+import { dataTables } from './tables/tables/view.ts'
 import { usage } from './tables/usage/view.ts'
 import { webhooks } from './tables/webhooks/view.ts'
 import { workers } from './tables/workers/view.ts'
@@ -42,6 +43,7 @@ const views = [
   sessions,
   usage,
   artifacts,
+  dataTables,
 ]
 
 /** The statements that create the tables of all views. */

@@ -2,6 +2,7 @@
  * The terminal interface of commands: results go to standard output, remarks to standard error, and
  * errors are explained.
  */
+import progress from 'cli-progress'
 import { explain } from './explain.ts'
 import type { Environment } from './mistake.ts'
 
@@ -13,10 +14,39 @@ export interface Shell {
   print(line: string): void
   /** Writes a remark to standard error. */
   note(line: string): void
+  /**
+   * Starts a progress bar on standard error. Absent if standard error is not a terminal.
+   * @param what what is counted, such as `rows`.
+   */
+  readonly progress?: (what: string) => Progress
   /** Wraps an action: expected failures are explained, and the exit code becomes 1. */
   guarded<A extends readonly unknown[]>(
     action: (...given: A) => Promise<void>,
   ): (...given: A) => Promise<void>
+}
+
+/** A progress bar. */
+export interface Progress {
+  /** Shows the completed part, 0 to 1, and the number of items that are done. */
+  update(part: number, count: number): void
+  /** Removes the bar. */
+  stop(): void
+}
+function startProgress(what: string): Progress {
+  const bar = new progress.SingleBar(
+    {
+      format: `  {bar} {percentage} %, {count} ${what}`,
+      clearOnComplete: true,
+      hideCursor: true,
+      barsize: 32,
+    },
+    progress.Presets.shades_classic,
+  )
+  bar.start(1000, 0, { count: 0 })
+  return {
+    update: (part, count) => bar.update(Math.round(part * 1000), { count }),
+    stop: () => bar.stop(),
+  }
 }
 
 /** The shell of this process. */
@@ -30,6 +60,7 @@ export const processShell = (env: Environment): Shell => {
   return {
     env,
     ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
+    ...(process.stderr.isTTY && { progress: startProgress }),
     note,
     print: (line) => void process.stdout.write(`${line}\n`),
     guarded:

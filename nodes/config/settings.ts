@@ -4,6 +4,7 @@
 
 import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
+import { tableLimits } from '../../protocol/tables/schema.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
 import {
   address,
@@ -311,6 +312,11 @@ export const table = {
     '10485760',
     integer(1024, 104_857_600),
     'Maximum size of a received e-mail message, in bytes',
+  ),
+  BATON_TABLE_ROWS: setting(
+    String(tableLimits.rows),
+    integer(1, 100_000_000),
+    'Maximum number of rows of a table; same on all nodes',
   ),
   BATON_PLAN_CONCURRENCY: setting(
     '0',

@@ -12,11 +12,13 @@
  *
  * Listeners of one process share the same message object, so no listener may change it.
  */
+import { randomUUID } from 'node:crypto'
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
 import { isNoResponders, isUnanswered, sentence } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import { createListeners, type Listener } from './listeners.ts'
+import { type RequestPart, RequestParts, splitRequest } from './parts.ts'
 import type { Nats } from './server/connect.ts'
 
 /** Header with the groups that the publisher's own process has already served. */
@@ -28,9 +30,10 @@ const SERVED = 'Baton-Served'
 const DECLINED = 'Baton-Declined'
 
 const encoder = new TextEncoder()
+const decoder = new TextDecoder()
 const encode = (message: unknown): Uint8Array => encoder.encode(JSON.stringify(message) ?? 'null')
-const decode = (message: Msg): unknown =>
-  message.data.length === 0 ? undefined : JSON.parse(message.string())
+const decode = (data: Uint8Array): unknown =>
+  data.length === 0 ? undefined : JSON.parse(decoder.decode(data))
 const header = (name: string, value: string): MsgHdrs => {
   const made = headers()
   made.set(name, value)
@@ -98,8 +101,12 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     timeout: number,
   ): Promise<{ readonly answer: unknown } | NoAnswer> => {
     try {
-      const reply = await nats.ask(space.subject(subject), encode(message), undefined, timeout)
-      return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply) }
+      const parts = splitRequest(encode(message), randomUUID)
+      const last = parts.at(-1) as RequestPart
+      for (const part of parts.slice(0, -1))
+        nats.tell(space.subject(subject), part.data, part.headers)
+      const reply = await nats.ask(space.subject(subject), last.data, last.headers, timeout)
+      return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply.data) }
     } catch (error) {
       if (isNoResponders(error)) return 'no_responders'
       if (!isUnanswered(error))
@@ -115,8 +122,10 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     if (reply) nats.tell(reply, Empty, header(DECLINED, '1'))
   }
   /** Handles a message from another process for one subscription. */
-  const receive = async (listener: Listener, message: Msg): Promise<void> => {
+  const receive = async (listener: Listener, message: Msg, parts: RequestParts): Promise<void> => {
     const { group } = listener
+    const data = parts.join(message)
+    if (!data) return
     if (group !== undefined && message.headers?.get(SERVED).split(' ').includes(group)) return
     // The server chose one subscription of the group. If its listener does not answer, the group's
     // other listeners in this process may answer.
@@ -126,7 +135,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
         : listeners
             .matching(space.plain(message.subject))
             .filter((other) => other.group === group && other !== listener)
-    const answer = await first([listener, ...others], decode(message), space.plain(message.subject))
+    const answer = await first([listener, ...others], decode(data), space.plain(message.subject))
     if (!message.reply || connection.isClosed()) return
     if (answer !== undefined) nats.tell(message.reply, encode(answer))
     else if (group !== undefined) decline(message)
@@ -162,6 +171,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     subscribe: (subject, handler, group) => {
       const listener: Listener = { subject, handler, group }
       const remove = listeners.add(listener)
+      const parts = new RequestParts()
       let left = false
       const subscription = connection.subscribe(space.subject(subject), {
         ...(group !== undefined && { queue: group }),
@@ -173,7 +183,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
             )
           else if (left) decline(message)
           else
-            receive(listener, message).catch((failure: unknown) =>
+            receive(listener, message, parts).catch((failure: unknown) =>
               log.error(
                 { event: 'message_handling_failed', subject, error: failure },
                 'message handling failed',

@@ -11,8 +11,8 @@
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
-import { behind } from '../../views/follow.ts'
 import type { Message } from '../../views/view.ts'
+import { behind } from '../../views/view.ts'
 import { NewerRelease } from '../host/memory/codec.ts'
 import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'

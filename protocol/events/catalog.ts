@@ -35,9 +35,7 @@ const row = (about: string, more = ''): Described => ({
   meta: 'table_name table_id row_id',
 })
 
-/** Types whose names are fixed, but which nothing publishes yet. */
-type PlannedType = `table.row.${'inserted' | 'updated' | 'deleted'}`
-const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
+const described: Readonly<Record<EmittedType, Described>> = {
   'artifact.created': {
     about: 'An artifact was uploaded, by a worker of a run or by a client',
     event:

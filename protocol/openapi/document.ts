@@ -59,7 +59,9 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
       schema: reference(schema),
       ...described(schema),
     })),
-    ...(method === 'POST' && row.shape.permission !== undefined ? [header('IdempotencyKey')] : []),
+    ...(method === 'POST' && row.verb !== 'query' && row.shape.permission !== undefined
+      ? [header('IdempotencyKey')]
+      : []),
     ...Object.entries(row.headers?.(brand) ?? {}).map(([name, schema]) => ({
       name,
       in: 'header',
@@ -119,8 +121,8 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
     'service_unavailable',
   ]
   // These codes also apply to commands without a body, which refuse a body that is sent.
-  if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
-  if (route.startsWith('POST ') && shape.permission !== undefined)
+  if (verb === 'command' || shape.body) codes.push('payload_too_large', 'unsupported_media_type')
+  if (verb !== 'query' && route.startsWith('POST ') && shape.permission !== undefined)
     codes.push('idempotency_key_conflict')
   if (route.includes('/:project')) codes.push('not_found')
   return [...new Set([...codes, ...(shape.errors ?? [])])]

@@ -20,6 +20,7 @@ import type { PlaceCommands } from '../loops/places.ts'
 import type { MemoryCommands } from '../memory/schema.ts'
 import type { OrganizationCommands, ProjectCommands } from '../projects/configuration.ts'
 import type { SessionCommands } from '../sessions/commands.ts'
+import type { TableCommands, TableNameCommands, TableReplies } from '../tables/events.ts'
 import type { DeliveryCommands } from '../webhooks/delivery.ts'
 
 /** Internal commands by kind of actor. */
@@ -41,6 +42,8 @@ interface InternalCommands {
   plan: PlaceCommands
   artifact: ArtifactCommands
   artifact_key: ArtifactKeyCommands
+  table: TableCommands
+  table_name: TableNameCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
@@ -50,9 +53,13 @@ interface InternalCommands {
 type RowCommands<K extends Kind> = {
   readonly [N in keyof CommandsOf<Api, K> & keyof Api]: {
     readonly input: Partial<Input<Api[N]>> & Readonly<Record<string, unknown>>
-    readonly reply: Reply<Api[N]> & (N extends keyof AddedReplies ? AddedReplies[N] : unknown)
+    readonly reply: N extends keyof ActorReplies
+      ? ActorReplies[N]
+      : Reply<Api[N]> & (N extends keyof AddedReplies ? AddedReplies[N] : unknown)
   }
 }
+/** Replies of actors to rows that differ from the row's reply. The gateway makes the latter of them. */
+export interface ActorReplies extends TableReplies {}
 /** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {
   'event.publish': Pick<Published, 'unsure'>

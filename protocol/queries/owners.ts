@@ -33,6 +33,7 @@ import type { Run } from '../runs/schema.ts'
 import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
 import type { Generating } from '../sessions/transcript/previews.ts'
 import type { Skill } from '../skills/schema.ts'
+import type { Table } from '../tables/schema.ts'
 import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
 import type { KeptWebhook } from '../webhooks/rows.ts'
 
@@ -147,6 +148,13 @@ export interface OwnerQueries {
   plan: {
     /** The number of slots in use, and the number of runs that wait for a slot. */
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
+  }
+  table: {
+    /**
+     * The definition of the table, or null when there is no such table. The key columns of its
+     * schema never change.
+     */
+    definition: { input: NoInput; reply: Table | null }
   }
   session: {
     /** Whether the session is live, and what a gateway needs to know to request a turn. */

@@ -197,7 +197,10 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
 function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const { method } = routeOf(row)
   const path = placedPath(name, place)
-  const base = { authorization, ...(row.verb === 'command' && { 'content-type': json }) }
+  const base = {
+    authorization,
+    ...((row.verb === 'command' || row.shape.body) && { 'content-type': json }),
+  }
   const body = row.shape.body ? JSON.stringify(bodyFor(name, place)) : undefined
   const good: Asked = { method, path, headers: base, ...(body !== undefined && { body }) }
   const values = row.shape.body

@@ -23,6 +23,7 @@ import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
+import type { TableEvent } from '../../../protocol/tables/events.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
@@ -47,10 +48,17 @@ type Configuration =
   | SecretEvent
   | MemoryEvent
   | ArtifactAuditEvent
+  | TableAuditEvent
 /** Events that change the configuration of a loop. Its other events are not audited. */
 type LoopAuditEvent = Extract<
   LoopEvent,
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
+>
+
+/** Events that change the definition of a table. Its data is not audited. */
+type TableAuditEvent = Extract<
+  TableEvent,
+  { readonly type: 'table.created' | 'table.updated' | 'table.deleted' }
 >
 
 /** The facts about a changed record that are audited for an event. */
@@ -235,6 +243,9 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
       ...(reason !== undefined && { reason: { to: reason } }),
     },
   })),
+  'table.created': created<'table.created'>('table', ({ table }) => named(table)),
+  'table.updated': updated<'table.updated'>('table', ({ table }) => ({ name: table.name })),
+  'table.deleted': deleted<'table.deleted'>('table', named),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
   'artifact.completed': created<'artifact.completed'>('artifact', ({ artifact }) =>

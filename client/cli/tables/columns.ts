@@ -1,0 +1,114 @@
+/**
+ * Columns of tables for files: infers the types of columns from records, and converts the values of
+ * a record to the types of its columns. Pure functions.
+ */
+import type { ColumnType } from '../../../protocol/tables/schema.ts'
+import { isOfType } from '../../../protocol/tables/values.ts'
+import { Mistake } from '../mistake.ts'
+import type { FileFormat, FileRecord } from './records.ts'
+
+/** The part of a column's definition that matters for files. */
+export interface FileColumn {
+  readonly name: string
+  readonly type: ColumnType
+}
+/**
+ * Decimal numbers without leading zeros and with at most 15 digits, which a double represents
+ * exactly enough to be written again. Other numerals, such as `007` and long account numbers, are
+ * texts.
+ */
+const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?$/
+const isNumber = (text: string): boolean =>
+  NUMBER.test(text) && text.replaceAll(/\D/g, '').length <= 15
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The narrowest type that fits a value of a file. */
+function typeOf(value: unknown, format: FileFormat): ColumnType {
+  if (typeof value === 'string') {
+    if (isOfType('date', value)) return 'date'
+    if (format === 'jsonl') return 'string'
+    if (isNumber(value)) return 'number'
+    if (value === 'true' || value === 'false') return 'boolean'
+    return /^[[{]/.test(value) ? typeOf(jsonIn(value), 'jsonl') : 'string'
+  }
+  if (typeof value === 'number' || typeof value === 'boolean')
+    return typeof value as 'number' | 'boolean'
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'object' ? 'object' : 'string'
+}
+
+/**
+ * The columns of records, in the order in which they first appear. A column has the type that fits
+ * all of its values. A column with different types is `string` in CSV and `any` in JSON Lines, and a
+ * date among other texts is a text. The identity column is always `string`.
+ */
+export function inferColumns(
+  records: readonly FileRecord[],
+  format: FileFormat,
+  identity: string,
+): FileColumn[] {
+  const types = new Map<string, ColumnType | undefined>()
+  for (const { values } of records)
+    for (const [name, value] of Object.entries(values))
+      types.set(
+        name,
+        value === null ? types.get(name) : common(types.get(name), typeOf(value, format), format),
+      )
+  return [...types].map(([name, type]) => ({
+    name,
+    type: name === identity ? 'string' : (type ?? (format === 'csv' ? 'string' : 'any')),
+  }))
+}
+function common(known: ColumnType | undefined, next: ColumnType, format: FileFormat): ColumnType {
+  if (known === undefined || known === next) return next
+  const texts: readonly ColumnType[] = ['string', 'date']
+  return format === 'csv' || (texts.includes(known) && texts.includes(next)) ? 'string' : 'any'
+}
+
+/**
+ * Converts a record to the data of a row, in which a column without a value is absent.
+ * @throws Mistake when a text of CSV is not a value of its column.
+ */
+export function dataOf(
+  { line, values }: FileRecord,
+  columns: ReadonlyMap<string, ColumnType>,
+  format: FileFormat,
+): Record<string, unknown> {
+  if (format === 'jsonl') return values as Record<string, unknown>
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, text]) => {
+      if (text === undefined) return []
+      const type = columns.get(name) ?? 'string'
+      const value = valueIn(String(text), type)
+      if (value === undefined)
+        throw new Mistake(
+          `Line ${line}: the value of ${name} is not of type ${type}: ${JSON.stringify(String(text).slice(0, 80))}.`,
+        )
+      return [[name, value]]
+    }),
+  )
+}
+/** The value that a text of CSV represents; undefined if it represents none of this type. */
+function valueIn(text: string, type: ColumnType): unknown {
+  if (type === 'string') return text
+  if (type === 'any') return jsonIn(text) ?? text
+  const value =
+    type === 'date' ? text : type === 'number' ? Number(text.trim() || Number.NaN) : jsonIn(text)
+  return isOfType(type, value) ? value : undefined
+}
+
+/**
+ * The text of a value in CSV, such that `dataOf` returns the value again. Undefined: a field without
+ * a value.
+ */
+export function textOf(value: unknown, type: ColumnType): string | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return type === 'any' && jsonIn(value) !== undefined ? JSON.stringify(value) : value
+}

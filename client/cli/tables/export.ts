@@ -1,0 +1,116 @@
+/**
+ * `baton table export`: writes the rows of a table as CSV or JSON Lines, page by page, so that
+ * tables of any size need little memory. Rows that change during the export appear in one of their
+ * states.
+ */
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { type Command, Option } from 'commander'
+import { api } from '../../../protocol/api.ts'
+import type { TableRow } from '../../../protocol/tables/schema.ts'
+import { clientFor, connected } from '../connection/connection.ts'
+import { parsed } from '../fields.ts'
+import { Mistake } from '../mistake.ts'
+import type { Shell } from '../shell.ts'
+import { headerOf, recordOf } from './lines.ts'
+import { type FileFormat, fileFormats, formatOf } from './records.ts'
+import { findTable } from './table.ts'
+
+/** Number of rows of a page. */
+const PAGE = 200
+
+interface Flags {
+  readonly format?: FileFormat
+  readonly filter?: string
+}
+interface Page {
+  readonly items: readonly TableRow[]
+  readonly next_cursor?: string
+}
+
+/** Adds `baton table export` to the command `table`. */
+export function addExport(parent: Command, shell: Shell): void {
+  const command = connected(
+    parent
+      .command('export')
+      .description('Write the rows of a table as CSV or JSON Lines')
+      .argument('<table>', 'name or id of the table')
+      .argument('[file]', 'file to write; by default standard output'),
+  )
+    .addOption(
+      new Option(
+        '--format <format>',
+        'format; by default from the name of the file, otherwise csv',
+      ).choices(fileFormats),
+    )
+    .option('--filter <json>', 'export only the rows that match this filter')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ baton table export orders orders.csv\n' +
+        '  $ baton table export orders --format jsonl --filter \'{"status": "open"}\'\n',
+    )
+  command.action(
+    shell.guarded(async (name: string, file: string | undefined) => {
+      const flags = command.opts<Flags>()
+      const { transport } = clientFor(command, shell.env)
+      const filter = flags.filter === undefined ? undefined : parsed('the filter', flags.filter)
+      if (filter && 'fault' in filter) throw new Mistake(`${filter.fault}.`)
+      const table = await findTable(transport, name)
+      if (!table) throw new Mistake(`There is no table named ${JSON.stringify(name)}.`)
+      const format = flags.format ?? (file === undefined ? undefined : formatOf(file)) ?? 'csv'
+      const { columns } = table.schema
+      const out = openOutput(file, shell)
+      let count = 0
+      try {
+        const header = headerOf(format, columns)
+        if (header !== undefined) await out.line(header)
+        for (let cursor: string | undefined; ; ) {
+          const page = (await transport.call(api['table.query'], {
+            id: table.id,
+            limit: PAGE,
+            ...(filter && { filter: filter.value }),
+            ...(cursor !== undefined && { cursor }),
+          })) as Page
+          for (const { data } of page.items) await out.line(recordOf(data, format, columns))
+          count += page.items.length
+          cursor = page.next_cursor
+          if (cursor === undefined) break
+        }
+      } finally {
+        await out.end()
+      }
+      if (file !== undefined)
+        shell.note(`Wrote ${count} ${count === 1 ? 'row' : 'rows'} to ${file}.`)
+    }),
+  )
+}
+
+interface Output {
+  line(text: string): Promise<void> | void
+  end(): Promise<void> | void
+}
+/** The destination of lines. A line resolves once the destination accepts more. */
+function openOutput(file: string | undefined, shell: Shell): Output {
+  if (file === undefined) return { line: (text) => shell.print(text), end: () => {} }
+  const stream = createWriteStream(file)
+  let failure: Error | undefined
+  stream.on('error', (error) => {
+    failure ??= error
+  })
+  const check = (): void => {
+    if (failure) throw new Mistake(`${file} cannot be written: ${failure.message}`)
+  }
+  return {
+    line: async (text) => {
+      check()
+      if (!stream.write(`${text}\n`))
+        await Promise.race([once(stream, 'drain'), once(stream, 'close')])
+      check()
+    },
+    end: async () => {
+      stream.end()
+      if (!stream.closed) await once(stream, 'close')
+      check()
+    },
+  }
+}

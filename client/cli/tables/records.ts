@@ -1,0 +1,85 @@
+/**
+ * Reads the records of a file, CSV or JSON Lines, one by one, so that files of any size need little
+ * memory. Conversion to the types of columns is in `columns.ts`.
+ *
+ * CSV has a header with the names of the columns (RFC 4180). An empty field has no value; an empty
+ * text is written as `""`. JSON Lines has one JSON object per line; blank lines are skipped.
+ */
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { CsvError, parse } from 'csv-parse'
+import { Mistake } from '../mistake.ts'
+
+/** The formats of files, by the last part of a file's name. */
+const FORMATS = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl' } as const
+export type FileFormat = 'csv' | 'jsonl'
+export const fileFormats: readonly FileFormat[] = ['csv', 'jsonl']
+
+/** A record of a file. */
+export interface FileRecord {
+  /** The line on which the record ends; the first line is 1. */
+  readonly line: number
+  /** The values by column name. Values of CSV are texts; undefined stands for a field without one. */
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/** The format that a file's name implies; undefined if it has none of the known endings. */
+export function formatOf(file: string): FileFormat | undefined {
+  const ending = file.toLowerCase().split('.').at(-1) ?? ''
+  return Object.hasOwn(FORMATS, ending) ? FORMATS[ending as keyof typeof FORMATS] : undefined
+}
+
+/**
+ * Reads the records of a file.
+ * @throws Mistake when a record cannot be read; the message names its line.
+ */
+export const readRecords = (from: Readable, format: FileFormat): AsyncIterable<FileRecord> =>
+  format === 'csv' ? readCsv(from) : readLines(from)
+
+interface CsvRecord {
+  readonly record: Readonly<Record<string, unknown>>
+  readonly info: { readonly lines: number }
+}
+async function* readCsv(from: Readable): AsyncGenerator<FileRecord> {
+  const parser = parse({
+    bom: true,
+    columns: checkHeader,
+    info: true,
+    skip_empty_lines: true,
+    cast: (text, { quoting, header }) => (text === '' && !quoting && !header ? undefined : text),
+  })
+  from.on('error', (error) => parser.destroy(error)).pipe(parser)
+  try {
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>)
+      yield { line: info.lines, values: record }
+  } catch (error) {
+    throw error instanceof CsvError ? new Mistake(`The file is not CSV: ${error.message}.`) : error
+  }
+}
+function checkHeader(names: readonly string[]): string[] {
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined)
+    throw new Mistake(`The header of the file has the column ${JSON.stringify(twice)} twice.`)
+  return [...names]
+}
+
+async function* readLines(from: Readable): AsyncGenerator<FileRecord> {
+  let line = 0
+  for await (const text of createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY })) {
+    line++
+    const json = line === 1 ? text.replace(/^\uFEFF/, '') : text
+    if (json.trim() === '') continue
+    yield { line, values: objectIn(json, line) }
+  }
+}
+function objectIn(json: string, line: number): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch (error) {
+    throw new Mistake(`Line ${line} is not JSON: ${(error as Error).message}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Mistake(`Line ${line} is not a JSON object.`)
+  return value as Record<string, unknown>
+}

@@ -1,0 +1,67 @@
+/**
+ * The facts about rows that travel with a command. Rows are stored in views, so the gateway reads
+ * what a command needs to know about the rows with its identities and ids. The table's actor decides
+ * with these facts and its own window of recent changes, or asks for later facts.
+ */
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { TableFacts } from '../../../protocol/tables/events.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import type { World } from '../../ports.ts'
+
+/** Maximum number of tables whose identity columns a gateway remembers. */
+const REMEMBERED = 10_000
+/**
+ * The identity columns of tables, by id. They never change, and a command for a table that has been
+ * deleted is refused by the table's actor.
+ */
+const identityColumns = new WeakMap<World, Map<string, string>>()
+
+/**
+ * The name of the identity column of the table that a call names. Refused with `not_found` when
+ * there is no such table in the project.
+ */
+export async function identityColumn(edge: Edge, call: Call): Promise<string | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const { id = '' } = call.slots
+  const known = identityColumns.get(world) ?? new Map<string, string>()
+  identityColumns.set(world, known)
+  const key = `${project}/${id}`
+  const remembered = known.get(key)
+  if (remembered !== undefined) return remembered
+  const table = await world.ask({ project, kind: 'table', id }, 'definition', {})
+  if (table === null) return refuse('not_found')
+  if (isRefusal(table)) return table
+  const { identity_column } = table.schema
+  known.set(key, identity_column)
+  for (const oldest of known.keys()) {
+    if (known.size <= REMEMBERED) break
+    known.delete(oldest)
+  }
+  return identity_column
+}
+
+/** Which rows a command is about, and whether their data is needed. */
+export interface RowsAsked {
+  readonly identities: readonly string[]
+  readonly row_ids: readonly string[]
+  readonly content: boolean
+}
+
+/**
+ * Reads facts from the view.
+ * @param reached a change that the view must have applied. Without it, the view answers at once,
+ *   because the table's actor usually knows what the view has not applied yet.
+ */
+export const readFacts = (
+  edge: Edge,
+  call: Call,
+  asked: RowsAsked,
+  reached?: number,
+): Promise<TableFacts | Refusal> =>
+  edge.world.view(
+    scopeId(edge, call),
+    'table_facts',
+    { id: call.slots['id'] ?? '', ...asked, ...(reached !== undefined && { reached }) },
+    reached === undefined ? 0 : undefined,
+  )

@@ -1,0 +1,110 @@
+/**
+ * Claims of names before a table is created or renamed. The holder of a name is an actor of its own,
+ * so the name is claimed first; the table confirms the claim in the commit that uses it. The claim of
+ * a refused command is given back through the table, which then never uses it. Other claims that are
+ * not used lapse by themselves.
+ */
+import type { Origin } from '../../../protocol/entry.ts'
+import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { NameClaim } from '../../../protocol/tables/events.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import { hexOf } from '../../http/hex.ts'
+import type { Identity } from '../../http/idempotency.ts'
+import type { Prepare, Prepared } from '../../prepare.ts'
+
+const holderOf = ({ world }: Edge, project: string, name: string): string =>
+  world.id('table_name', `${project}/${name}`)
+
+/** Claims the name in the body of a call. Refused with `already_exists` if another table has it. */
+async function claimName(
+  edge: Edge,
+  call: Call,
+  table_id: string,
+  origin: Origin,
+): Promise<NameClaim | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const name = String(call.body['name'])
+  const holder = holderOf(edge, project, name)
+  const outcome = await world.command({
+    project,
+    kind: 'table_name',
+    id: holder,
+    command_id: hexOf(world.random(16)),
+    name: 'table_name.claim',
+    input: { name, table_id },
+    origin,
+  })
+  return isRefusal(outcome) ? outcome : { holder, claim: outcome.reply.claim }
+}
+
+/** A claim on a name for a command, which may need several until the table is in time to use one. */
+async function withClaim(
+  edge: Edge,
+  call: Call,
+  table_id: string,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const first = await claimName(edge, call, table_id, origin)
+  if (isRefusal(first)) return first
+  const until = world.now() + world.settings.deadline
+  let last = first
+  return {
+    input: { claim: first },
+    revise: async (outcome) => {
+      if (!isRefusal(outcome) || outcome.details?.['claim'] !== 'lapsed') return undefined
+      if (world.now() >= until) return refuse('service_unavailable', { retry_after: 1 })
+      const next = await claimName(edge, call, table_id, origin)
+      if (isRefusal(next)) return next
+      last = next
+      return { claim: next }
+    },
+    after: async (outcome) => {
+      // With an unknown outcome, the table may still use the claim.
+      if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
+      await world.command({
+        project: scopeId(edge, call),
+        kind: 'table',
+        id: table_id,
+        command_id: hexOf(world.random(16)),
+        name: 'table.claim_lapsed',
+        input: { ...last, name: String(call.body['name']) },
+        origin,
+      })
+    },
+  }
+}
+
+async function create(
+  edge: Edge,
+  call: Call,
+  { seed }: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const id = world.id('table', seed)
+  if (seed !== undefined) {
+    const made = await world.ask({ project, kind: 'table', id }, 'definition', {})
+    if (isRefusal(made)) return made
+    // A repeat gets the first answer, even if the table has another name by now.
+    if (made) {
+      const holder = holderOf(edge, project, String(call.body['name']))
+      return { id, input: { claim: { holder, claim: 0 } } }
+    }
+  }
+  const prepared = await withClaim(edge, call, id, origin)
+  return isRefusal(prepared)
+    ? prepared
+    : { ...prepared, id, ...(seed === undefined && { born: true }) }
+}
+
+const rename: Prepare = (edge, call, _, origin) =>
+  call.body['name'] === undefined ? {} : withClaim(edge, call, call.slots['id'] ?? '', origin)
+
+/** Preparations by row name. */
+export const tableNamePreparations: Readonly<Record<string, Prepare>> = {
+  'table.create': create,
+  'table.update': rename,
+}

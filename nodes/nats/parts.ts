@@ -1,0 +1,76 @@
+/**
+ * Splits requests that are larger than a NATS server accepts, and joins their parts at the
+ * receiver. The parts of a request are sent in order on its own subject; the last one carries the
+ * reply subject. Only requests are split: answers stay below the limit by themselves.
+ *
+ * Invariants:
+ * P1. A request reaches its handler whole or not at all. The requester repeats one that is not
+ *     answered, as it does with any lost request.
+ * P2. The memory for incomplete requests is bounded: the oldest is dropped for a new one.
+ */
+import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+
+/** Header of a part: id of the request, index of the part, number of parts. */
+const PART = 'Baton-Part'
+/**
+ * Size in bytes above which a request is split. Smaller requests are sent whole, because nodes of
+ * older releases cannot join parts. `max_payload` in `nats.conf` is 8 MiB.
+ */
+const WHOLE = 5 * 1_048_576
+/** Maximum size of a part in bytes: the default limit of a NATS server, less its headers. */
+const PART_BYTES = 1_000_000
+/** Maximum number of incomplete requests of one subscription. */
+const INCOMPLETE = 8
+
+/** A part of a request, with its headers; undefined for a request that is sent whole. */
+export interface RequestPart {
+  readonly data: Uint8Array
+  readonly headers: MsgHdrs | undefined
+}
+
+/**
+ * The parts in which a request is sent, in order.
+ * @param id unique id of the request.
+ */
+export function splitRequest(data: Uint8Array, id: () => string): readonly RequestPart[] {
+  if (data.length <= WHOLE) return [{ data, headers: undefined }]
+  const count = Math.ceil(data.length / PART_BYTES)
+  const name = id()
+  return Array.from({ length: count }, (_, index) => {
+    const made = headers()
+    made.set(PART, `${name} ${index} ${count}`)
+    return { data: data.subarray(index * PART_BYTES, (index + 1) * PART_BYTES), headers: made }
+  })
+}
+
+/** Joins the parts of the requests that one subscription receives. */
+export class RequestParts {
+  readonly #incomplete = new Map<string, Uint8Array[]>()
+
+  /**
+   * The whole content of a request. Undefined while parts are missing; after the last part, this
+   * means that the request is lost.
+   */
+  join({ headers: given, data }: Pick<Msg, 'headers' | 'data'>): Uint8Array | undefined {
+    const part = given?.get(PART)
+    if (!part) return data
+    const [id = '', index, count] = part.split(' ')
+    const parts = this.#incomplete.get(id) ?? []
+    // Parts of one connection arrive in order, so a part with another index has lost predecessors.
+    if (parts.length !== Number(index)) {
+      this.#incomplete.delete(id)
+      return undefined
+    }
+    parts.push(data)
+    if (parts.length === Number(count)) {
+      this.#incomplete.delete(id)
+      return Buffer.concat(parts)
+    }
+    this.#incomplete.set(id, parts)
+    for (const oldest of this.#incomplete.keys()) {
+      if (this.#incomplete.size <= INCOMPLETE) break
+      this.#incomplete.delete(oldest)
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * The events of tables, the internal commands, and what gateways and actors exchange beyond the
+ * rows of the API.
+ *
+ * The rows of a table are stored in the journal and in views; the actor holds only the definition
+ * and a window of recent changes. Every change of rows has a number, 1, 2, 3 … per table. A command
+ * about rows carries facts from a view, which are true as of a change. With its window, the actor
+ * knows what happened since, so that it decides on the current rows:
+ *
+ *     gateway:  table_facts of a view → command with the facts → `Stale`: repeat with later facts
+ *     actor:    facts (as of change n) + window (changes after n) = current rows
+ */
+import type { JsonObject } from '../common.ts'
+import type { Event } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
+import type { Table, TableRow } from './schema.ts'
+
+/**
+ * A row as events and views store it. `data` is complete, including values that the current schema
+ * hides (`visibleData`). `identity` is the value of the identity column.
+ */
+export interface StoredRow extends Omit<TableRow, 'table_id'> {
+  readonly identity: string
+}
+/**
+ * The claim of a table on a name: the id of the `table_name` actor of the name, and the number that
+ * this actor gave to the claim.
+ */
+export interface NameClaim {
+  readonly holder: string
+  readonly claim: number
+}
+
+/** Members of all events of rows. `table_name`: the name of the table at that time. */
+interface RowChange {
+  readonly table_name: string
+  /** The number of the change. */
+  readonly change: number
+}
+export type TableEvent =
+  | (Event & {
+      readonly type: 'table.created'
+      readonly id: string
+      readonly table: Table
+      readonly claim: NameClaim
+    })
+  /** `claim` and `released`: only with a new name, the claims on the new and on the old name. */
+  | (Event & {
+      readonly type: 'table.updated'
+      readonly id: string
+      readonly table: Patch<Table>
+      readonly changes: Changes
+      readonly claim?: NameClaim
+      readonly released?: NameClaim
+    })
+  | (Event & {
+      readonly type: 'table.deleted'
+      readonly id: string
+      readonly name: string
+      readonly released: NameClaim
+    })
+  /** A later claim of the table on the name that it has replaced the earlier one. */
+  | (Event & { readonly type: 'table.name_kept'; readonly claim: NameClaim })
+  /** The claim can no longer be used to create or rename the table. */
+  | (Event & { readonly type: 'table.claim_denied'; readonly claim: NameClaim })
+  /** `shown`: the data as readers see it, if the schema hides a part; also in other events. */
+  | (Event &
+      RowChange & {
+        readonly type: 'table.row_inserted'
+        readonly row: StoredRow
+        readonly shown?: JsonObject
+      })
+  /** Rows of one request, in its order. They have one change number. */
+  | (Event &
+      RowChange & { readonly type: 'table.rows_inserted'; readonly rows: readonly StoredRow[] })
+  /**
+   * `row`: the row after the update. `changed`: the names of the visible members that differ.
+   * `previous`: their values before the update, without those that were missing.
+   * `previous_identity`: present if the identity changed.
+   */
+  | (Event &
+      RowChange & {
+        readonly type: 'table.row_updated'
+        readonly row: StoredRow
+        readonly changed: readonly string[]
+        readonly previous: JsonObject
+        readonly previous_identity?: string
+        readonly shown?: JsonObject
+      })
+  /** `row`: the row before its deletion. */
+  | (Event &
+      RowChange & {
+        readonly type: 'table.row_deleted'
+        readonly row: StoredRow
+        readonly shown?: JsonObject
+      })
+
+/** Internal commands of a table. */
+export type TableCommands = {
+  /**
+   * From the name, when a claim was not confirmed in time; or from a gateway that will not use the
+   * claim, because the command for it was refused. The table confirms the claim if it has the name,
+   * and otherwise never uses the claim and releases it.
+   */
+  'table.claim_lapsed': { input: NameClaim & { readonly name: string }; reply: undefined }
+}
+/**
+ * Events of the holder of a name. `claim` numbers the claims of a name: 1, 2, 3 …. `until`: Unix
+ * milliseconds; a claim that is not confirmed by then lapses.
+ */
+export type TableNameEvent =
+  | (Event & {
+      readonly type: 'table_name.claimed'
+      readonly name: string
+      readonly table_id: string
+      readonly claim: number
+      readonly until: number
+    })
+  | (Event & { readonly type: 'table_name.confirmed' })
+  | (Event & {
+      readonly type: 'table_name.claim_lapsed'
+      readonly name: string
+      readonly table_id: string
+      readonly claim: number
+    })
+  | (Event & { readonly type: 'table_name.released' })
+/**
+ * Internal commands of the holder of a name. Its id is derived from the project and the name.
+ * `release` and `confirm` change nothing unless `claim` is the latest claim.
+ */
+export type TableNameCommands = {
+  /**
+   * From a gateway, before it creates or renames a table with the name. Refused with
+   * `already_exists` if another table has or claims the name. A table may claim a name that it
+   * already has; the new claim then replaces the earlier one.
+   */
+  'table_name.claim': {
+    input: { readonly name: string; readonly table_id: string }
+    reply: { readonly claim: number }
+  }
+  /** From the table, which now has the name. */
+  'table_name.confirm': {
+    input: { readonly table_id: string; readonly claim: number }
+    reply: undefined
+  }
+  /** From the table, which no longer has the name, or does not use the claim. */
+  'table_name.release': {
+    input: { readonly table_id: string; readonly claim: number }
+    reply: undefined
+  }
+  wake: { input: unknown; reply: undefined }
+}
+
+/** A row in a view. `data` is absent if it was not requested. */
+export type RowFact = Omit<StoredRow, 'data'> & { readonly data?: JsonObject }
+/**
+ * The rows of a table with some identities or ids, as of a change: the view has applied all changes
+ * up to `through`, and no later one. Requested rows that are not listed do not exist. For a table
+ * that the view does not know, `through` is 0.
+ */
+export interface TableFacts {
+  readonly through: number
+  readonly rows: readonly RowFact[]
+}
+/** The internal queries of views about tables, besides the rows of the API. */
+export interface TableQueries {
+  /**
+   * Facts for a command. `content`: whether the data of the rows is included. `reached`: the view
+   * first applies the changes up to this number; if it does not within the time limit, it answers
+   * with older facts.
+   */
+  table_facts: {
+    input: {
+      readonly id: string
+      readonly identities: readonly string[]
+      readonly row_ids: readonly string[]
+      readonly content: boolean
+      readonly reached?: number
+    }
+    reply: TableFacts
+  }
+}
+/** Fields that the gateway adds to the input of commands. */
+export type AddedTableInputs = {
+  'table.create': { readonly claim: NameClaim }
+  /** Present if the request has a name. */
+  'table.update': { readonly claim?: NameClaim }
+  /** Facts about the identity of the row, without data. */
+  'row.insert': { readonly facts: TableFacts }
+  /** Facts about the identities of all rows, without data. */
+  'row.bulk': { readonly facts: TableFacts }
+  /** Facts about the identity of the row, with data. */
+  'row.upsert': { readonly facts: TableFacts }
+  /** Facts with data about the row, and about the identity if the request changes it. */
+  'row.update': { readonly facts: TableFacts }
+  /** Facts with data about the row. */
+  'row.delete': { readonly facts: TableFacts }
+}
+
+/**
+ * The reply of a table that cannot decide with the facts, because rows have changed since. Nothing
+ * was stored, so the gateway repeats the command under the same id, with facts of a view that has
+ * applied the change `stale`.
+ */
+export interface Stale {
+  readonly stale: number
+}
+/**
+ * The reply to an insertion. It omits the data, which the gateway has sent, because replies are
+ * stored for repeats: the data of row i is `insertedData(defaults, sent[i])`.
+ */
+export interface Inserted {
+  readonly ids: readonly string[]
+  readonly created_at: string
+  readonly defaults: JsonObject
+}
+/** Maximum length of the data in a stored reply, in characters as JSON. */
+export const MAX_REPLY_DATA_LENGTH = 16_384
+/**
+ * The reply to an update: the row as readers see it. `data` is absent if it is longer than
+ * `MAX_REPLY_DATA_LENGTH`; the gateway then reads the row from a view that has applied `change`.
+ */
+export interface Updated {
+  readonly row: Omit<TableRow, 'data'> & { readonly data?: JsonObject }
+  readonly change: number
+}
+/** The replies of tables that the gateway completes before it answers the client. */
+export type TableReplies = {
+  'row.insert': Inserted | Stale
+  'row.bulk': Inserted | Stale
+  'row.upsert':
+    | (Inserted & { readonly created: true })
+    | (Updated & { readonly created: false })
+    | Stale
+  'row.update': Updated | Stale
+  'row.delete': Stale | undefined
+}
+/** Whether a reply asks for later facts. */
+export const isStale = (reply: unknown): reply is Stale =>
+  typeof reply === 'object' && reply !== null && 'stale' in reply

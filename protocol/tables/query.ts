@@ -1,0 +1,208 @@
+/**
+ * Queries of rows: the check of filter and sort against the schema of the table, and their meaning
+ * as pure functions. Views translate the checked form to SQL; a test compares both.
+ */
+import type { FieldError } from '../errors.ts'
+import { getOwn } from '../lookup.ts'
+import { columnOf } from './definition.ts'
+import { isVisible } from './row-data.ts'
+import {
+  type ColumnType,
+  type QueryRows,
+  type TableRow,
+  type TableSchema,
+  tableLimits,
+} from './schema.ts'
+import { areEqual, compareTexts, compareValues, isOfType, typeNames } from './values.ts'
+
+/** Fields of rows outside of their data. A declared column of the same name takes precedence. */
+const systemFields = {
+  id: 'string',
+  version: 'number',
+  created_at: 'date',
+  updated_at: 'date',
+} as const satisfies Readonly<Record<string, ColumnType>>
+export type SystemField = keyof typeof systemFields
+
+/** A field of a query: a member of the data, or a system field. */
+export interface QueryField {
+  readonly name: string
+  readonly type: ColumnType
+  /** The field is the system field with this name, not a member of the data. */
+  readonly system?: SystemField
+}
+export type Operator = '$eq' | '$ne' | '$gt' | '$gte' | '$lt' | '$lte' | '$in' | '$exists'
+/**
+ * One condition; a row must fulfil all. `value`: of `$in` a list, of `$exists` a boolean, otherwise
+ * a value of the field's type. Null, only in `$eq`, `$ne` and `$in`, stands for a missing value.
+ */
+export interface Condition {
+  readonly field: QueryField
+  readonly operator: Operator
+  readonly value: unknown
+}
+export interface SortField {
+  readonly field: QueryField
+  readonly descending: boolean
+}
+/** A valid query. `sort` ends with the field `id`, so it orders all rows. */
+export interface RowQueryPlan {
+  readonly conditions: readonly Condition[]
+  readonly sort: readonly SortField[]
+}
+
+function fieldOf(schema: TableSchema, name: string): QueryField | undefined {
+  const column = columnOf(schema, name)
+  if (column) return { name, type: column.type }
+  if (Object.hasOwn(systemFields, name)) {
+    const system = name as SystemField
+    return { name, type: systemFields[system], system }
+  }
+  return schema.open ? { name, type: 'any' } : undefined
+}
+const operators: ReadonlySet<string> = new Set<Operator>([
+  '$eq',
+  '$ne',
+  '$gt',
+  '$gte',
+  '$lt',
+  '$lte',
+  '$in',
+  '$exists',
+])
+const isSortable = (type: ColumnType): boolean => type !== 'object' && type !== 'array'
+
+/** Returns the fault of an operator or of its value, without the path; undefined when valid. */
+function conditionFault(
+  { type }: QueryField,
+  operator: Operator,
+  value: unknown,
+): Omit<FieldError, 'field'> | undefined {
+  const mismatch = { message: `must be ${typeNames[type]}`, expected: type, actual: value }
+  if (operator === '$exists')
+    return typeof value === 'boolean'
+      ? undefined
+      : { message: 'must be true or false', expected: 'boolean', actual: value }
+  if (operator === '$eq' || operator === '$ne')
+    return value === null || isOfType(type, value) ? undefined : mismatch
+  if (operator === '$in') {
+    if (!Array.isArray(value) || value.length > tableLimits.alternatives)
+      return { message: `must be a list of at most ${tableLimits.alternatives} values` }
+    return value.every((one) => one === null || isOfType(type, one))
+      ? undefined
+      : { ...mismatch, message: `must be a list; each value ${mismatch.message}` }
+  }
+  if (!isSortable(type)) return { message: `a field of type ${type} has no order` }
+  if (!isOfType(type, value)) return mismatch
+  return typeof value === 'object' ? { message: 'objects and arrays have no order' } : undefined
+}
+
+/** Returns the conditions of a filter, or its faults. */
+function conditionsOf(
+  schema: TableSchema,
+  filter: NonNullable<QueryRows['filter']>,
+): { readonly conditions: Condition[]; readonly faults: FieldError[] } {
+  const conditions: Condition[] = []
+  const faults: FieldError[] = []
+  for (const [name, wish] of Object.entries(filter)) {
+    const path = `filter.${name}`
+    const field = fieldOf(schema, name)
+    if (!field) {
+      faults.push({ field: path, message: 'is not a column of the table' })
+      continue
+    }
+    if (Array.isArray(wish)) {
+      faults.push({ field: path, message: 'must be a scalar or an object of operators' })
+      continue
+    }
+    const wishes: Readonly<Record<string, unknown>> =
+      typeof wish === 'object' && wish !== null ? { ...wish } : { $eq: wish }
+    if (Object.keys(wishes).length === 0)
+      faults.push({ field: path, message: 'must have at least one operator' })
+    for (const [operator, value] of Object.entries(wishes)) {
+      // An equality without an operator has the path of its column.
+      const at = typeof wish === 'object' && wish !== null ? `${path}.${operator}` : path
+      if (!operators.has(operator)) {
+        faults.push({ field: at, message: 'is not an operator', expected: [...operators] })
+        continue
+      }
+      const fault = conditionFault(field, operator as Operator, value)
+      if (fault) faults.push({ field: at, ...fault })
+      else conditions.push({ field, operator: operator as Operator, value })
+    }
+  }
+  return { conditions, faults }
+}
+
+const ascending = (name: SystemField): SortField => ({
+  field: { name, type: systemFields[name], system: name },
+  descending: false,
+})
+/**
+ * Checks a query against the schema of the table. Returns its plan, or the faults. Without `sort`,
+ * the order is `created_at`, then `id`; with it, rows that are equal in all fields are in the order
+ * of `id`.
+ */
+export function planQuery(
+  schema: TableSchema,
+  { filter = {}, sort = [] }: Pick<QueryRows, 'filter' | 'sort'>,
+): RowQueryPlan | { readonly faults: readonly FieldError[] } {
+  const { conditions, faults } = conditionsOf(schema, filter)
+  const fields: SortField[] = sort.length === 0 ? [ascending('created_at')] : []
+  for (const [index, { field: name, order }] of sort.entries()) {
+    const path = `sort[${index}].field`
+    const field = fieldOf(schema, name)
+    if (!field) faults.push({ field: path, message: 'is not a column of the table', actual: name })
+    else if (!isSortable(field.type))
+      faults.push({ field: path, message: `a field of type ${field.type} has no order` })
+    else if (fields.some((other) => other.field.name === name))
+      faults.push({ field: path, message: 'is named twice', actual: name })
+    else fields.push({ field, descending: order === 'desc' })
+  }
+  if (faults.length > 0) return { faults }
+  return { conditions, sort: [...fields, ascending('id')] }
+}
+
+/** Returns the value of a field of a row as readers see it; undefined when it is missing. */
+export function fieldValue(
+  schema: TableSchema,
+  row: Omit<TableRow, 'table_id'>,
+  { name, system }: QueryField,
+): unknown {
+  if (system) return row[system]
+  const value = getOwn(row.data, name)
+  return value !== undefined && isVisible(schema, name, value) ? value : undefined
+}
+const compared: Readonly<Record<string, (order: number) => boolean>> = {
+  $gt: (order) => order > 0,
+  $gte: (order) => order >= 0,
+  $lt: (order) => order < 0,
+  $lte: (order) => order <= 0,
+}
+/** Whether a value fulfils a condition. Undefined is a missing value. */
+export function fulfils({ field: { type }, operator, value }: Condition, actual: unknown): boolean {
+  const equals = (wanted: unknown): boolean =>
+    wanted === null ? actual === undefined : actual !== undefined && areEqual(type, wanted, actual)
+  if (operator === '$exists') return (actual !== undefined) === value
+  if (operator === '$eq') return equals(value)
+  if (operator === '$ne') return !equals(value)
+  if (operator === '$in') return Array.isArray(value) && value.some(equals)
+  return actual !== undefined && compared[operator]?.(compareValues(type, actual, value)) === true
+}
+/** Compares two rows by the sort of a plan. Missing values come last in both directions. */
+export function compareRows(
+  schema: TableSchema,
+  sort: readonly SortField[],
+  a: Omit<TableRow, 'table_id'>,
+  b: Omit<TableRow, 'table_id'>,
+): number {
+  for (const { field, descending } of sort) {
+    const [x, y] = [fieldValue(schema, a, field), fieldValue(schema, b, field)]
+    const order =
+      x === undefined || y === undefined
+        ? Number(x === undefined) - Number(y === undefined)
+        : compareValues(field.type, x, y) * (descending ? -1 : 1)
+    if (order !== 0) return order
+  }
+  return compareTexts(a.id, b.id)
+}

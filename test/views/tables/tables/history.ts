@@ -1,0 +1,234 @@
+/**
+ * Tables of a view beside a plain model: the same events change the rows of a store and a map of
+ * rows, and the questions are answered by both.
+ */
+import Database from 'better-sqlite3'
+import { type JsonObject, timestamp } from '../../../../protocol/common.ts'
+import type { Placed } from '../../../../protocol/entry.ts'
+import { isRefusal, type Refusal } from '../../../../protocol/errors.ts'
+import type { StoredRow, TableEvent } from '../../../../protocol/tables/events.ts'
+import { compareRows, fieldValue, fulfils, planQuery } from '../../../../protocol/tables/query.ts'
+import { visibleData } from '../../../../protocol/tables/row-data.ts'
+import type {
+  QueryRows,
+  SearchRows,
+  Table,
+  TableRow,
+  TableSchema,
+} from '../../../../protocol/tables/schema.ts'
+import { exactHits, rowTokens, tokensOf } from '../../../../protocol/tables/search.ts'
+import { compareTexts } from '../../../../protocol/tables/values.ts'
+import type { InParts } from '../../../../views/define-view.ts'
+import { migrate } from '../../../../views/files/migrate.ts'
+import type { Page } from '../../../../views/page.ts'
+import { Store } from '../../../../views/store.ts'
+import { applyTable, tableFacts } from '../../../../views/tables/tables/changes.ts'
+import { TEXT_BYTES } from '../../../../views/tables/tables/keys.ts'
+import { maintain, needsMaintenance } from '../../../../views/tables/tables/maintenance.ts'
+import { queryRows } from '../../../../views/tables/tables/query.ts'
+import { searchRows } from '../../../../views/tables/tables/search.ts'
+
+export const PROJECT = 'prj_1'
+export const TABLE = 'tbl_1'
+export const START = Date.UTC(2031, 0, 1)
+
+export function emptyStore(): Store {
+  const db = new Database(':memory:')
+  migrate(db)
+  return new Store(db)
+}
+/** The result of a query, read to its end. `between` runs between two parts. */
+export function whole<R>(parts: InParts<R>, between: () => void = () => undefined): R {
+  for (;;) {
+    const { done, value } = parts.next()
+    if (done) return value
+    between()
+  }
+}
+
+/** A row for the sort of the model: texts count as far as the sort keys of the view contain them. */
+const cut = (value: unknown): unknown =>
+  typeof value === 'string' && Buffer.byteLength(value) > TEXT_BYTES
+    ? Buffer.from(value).subarray(0, TEXT_BYTES).toString()
+    : value
+
+export class History {
+  readonly store = emptyStore()
+  readonly entries: Placed[] = []
+  readonly rows = new Map<string, StoredRow>()
+  schema: TableSchema
+  change = 0
+  #sequence = 0
+
+  constructor(schema: TableSchema) {
+    this.schema = schema
+    const table: Table = {
+      id: TABLE,
+      name: 'alerts',
+      schema,
+      created_at: timestamp(START),
+      updated_at: timestamp(START),
+    }
+    this.apply({
+      type: 'table.created',
+      id: TABLE,
+      table,
+      claim: { holder: 'tbn_1', claim: 1 },
+    })
+  }
+  get project(): number {
+    return this.store.findProject(PROJECT)
+  }
+  apply(...events: TableEvent[]): void {
+    const place = {
+      cursor: ++this.#sequence * 1000,
+      entry: {
+        project: PROJECT,
+        kind: 'table',
+        id: TABLE,
+        command: { id: 'c', name: 'n' },
+        origin: { at: START, principal: { type: 'system', id: 'x' } },
+        events,
+        prev: 0,
+      },
+    } as unknown as Placed
+    this.entries.push(place)
+    applyTo(this.store, place)
+  }
+  /** Inserts rows as one change. `at`: milliseconds after `START`. */
+  insert(at: number, ...data: readonly JsonObject[]): void {
+    const time = timestamp(START + at)
+    const rows = data.map((one, i) => ({
+      // The ids of a change are not in the order of its rows.
+      id: `row_${String((this.change * 7919 + i * 31) % 1009).padStart(4, '0')}_${this.change}_${i}`,
+      identity: String(one[this.schema.identity_column]),
+      data: one,
+      version: 1,
+      created_at: time,
+      updated_at: time,
+    }))
+    for (const row of rows) this.rows.set(row.id, row)
+    const shared = { table_name: 'alerts', change: ++this.change }
+    const [row] = rows
+    this.apply(
+      rows.length === 1 && row
+        ? { type: 'table.row_inserted', row, ...shared }
+        : { type: 'table.rows_inserted', rows, ...shared },
+    )
+  }
+  update(id: string, at: number, data: JsonObject): void {
+    const old = this.rows.get(id)
+    if (!old) return
+    const row = {
+      ...old,
+      data,
+      identity: String(data[this.schema.identity_column]),
+      version: old.version + 1,
+      updated_at: timestamp(START + at),
+    }
+    this.rows.set(id, row)
+    this.apply({
+      type: 'table.row_updated',
+      row,
+      changed: [],
+      previous: {},
+      table_name: 'alerts',
+      change: ++this.change,
+    })
+  }
+  delete(id: string): void {
+    const row = this.rows.get(id)
+    if (!row) return
+    this.rows.delete(id)
+    this.apply({ type: 'table.row_deleted', row, table_name: 'alerts', change: ++this.change })
+  }
+  evolve(schema: TableSchema): void {
+    this.schema = schema
+    this.apply({ type: 'table.updated', id: TABLE, table: { schema }, changes: {} })
+  }
+
+  /** A store to which all entries are applied anew. */
+  rebuilt(): Store {
+    const store = emptyStore()
+    for (const place of this.entries) applyTo(store, place)
+    return store
+  }
+  record({ id, data, version, created_at, updated_at }: StoredRow): TableRow {
+    return {
+      id,
+      table_id: TABLE,
+      data: visibleData(this.schema, data),
+      version,
+      created_at,
+      updated_at,
+    }
+  }
+  /** The rows that a query finds, by the rules of the protocol; undefined if it is not valid. */
+  expected(query: QueryRows): StoredRow[] | undefined {
+    const plan = planQuery(this.schema, query)
+    if ('faults' in plan) return undefined
+    const shortened = (row: StoredRow): StoredRow => ({
+      ...row,
+      data: Object.fromEntries(Object.entries(row.data).map(([key, value]) => [key, cut(value)])),
+    })
+    return [...this.rows.values()]
+      .filter((row) =>
+        plan.conditions.every((one) => fulfils(one, fieldValue(this.schema, row, one.field))),
+      )
+      .sort((a, b) => compareRows(this.schema, plan.sort, shortened(a), shortened(b)))
+  }
+  /** The rows that a search finds, by the rules of the protocol; undefined if it is not valid. */
+  expectedSearch({ query, filter }: SearchRows): StoredRow[] | undefined {
+    const tokens = tokensOf(query)
+    const filtered = this.expected(filter ? { filter } : {})
+    if (tokens.length === 0 || !filtered) return undefined
+    const hits = (row: StoredRow) =>
+      exactHits(tokens, rowTokens(visibleData(this.schema, row.data)))
+    return filtered
+      .filter((row) => hits(row) !== undefined)
+      .sort(
+        (a, b) =>
+          (hits(b) ?? 0) - (hits(a) ?? 0) ||
+          compareTexts(b.updated_at, a.updated_at) ||
+          compareTexts(a.id, b.id),
+      )
+  }
+  query(input: QueryRows & Partial<After>, store = this.store): Page<TableRow> | Refusal {
+    return whole(queryRows(store, this.project, { ...input, id: TABLE }))
+  }
+  search(input: SearchRows & Partial<After>, store = this.store): Page<TableRow> | Refusal {
+    return whole(searchRows(store, this.project, { ...input, id: TABLE }))
+  }
+  facts(identities: readonly string[], row_ids: readonly string[]) {
+    return tableFacts(this.store, this.project, { id: TABLE, identities, row_ids, content: true })
+  }
+}
+interface After {
+  readonly after: NonNullable<Page<unknown>['position']>
+}
+function applyTo(store: Store, place: Placed): void {
+  applyTable(store, place)
+  store.flush()
+}
+/** Does the work that is left, at most `steps` parts of it. */
+export function tidy(store: Store, steps = 1000): void {
+  for (let i = 0; i < steps && needsMaintenance(store); i++) maintain(store)
+}
+
+/** All pages of a list. `between` runs after each page, with the number of rows so far. */
+export function pages(
+  ask: (after: Partial<After>) => Page<TableRow> | Refusal,
+  between: (read: number) => void = () => undefined,
+): TableRow[] | Refusal {
+  const items: TableRow[] = []
+  let after: Partial<After> = {}
+  for (let i = 0; i < 1000; i++) {
+    const page = ask(after)
+    if (isRefusal(page)) return page
+    items.push(...page.items)
+    if (!page.position) return items
+    after = { after: page.position }
+    between(items.length)
+  }
+  throw new Error('the pages do not end')
+}

@@ -1,0 +1,141 @@
+/**
+ * Queries and searches of the rows of tables answer what the rules of the protocol say, whatever the
+ * schema, the rows, the orders that exist, and the history.
+ */
+import fc from 'fast-check'
+import t from 'tap'
+import { isRefusal } from '../../../../protocol/errors.ts'
+import { planQuery } from '../../../../protocol/tables/query.ts'
+import type { QueryRows, SearchRows, TableRow } from '../../../../protocol/tables/schema.ts'
+import { tableOf } from '../../../../views/tables/tables/definitions.ts'
+import { addOrder } from '../../../../views/tables/tables/orders.ts'
+import { evolved, queries, type Step, schemas, searches, steps } from './arbitraries.ts'
+import { History, pages, TABLE, tidy } from './history.ts'
+
+let keys = 0
+function perform(history: History, step: Step): void {
+  const { store } = history
+  const ids = [...history.rows.keys()]
+  const chosen = 'row' in step ? ids[step.row % ids.length] : undefined
+  if (step.do === 'insert')
+    history.insert(step.at, ...step.rows.map((row) => ({ ...row, key: `key${keys++}` })))
+  else if (step.do === 'update' && chosen !== undefined)
+    history.update(chosen, step.at, { ...step.data, key: `key${keys++}` })
+  else if (step.do === 'delete' && chosen !== undefined) history.delete(chosen)
+  else if (step.do === 'tidy') tidy(store, 1)
+  else if (step.do === 'order') {
+    const plan = planQuery(history.schema, { sort: step.sort })
+    const defined = tableOf(store, history.project, TABLE)
+    if (defined && !('faults' in plan)) addOrder(store, defined.n, plan.sort)
+  }
+}
+function begun(schema: History['schema'], list: readonly Step[]): History {
+  keys = 0
+  const history = new History(schema)
+  for (const step of list) perform(history, step)
+  return history
+}
+const sameOrRefused = (history: History, query: QueryRows, store = history.store): void => {
+  const expected = history.expected(query)?.map((row) => history.record(row))
+  const actual = pages((after) => history.query({ ...query, ...after }, store))
+  if (!expected) return void assertEqual(isRefusal(actual), true)
+  assertEqual(actual, expected)
+}
+const sameSearch = (history: History, search: SearchRows, store = history.store): void => {
+  const expected = history.expectedSearch(search)?.map((row) => history.record(row))
+  const actual = pages((after) => history.search({ ...search, ...after }, store))
+  if (!expected) return void assertEqual(isRefusal(actual), true)
+  assertEqual(actual, expected)
+}
+function assertEqual(actual: unknown, expected: unknown): void {
+  const [a, b] = [JSON.stringify(actual), JSON.stringify(expected)]
+  if (a !== b) throw new Error(`got ${a}\nexpected ${b}`)
+}
+const several = fc.array(queries, { minLength: 3, maxLength: 6 })
+
+t.test('pages of queries contain the rows that the rules select, in their order', (t) => {
+  fc.assert(
+    fc.property(schemas, steps, several, (schema, list, asked) => {
+      const history = begun(schema, list)
+      for (const query of asked) sameOrRefused(history, query)
+      tidy(history.store)
+      for (const query of asked) sameOrRefused(history, query)
+    }),
+    { numRuns: 300 },
+  )
+  t.end()
+})
+
+t.test('pages of searches contain the rows that the rules select, in their order', (t) => {
+  fc.assert(
+    fc.property(schemas, steps, fc.array(searches, { minLength: 3 }), (schema, list, asked) => {
+      const history = begun(schema, list)
+      for (const search of asked) sameSearch(history, search)
+    }),
+    { numRuns: 300 },
+  )
+  t.end()
+})
+
+t.test('a new schema hides and shows values, and a rebuilt view answers the same', (t) => {
+  const changed = schemas.chain((first) =>
+    fc.tuple(fc.constant(first), evolved(first), evolved(first)),
+  )
+  fc.assert(
+    fc.property(
+      changed,
+      fc.tuple(steps, steps, steps),
+      several,
+      fc.array(searches, { maxLength: 4 }),
+      ([first, second, third], [a, b, c], asked, found) => {
+        const history = begun(first, a)
+        for (const [schema, list] of [
+          [second, b],
+          [third, c],
+        ] as const) {
+          history.evolve(schema)
+          for (const step of list) perform(history, step)
+          for (const query of asked) sameOrRefused(history, query)
+          for (const search of found) sameSearch(history, search)
+        }
+        const again = history.rebuilt()
+        for (const query of asked) sameOrRefused(history, query, again)
+        for (const search of found) sameSearch(history, search, again)
+      },
+    ),
+    { numRuns: 150 },
+  )
+  t.end()
+})
+
+t.test('changes between pages neither repeat nor skip the rows that remain', (t) => {
+  fc.assert(
+    fc.property(schemas, steps, steps, queries, searches, (schema, list, later, query, search) => {
+      for (const ask of [
+        (history: History, after: object) => history.query({ ...query, ...after }),
+        (history: History, after: object) => history.search({ ...search, ...after }),
+      ]) {
+        const history = begun(schema, list)
+        const before = pages((after) => ask(history, after))
+        if (isRefusal(before)) return
+        const touched = new Set<string>()
+        const rest = [...later]
+        const seen = pages(
+          (after) => ask(history, after),
+          () => {
+            const was = new Map(history.rows)
+            for (const step of rest.splice(0, 2)) perform(history, step)
+            for (const [id, row] of was) if (history.rows.get(id) !== row) touched.add(id)
+          },
+        )
+        if (isRefusal(seen)) throw new Error('a page was refused')
+        const remaining = (rows: readonly TableRow[], known: ReadonlySet<string>) =>
+          rows.map(({ id }) => id).filter((id) => !touched.has(id) && known.has(id))
+        const known = new Set(before.map(({ id }) => id))
+        assertEqual(remaining(seen, known), remaining(before, known))
+      }
+    }),
+    { numRuns: 200 },
+  )
+  t.end()
+})

@@ -1,0 +1,192 @@
+/**
+ * Applies the events of tables, and reads rows by id and identity. When a table is deleted, its rows
+ * and their index are deleted later, in small parts; no query finds them.
+ */
+import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Event, Placed } from '../../../protocol/entry.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { patch } from '../../../protocol/patch.ts'
+import type { RowFact, StoredRow, TableEvent, TableFacts } from '../../../protocol/tables/events.ts'
+import { identityOf } from '../../../protocol/tables/row-data.ts'
+import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
+import type { Store } from '../../store.ts'
+import { countsOf, type Defined, definitions, missingTable, tableOf } from './definitions.ts'
+import {
+  addFixedOrders,
+  changeKeys,
+  dropAddedOrders,
+  dropOrders,
+  type Order,
+  ordersOf,
+} from './orders.ts'
+import {
+  dataOf,
+  deleteRow,
+  insertRow,
+  type RowRecord,
+  readerOf,
+  readerOfSeen,
+  rowById,
+  rowByIdentity,
+  rowRecord,
+  updateRow,
+} from './rows.ts'
+
+/**
+ * Applies an entry of a table. If the first entry of a table was trimmed from the journal, its later
+ * entries are ignored.
+ */
+export function applyTable(store: Store, { entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  let orders: readonly Order[] | undefined
+  for (const any of entry.events as readonly Event[]) {
+    const event = any as TableEvent
+    if (event.type === 'table.created') create(store, project, event)
+    const defined = tableOf(store, project, entry.id)
+    if (!defined) continue
+    if ('change' in event)
+      applyChange(store, defined, (orders ??= ordersOf(store, defined.n)), event)
+    else if (event.type === 'table.updated') update(store, defined, event)
+    else if (event.type === 'table.deleted') remove(store, defined)
+  }
+}
+
+type Of<T extends TableEvent['type']> = Extract<TableEvent, { readonly type: T }>
+function create(store: Store, project: number, { id, table }: Of<'table.created'>): void {
+  const added = store.one<{ n: number }>(
+    `INSERT INTO tables (id, project, name, created_at, hides, record)
+     VALUES (?, ?, ?, ?, 0, ?)
+     RETURNING n`,
+    id,
+    project,
+    table.name,
+    parseTimestamp(table.created_at) ?? 0,
+    JSON.stringify(table),
+  )
+  if (!added) return
+  store.run('INSERT INTO table_counts (tbl, rows, bytes, change) VALUES (?, 0, 0, 0)', added.n)
+  addFixedOrders(store, added.n, table.schema)
+}
+/** What a schema shows of stored values, as a text. */
+const shown = ({ columns, open }: TableSchema): string =>
+  JSON.stringify([columns.map(({ name, type }) => [name, type]), open ?? false])
+function update(store: Store, defined: Defined, event: Of<'table.updated'>): void {
+  const table = patch(defined.table, event.table)
+  const differs = shown(table.schema) !== shown(defined.table.schema)
+  if (differs) dropAddedOrders(store, defined.n)
+  definitions(store).set(table.id, { ...defined, table, hides: defined.hides || differs })
+}
+function remove(store: Store, defined: Defined): void {
+  const { n, table } = defined
+  dropOrders(store, n)
+  store.run('DELETE FROM table_counts WHERE tbl = ?', n)
+  store.run('INSERT INTO dropped_tables (tbl) VALUES (?)', n)
+  definitions(store).set(table.id, { ...defined, table: undefined })
+}
+
+/** Applies a change of rows. */
+function applyChange(
+  store: Store,
+  defined: Defined,
+  orders: readonly Order[],
+  event: Extract<TableEvent, { readonly change: number }>,
+): void {
+  const grown = { rows: 0, bytes: 0 }
+  if (event.type === 'table.rows_inserted')
+    for (const row of event.rows) put(store, defined, orders, row, grown)
+  else if (event.type === 'table.row_deleted') drop(store, defined, orders, event.row, grown)
+  else put(store, defined, orders, event.row, grown)
+  store.run(
+    'UPDATE table_counts SET rows = rows + ?, bytes = bytes + ?, change = ? WHERE tbl = ?',
+    grown.rows,
+    grown.bytes,
+    event.change,
+    defined.n,
+  )
+}
+interface Growth {
+  rows: number
+  bytes: number
+}
+function put(
+  store: Store,
+  { n: table, table: { schema } }: Defined,
+  orders: readonly Order[],
+  row: StoredRow,
+  grown: Growth,
+): void {
+  const old = rowById(store, table, row.id)
+  const record = JSON.stringify(row.data)
+  grown.bytes += Buffer.byteLength(record) - (old ? Buffer.byteLength(old.record) : 0)
+  if (old) updateRow(store, table, old.n, row, record)
+  else grown.rows++
+  const n = old ? old.n : insertRow(store, table, row, record)
+  changeKeys(store, orders, n, old && readerOf(schema, old), readerOfSeen(schema, row))
+}
+function drop(
+  store: Store,
+  { n: table, table: { schema } }: Defined,
+  orders: readonly Order[],
+  row: StoredRow,
+  grown: Growth,
+): void {
+  const old = rowById(store, table, row.id)
+  if (!old) return
+  grown.rows--
+  grown.bytes -= Buffer.byteLength(old.record)
+  changeKeys(store, orders, old.n, readerOf(schema, old), undefined)
+  deleteRow(store, old.n)
+}
+
+/** One row of a table. */
+export function rowGet(
+  store: Store,
+  project: number,
+  { id, row_id }: { readonly id: string; readonly row_id: string },
+): TableRow | Refusal {
+  const defined = tableOf(store, project, id)
+  if (!defined) return missingTable
+  const row = rowById(store, defined.n, row_id)
+  return row
+    ? rowRecord(id, defined.table.schema, row)
+    : refuse('not_found', { resource: 'row' }, 'There is no such row in this table.')
+}
+
+interface Question {
+  readonly id: string
+  readonly identities: readonly string[]
+  readonly row_ids: readonly string[]
+  readonly content: boolean
+}
+/**
+ * Facts for a command. A caller that needs the facts as of a change asks for an answer as fresh as
+ * the journal, which contains the change.
+ */
+export function tableFacts(store: Store, project: number, question: Question): TableFacts {
+  const defined = tableOf(store, project, question.id)
+  if (!defined) return { through: 0, rows: [] }
+  const found = new Map<string, RowRecord>()
+  for (const id of question.row_ids) {
+    const row = rowById(store, defined.n, id)
+    if (row) found.set(row.id, row)
+  }
+  for (const identity of question.identities) {
+    const row = rowByIdentity(store, defined.n, identity)
+    if (row) found.set(row.id, row)
+  }
+  return {
+    through: countsOf(store, defined).change,
+    rows: [...found.values()].map((row) => factOf(defined, row, question.content)),
+  }
+}
+function factOf({ table: { schema } }: Defined, row: RowRecord, content: boolean): RowFact {
+  const data: JsonObject = dataOf(row)
+  return {
+    id: row.id,
+    identity: String(identityOf(schema, data)),
+    version: row.version,
+    created_at: timestamp(row.created_at),
+    updated_at: timestamp(row.updated_at),
+    ...(content && { data }),
+  }
+}

@@ -1,0 +1,148 @@
+/** The definitions of tables: the records that clients see, lists of them, and statistics. */
+import { timestamp } from '../../../protocol/common.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { Kept, type Store, type Value } from '../../store.ts'
+import { everything } from './keys.ts'
+import { ordersOf, rowsIn } from './orders.ts'
+import { lastChange } from './rows.ts'
+
+export interface Definition {
+  /** The number of the table in the view's file. It is not used again after a deletion. */
+  readonly n: number
+  readonly project: number
+  /** Undefined after the deletion of the table. */
+  readonly table: Table | undefined
+  /** Whether a former schema showed other values, so that stored values may be hidden. */
+  readonly hides: boolean
+}
+interface DefinitionRow {
+  readonly n: number
+  readonly project: number
+  readonly hides: number
+  readonly record: string
+}
+export const definitions = (store: Store): Kept<Definition> =>
+  store.kept('tables', () => {
+    return new Kept<Definition>(
+      (id) => {
+        const row = store.one<DefinitionRow>(
+          'SELECT n, project, hides, record FROM tables WHERE id = ?',
+          id,
+        )
+        return (
+          row && {
+            n: row.n,
+            project: row.project,
+            table: JSON.parse(row.record) as Table,
+            hides: row.hides === 1,
+          }
+        )
+      },
+      ({ n, table, hides }) =>
+        table
+          ? store.run(
+              'UPDATE tables SET name = ?, hides = ?, record = ? WHERE n = ?',
+              table.name,
+              hides ? 1 : 0,
+              JSON.stringify(table),
+              n,
+            )
+          : store.run('DELETE FROM tables WHERE n = ?', n),
+    )
+  })
+
+/** A definition of a table that exists. */
+export type Defined = Definition & { readonly table: Table }
+const isDefined = (definition: Definition | undefined): definition is Defined =>
+  definition?.table !== undefined
+
+/** The table of a project with this id. */
+export function tableOf(store: Store, project: number, id: string): Defined | undefined {
+  const definition = definitions(store).get(id)
+  return isDefined(definition) && definition.project === project ? definition : undefined
+}
+/** The schema of a table, by its number. */
+export function schemaOf(store: Store, n: number): TableSchema | undefined {
+  const id = store.one<{ id: string }>('SELECT id FROM tables WHERE n = ?', n)?.id
+  return id === undefined ? undefined : definitions(store).get(id)?.table?.schema
+}
+/** The refusal for a table that the project does not have. */
+export const missingTable: Refusal = refuse(
+  'not_found',
+  { resource: 'table' },
+  'There is no such table in this project.',
+)
+
+/** The rows of a table, the bytes of their data as JSON, and the number of the last change. */
+export interface Counts {
+  readonly rows: number
+  readonly bytes: number
+  readonly change: number
+}
+export const countsOf = (store: Store, { n }: Definition): Counts =>
+  store.one<Counts>('SELECT rows, bytes, change FROM table_counts WHERE tbl = ?', n) ?? {
+    rows: 0,
+    bytes: 0,
+    change: 0,
+  }
+
+/** Tables of a project, newest first. */
+export function tableList(
+  store: Store,
+  project: number,
+  input: Paging & { readonly name?: string },
+): Page<Table> {
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const values: readonly Value[] = input.name === undefined ? [] : [input.name]
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM tables
+     WHERE project = ?${input.name === undefined ? '' : ' AND name = ?'}${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    ({ record }) => JSON.parse(record) as Table,
+    ({ created_at, id }) => [created_at, id],
+  )
+}
+
+/**
+ * Approximate bytes in the file per row: for its key in one order, and for all else that is indexed
+ * (id, identity, stamp and words of a row of 250 bytes).
+ */
+const KEY_SIZE = 80
+const INDEX_SIZE = 300
+/** The number, size and age of the rows of a table. `now`: Unix milliseconds. */
+export function tableStats(
+  store: Store,
+  project: number,
+  id: string,
+  now: number,
+): TableStats | Refusal {
+  const defined = tableOf(store, project, id)
+  if (!defined) return missingTable
+  const { rows, bytes } = countsOf(store, defined)
+  const orders = ordersOf(store, defined.n)
+  const { secondary_key_column, indexes } = defined.table.schema
+  const oldest = orders[0] && rowsIn(store, orders[0], everything, 1)[0]
+  const newest = lastChange(store, defined.n)
+  return {
+    table_id: id,
+    row_count: rows,
+    approx_data_bytes: bytes,
+    approx_index_bytes: rows * (INDEX_SIZE + KEY_SIZE * orders.length),
+    indexed_column_count: secondary_key_column === undefined ? 0 : 1,
+    declared_index_count: indexes?.length ?? 0,
+    search_index_present: true,
+    generated_at: timestamp(now),
+    ...(oldest && { oldest_row_created_at: timestamp(oldest.created_at) }),
+    ...(newest !== undefined && { newest_row_updated_at: timestamp(newest) }),
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Sort keys: byte strings whose order is the order of rows in a list of fields. The index of the
+ * view, the pages of queries and their cursors use the same keys.
+ *
+ * K1. For rows a and b with different ids, `keyOf(a) < keyOf(b)`, byte by byte, exactly if
+ *     `compareRows` of the protocol puts a before b. The exception are texts with more than
+ *     `TEXT_BYTES` bytes: they are sorted by their first bytes, so that keys and cursors are short.
+ * K2. The key of the first fields of a list is a prefix of the key of the whole list. The byte that
+ *     follows it is greater than `BEFORE` and less than `PAST`, but follows only a complete value.
+ *     So `key + BEFORE` and `key + PAST` enclose exactly the rows with these values.
+ *
+ * A value is encoded as one byte for its rank (number, string, boolean, other), and bytes of its
+ * own. A value of a descending field is inverted. A missing value is the byte `MISSING`, which is
+ * greater than the first byte of every value in both directions.
+ */
+import type { QueryField, SortField } from '../../../protocol/tables/query.ts'
+import { instantOf } from '../../../protocol/tables/values.ts'
+
+const NUMBER = 0x10
+const STRING = 0x20
+const BOOLEAN = 0x30
+const OTHER = 0x40
+const MISSING = 0xf0
+const BEFORE = Buffer.from([0x01])
+const PAST = Buffer.from([0xff])
+
+/** Number of bytes of UTF-8 by which a text is sorted. */
+export const TEXT_BYTES = 512
+
+/**
+ * Returns the bytes of a text, which sort like `compareTexts` and differ for different texts. They
+ * are UTF-8, except that surrogates without a partner, which have no UTF-8 form, get bytes in the
+ * place where `compareTexts` sorts them.
+ */
+export function textBytes(text: string): Buffer {
+  const bytes = Buffer.from(text, 'utf8')
+  // A text without replacement characters was encoded without a loss.
+  if (!bytes.includes(REPLACEMENT)) return bytes
+  const parts: Buffer[] = []
+  for (const character of text) {
+    const unit = character.charCodeAt(0)
+    if (character.length === 2 || unit < 0xd800 || unit > 0xdfff) parts.push(Buffer.from(character))
+    else if (unit >= 0xdc00) parts.push(Buffer.from([0xf8, unit >> 8, unit & 0xff]))
+    else {
+      // Directly before the first character that this surrogate begins.
+      const first = Buffer.from(String.fromCharCode(unit, 0xdc00))
+      first[3] = 0x7f
+      parts.push(first)
+    }
+  }
+  return Buffer.concat(parts)
+}
+const REPLACEMENT = Buffer.from('\ufffd')
+
+/** Whether a value is a text that is cut in keys, or possibly so. */
+export const isCut = (value: unknown): boolean =>
+  typeof value === 'string' && Buffer.byteLength(value) >= TEXT_BYTES / 2
+/** The beginning of a text, with a zero byte at its end; zero bytes inside become 0x00 0xFF. */
+function terminated(text: string): Buffer {
+  const bytes = textBytes(text).subarray(0, TEXT_BYTES)
+  if (!bytes.includes(0)) return Buffer.concat([STRING_TAG, bytes, ZERO])
+  const out: number[] = [STRING]
+  for (const byte of bytes) out.push(byte, ...(byte === 0 ? [0xff] : []))
+  out.push(0)
+  return Buffer.from(out)
+}
+const STRING_TAG = Buffer.from([STRING])
+const ZERO = Buffer.from([0])
+
+function numberBytes(value: number): Buffer {
+  const bytes = Buffer.alloc(9)
+  // Adding zero turns -0 into 0.
+  bytes.writeDoubleBE(value + 0, 1)
+  const sign = bytes[1] as number
+  // The bits of IEEE 754 sort like numbers once the sign of positive numbers, and all bits of
+  // negative ones, are inverted.
+  if (sign < 0x80) bytes[1] = sign ^ 0x80
+  else for (let i = 1; i < 9; i++) bytes[i] = (bytes[i] as number) ^ 0xff
+  bytes[0] = NUMBER
+  return bytes
+}
+const fixed = {
+  true: Buffer.from([BOOLEAN, 1]),
+  false: Buffer.from([BOOLEAN, 0]),
+  other: Buffer.from([OTHER]),
+  missing: Buffer.from([MISSING]),
+}
+function valueBytes({ type }: QueryField, value: unknown): Buffer {
+  if (type === 'date') return numberBytes(instantOf(value) ?? 0)
+  if (typeof value === 'number') return numberBytes(value)
+  if (typeof value === 'string') return terminated(value)
+  if (typeof value === 'boolean') return value ? fixed.true : fixed.false
+  return fixed.other
+}
+/**
+ * Returns the part of a key for the value of one field.
+ * @param value a value of the field's type; undefined if it is missing.
+ */
+export function partOf({ field, descending }: SortField, value: unknown): Buffer {
+  if (value === undefined) return fixed.missing
+  const bytes = valueBytes(field, value)
+  if (!descending) return bytes
+  const inverted = Buffer.allocUnsafe(bytes.length)
+  for (let i = 0; i < bytes.length; i++) inverted[i] = (bytes[i] as number) ^ 0xff
+  return inverted
+}
+/**
+ * Returns the key of a row.
+ * @param read returns the value of a field, undefined if it is missing.
+ */
+export const keyOf = (fields: readonly SortField[], read: (field: QueryField) => unknown): Buffer =>
+  Buffer.concat(fields.map((field) => partOf(field, read(field.field))))
+
+/** The rows whose keys are greater than or equal to `from`, and less than `to`. */
+export interface KeyRange {
+  readonly from: Buffer
+  readonly to: Buffer
+}
+export const everything: KeyRange = { from: Buffer.alloc(0), to: PAST }
+/** A bound before all keys that begin with the key of some fields. */
+export const before = (key: Buffer): Buffer => Buffer.concat([key, BEFORE])
+/** A bound behind all keys that begin with the key of some fields. */
+export const behind = (key: Buffer): Buffer => Buffer.concat([key, PAST])
+/** The bound directly behind one complete key. */
+export const after = (key: Buffer): Buffer => Buffer.concat([key, ZERO])
+/** The keys in both ranges. */
+export const within = (a: KeyRange, b: KeyRange): KeyRange => ({
+  from: a.from.compare(b.from) < 0 ? b.from : a.from,
+  to: a.to.compare(b.to) > 0 ? b.to : a.to,
+})

@@ -1,0 +1,57 @@
+/**
+ * Work on the rows of tables that is done in small parts, between queries: deleting what no query
+ * can find, and adding and filling the orders that queries need.
+ *
+ * An order is added once queries without it have read as many rows as adding it reads. So its cost
+ * at most doubles what the queries had cost anyway, and an order that is needed once is not added.
+ */
+import type { SortField } from '../../../protocol/tables/query.ts'
+import type { Store } from '../../store.ts'
+import { schemaOf } from './definitions.ts'
+import { addOrder, buildOrder, DROPPED, deleteKeys, dropOrder, ordersOf } from './orders.ts'
+import { deleteSomeRows } from './rows.ts'
+
+/** Maximum number of orders that a table has in addition to its fixed ones. */
+const ADDED_TO_TABLE = 8
+/** Maximum number of such orders in a view. */
+const ADDED = 64
+
+/** Deletes or adds a little, if `needsMaintenance`. */
+export function maintain(store: Store): void {
+  const left = store.one<{ n: number; tbl: number; state: number }>(
+    'SELECT n, tbl, state FROM table_orders WHERE state > 0 ORDER BY state DESC LIMIT 1',
+  )
+  const table = store.one<{ tbl: number }>('SELECT tbl FROM dropped_tables LIMIT 1')?.tbl
+  if (left?.state === DROPPED) deleteKeys(store, left.n)
+  else if (table !== undefined) {
+    if (deleteSomeRows(store, table)) store.run('DELETE FROM dropped_tables WHERE tbl = ?', table)
+  } else if (left) build(store, left.tbl)
+  else {
+    const wish = store.demand.take()
+    if (wish) add(store, wish.table, wish.fields)
+  }
+}
+/** Whether `maintain` has something to do. */
+export const needsMaintenance = (store: Store): boolean =>
+  store.demand.isDue() ||
+  store.one(
+    'SELECT 1 FROM table_orders WHERE state > 0 UNION ALL SELECT 1 FROM dropped_tables LIMIT 1',
+  ) !== undefined
+
+function build(store: Store, table: number): void {
+  const orders = ordersOf(store, table)
+  const [first] = orders
+  const order = orders.find(({ reached }) => reached)
+  const schema = schemaOf(store, table)
+  if (first && order && schema) buildOrder(store, order, first, schema)
+}
+function add(store: Store, table: number, fields: readonly SortField[]): void {
+  const added = store.all<{ n: number; tbl: number }>(
+    'SELECT n, tbl FROM table_orders WHERE fixed = 0 ORDER BY n',
+  )
+  const ofTable = added.filter(({ tbl }) => tbl === table)
+  const full = ofTable.length >= ADDED_TO_TABLE ? ofTable : added.length >= ADDED ? added : []
+  const oldest = store.demand.leastUsed(full.map(({ n }) => n))
+  if (oldest !== undefined) dropOrder(store, oldest)
+  if (schemaOf(store, table)) addOrder(store, table, fields)
+}

@@ -1,0 +1,193 @@
+/**
+ * The index of rows: for each order of a table, the sort keys of its rows (`keys.ts`). An order is a
+ * list of fields. Each table has the order of its creation and, with a secondary key column, one
+ * that begins with it. Other orders are added while queries need them (`demand.ts`).
+ *
+ * O1. An order that is ready has exactly one key for each row. An order that is being built has the
+ *     keys of the rows up to `reached` in the order of creation, which never changes for a row.
+ * O2. Which orders exist affects only how fast a query is answered. Replicas of a view differ in it.
+ */
+import type { SortField } from '../../../protocol/tables/query.ts'
+import type { TableSchema } from '../../../protocol/tables/schema.ts'
+import type { Store } from '../../store.ts'
+import { after, everything, type KeyRange, keyOf } from './keys.ts'
+import { COLUMNS, type Reader, type RowRecord, readerOf } from './rows.ts'
+
+/** States of an order. */
+export const READY = 0
+export const BUILDING = 1
+export const DROPPED = 2
+
+export interface Order {
+  readonly n: number
+  readonly fields: readonly SortField[]
+  /** Whether every table with this schema has the order. */
+  readonly fixed: boolean
+  /** While the order is being built, the last indexed key in the order of creation. */
+  readonly reached?: Buffer
+}
+const ascending = (name: string, type: 'string' | 'date', system: boolean): SortField => ({
+  field: { name, type, ...(system && { system: name as 'id' | 'created_at' }) },
+  descending: false,
+})
+const creation: readonly SortField[] = [
+  ascending('created_at', 'date', true),
+  ascending('id', 'string', true),
+]
+const creationKey = (reader: Reader): Buffer => keyOf(creation, reader)
+
+interface OrderRow {
+  readonly n: number
+  readonly fields: string
+  readonly fixed: number
+  readonly reached: Buffer | null
+}
+/** The orders of a table that are not dropped; the first is the order of creation. */
+export const ordersOf = (store: Store, table: number): readonly Order[] =>
+  store
+    .all<OrderRow>(
+      `SELECT n, fields, fixed, reached FROM table_orders WHERE tbl = ? AND state < ${DROPPED} ORDER BY n`,
+      table,
+    )
+    .map(({ n, fields, fixed, reached }) => ({
+      n,
+      fields: JSON.parse(fields) as SortField[],
+      fixed: fixed === 1,
+      ...(reached !== null && { reached }),
+    }))
+
+/** Adds the orders that a new table has from the beginning. */
+export function addFixedOrders(store: Store, table: number, schema: TableSchema): void {
+  const { secondary_key_column: secondary } = schema
+  const lists = [
+    creation,
+    ...(secondary === undefined ? [] : [[ascending(secondary, 'string', false), ...creation]]),
+  ]
+  for (const fields of lists)
+    store.run(
+      `INSERT INTO table_orders (tbl, fields, fixed, state) VALUES (?, ?, 1, ${READY})`,
+      table,
+      JSON.stringify(fields),
+    )
+}
+/** Adds an order, which `buildOrder` then fills. */
+export const addOrder = (store: Store, table: number, fields: readonly SortField[]): void =>
+  store.run(
+    `INSERT INTO table_orders (tbl, fields, fixed, state, reached) VALUES (?, ?, 0, ${BUILDING}, x'')`,
+    table,
+    JSON.stringify(fields),
+  )
+/** Drops an order: no query uses it, and `deleteKeys` deletes its keys. */
+export const dropOrder = (store: Store, n: number): void =>
+  store.run(`UPDATE table_orders SET state = ${DROPPED} WHERE n = ?`, n)
+/**
+ * Drops the orders of a table that were added for queries, because a new schema shows other values.
+ */
+export const dropAddedOrders = (store: Store, table: number): void =>
+  store.run(`UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ? AND fixed = 0`, table)
+/** Drops all orders of a deleted table. */
+export const dropOrders = (store: Store, table: number): void =>
+  store.run(`UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ?`, table)
+
+/** The orders that contain the key of a row. */
+const covering = (orders: readonly Order[], reader: Reader): readonly Order[] =>
+  orders.filter(({ reached }) => !reached || creationKey(reader).compare(reached) <= 0)
+
+/**
+ * Changes the keys of a row.
+ * @param was the row before the change; undefined if it is new.
+ * @param is the row after the change; undefined if it was deleted.
+ */
+export function changeKeys(
+  store: Store,
+  orders: readonly Order[],
+  row: number,
+  was: Reader | undefined,
+  is: Reader | undefined,
+): void {
+  const either = is ?? was
+  if (!either) return
+  for (const { n, fields } of covering(orders, either)) {
+    const old = was && keyOf(fields, was)
+    const key = is && keyOf(fields, is)
+    if (old && key && old.equals(key)) continue
+    if (old) store.run('DELETE FROM table_keys WHERE ordering = ? AND key = ?', n, old)
+    if (key) store.run('INSERT INTO table_keys (ordering, key, row) VALUES (?, ?, ?)', n, key, row)
+  }
+}
+
+export interface KeyedRow extends RowRecord {
+  readonly key: Buffer
+}
+/**
+ * The first rows of an order with keys in a range, by key: at most `limit`, and fewer when their
+ * data exceeds the size of a page.
+ */
+export const rowsIn = (
+  store: Store,
+  { n }: Order,
+  { from, to }: KeyRange,
+  limit: number,
+): KeyedRow[] =>
+  store.upToPage<KeyedRow>(
+    `SELECT k.key, ${COLUMNS}
+     FROM table_keys k
+     CROSS JOIN table_rows r ON r.n = k.row
+     WHERE k.ordering = ? AND k.key >= ? AND k.key < ?
+     ORDER BY k.key LIMIT ?`,
+    n,
+    from,
+    to,
+    limit,
+  )
+/** The number of keys of an order in a range, counted up to a limit. */
+export const countIn = (
+  store: Store,
+  { n }: Order,
+  { from, to }: KeyRange,
+  limit: number,
+): number =>
+  store.one<{ count: number }>(
+    `SELECT count(*) AS count
+     FROM (SELECT 1 FROM table_keys WHERE ordering = ? AND key >= ? AND key < ? LIMIT ?)`,
+    n,
+    from,
+    to,
+    limit,
+  )?.count ?? 0
+
+/** Number of rows whose keys are added at once, which takes about 10 ms. */
+const BUILT_AT_ONCE = 1000
+/** Number of keys that are deleted at once. */
+const DELETED_AT_ONCE = 2000
+
+/** Adds the keys of some rows to an order that is being built. */
+export function buildOrder(store: Store, order: Order, first: Order, schema: TableSchema): void {
+  const { n, fields, reached = Buffer.alloc(0) } = order
+  const rows = rowsIn(store, first, { ...everything, from: after(reached) }, BUILT_AT_ONCE)
+  for (const row of rows)
+    store.run(
+      'INSERT INTO table_keys (ordering, key, row) VALUES (?, ?, ?)',
+      n,
+      keyOf(fields, readerOf(schema, row)),
+      row.n,
+    )
+  const last = rows.at(-1)
+  store.run(
+    'UPDATE table_orders SET state = ?, reached = ? WHERE n = ?',
+    last ? BUILDING : READY,
+    last ? last.key : null,
+    n,
+  )
+}
+/** Deletes some keys of a dropped order, and the order with the last of them. */
+export function deleteKeys(store: Store, n: number): void {
+  const keys = store.all<{ key: Buffer }>(
+    'SELECT key FROM table_keys WHERE ordering = ? LIMIT ?',
+    n,
+    DELETED_AT_ONCE,
+  )
+  for (const { key } of keys)
+    store.run('DELETE FROM table_keys WHERE ordering = ? AND key = ?', n, key)
+  if (keys.length < DELETED_AT_ONCE) store.run('DELETE FROM table_orders WHERE n = ?', n)
+}

@@ -1,0 +1,181 @@
+/**
+ * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
+ * full-text index their tokens.
+ *
+ * R1. The tokens of a row are those of the protocol (`rowTokens`). Each is preceded by the code of
+ *     its table, so that a search reads nothing of other tables. The tokenizer of the index splits
+ *     only at the spaces between them: `ascii` treats every character that is not ASCII as part of
+ *     a token, and ASCII tokens consist of lower-case letters and digits.
+ * R2. A row's number in the full-text index is its `stamp`: the time of its last change, followed by
+ *     20 bits that distinguish the changes of one millisecond. So the index yields rows by the time
+ *     of their change, newest first, without sorting. Stamps exceed the integers that a JavaScript
+ *     number represents, so only SQL computes them.
+ */
+import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { StoredRow } from '../../../protocol/tables/events.ts'
+import { fieldValue, type QueryField } from '../../../protocol/tables/query.ts'
+import { visibleData } from '../../../protocol/tables/row-data.ts'
+import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
+import { rowTokens } from '../../../protocol/tables/search.ts'
+import type { Store } from '../../store.ts'
+import { textBytes } from './keys.ts'
+
+/** A row as stored. `n`: its number in the view's file; times are Unix milliseconds. */
+export interface RowRecord {
+  readonly n: number
+  readonly id: string
+  readonly version: number
+  readonly created_at: number
+  readonly updated_at: number
+  /** The data as JSON, including values that the schema hides. */
+  readonly record: string
+}
+/** The columns of `RowRecord`, of `table_rows` as `r`. */
+export const COLUMNS = 'r.n, r.id, r.version, r.created_at, r.updated_at, r.record'
+
+/** Reads the fields of a row as queries see them; undefined for a missing value. */
+export type Reader = (field: QueryField) => unknown
+export type Seen = Omit<TableRow, 'table_id'>
+
+const storedRow = (row: RowRecord): Seen => ({
+  id: row.id,
+  data: JSON.parse(row.record) as JsonObject,
+  version: row.version,
+  created_at: timestamp(row.created_at),
+  updated_at: timestamp(row.updated_at),
+})
+export const readerOf = (schema: TableSchema, row: RowRecord): Reader =>
+  readerOfSeen(schema, storedRow(row))
+export const readerOfSeen =
+  (schema: TableSchema, row: Seen): Reader =>
+  (field) =>
+    fieldValue(schema, row, field)
+
+/** The API record of a row. */
+export function rowRecord(table_id: string, schema: TableSchema, row: RowRecord): TableRow {
+  const { id, data, version, created_at, updated_at } = storedRow(row)
+  return { id, table_id, data: visibleData(schema, data), version, created_at, updated_at }
+}
+/** The data of a row, including values that the schema hides. */
+export const dataOf = ({ record }: RowRecord): JsonObject => JSON.parse(record) as JsonObject
+
+export const rowById = (store: Store, table: number, id: string): RowRecord | undefined =>
+  store.one<RowRecord>(
+    `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.id = ?`,
+    table,
+    id,
+  )
+export const rowByIdentity = (
+  store: Store,
+  table: number,
+  identity: string,
+): RowRecord | undefined =>
+  store.one<RowRecord>(
+    `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.identity = ?`,
+    table,
+    textBytes(identity),
+  )
+
+/** Number of bits of a stamp that distinguish the changes of one millisecond. */
+const BITS = 20
+/** The first stamp of a millisecond, as an expression with one parameter. */
+export const FIRST_STAMP = `(CAST(? AS INTEGER) << ${BITS})`
+/** The time of a change in Unix milliseconds, from its stamp. */
+export const timeOf = (stamp: string): string => `(${stamp} >> ${BITS})`
+/** The next stamp of a millisecond, as an expression with three parameters, each of them the time. */
+const NEXT_STAMP = `coalesce(
+  (SELECT max(stamp) + 1 FROM table_rows
+   WHERE stamp >= ${FIRST_STAMP} AND stamp < ${FIRST_STAMP} + ${2 ** BITS}),
+  ${FIRST_STAMP})`
+
+/**
+ * The code of a table in the full-text index. All codes have the same length, because the index of
+ * prefixes has the lengths of the code and one to three more characters.
+ */
+export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
+export const CODE_LENGTH = 6
+
+/** Adds the words of a row to the full-text index, and the code alone, which each row has. */
+function addWords(store: Store, table: number, row: number, data: JsonObject): void {
+  const code = codeOf(table)
+  const tokens = [...new Set(rowTokens(data))].map((token) => code + token)
+  store.run(
+    'INSERT INTO table_words (rowid, words) SELECT stamp, ? FROM table_rows WHERE n = ?',
+    [code, ...tokens].join(' '),
+    row,
+  )
+}
+const removeWords = (store: Store, row: number): void =>
+  store.run('DELETE FROM table_words WHERE rowid = (SELECT stamp FROM table_rows WHERE n = ?)', row)
+
+/** Adds a row, and returns its number. */
+export function insertRow(store: Store, table: number, row: StoredRow, record: string): number {
+  const at = parseTimestamp(row.updated_at) ?? 0
+  const added = store.one<{ n: number }>(
+    `INSERT INTO table_rows (tbl, id, identity, version, created_at, updated_at, stamp, record)
+     VALUES (?, ?, ?, ?, ?, ?, ${NEXT_STAMP}, ?)
+     RETURNING n`,
+    table,
+    row.id,
+    textBytes(row.identity),
+    row.version,
+    row.created_at === row.updated_at ? at : (parseTimestamp(row.created_at) ?? 0),
+    at,
+    at,
+    at,
+    at,
+    record,
+  )
+  const n = added?.n ?? 0
+  addWords(store, table, n, row.data)
+  return n
+}
+/** Replaces a row. */
+export function updateRow(
+  store: Store,
+  table: number,
+  n: number,
+  row: StoredRow,
+  record: string,
+): void {
+  const at = parseTimestamp(row.updated_at) ?? 0
+  removeWords(store, n)
+  store.run(
+    `UPDATE table_rows
+     SET identity = ?, version = ?, updated_at = ?, stamp = ${NEXT_STAMP}, record = ?
+     WHERE n = ?`,
+    textBytes(row.identity),
+    row.version,
+    at,
+    at,
+    at,
+    at,
+    record,
+    n,
+  )
+  addWords(store, table, n, row.data)
+}
+export function deleteRow(store: Store, n: number): void {
+  removeWords(store, n)
+  store.run('DELETE FROM table_rows WHERE n = ?', n)
+}
+/** The time of the last change of a row that still exists, in Unix milliseconds. */
+export const lastChange = (store: Store, table: number): number | undefined =>
+  store.one<{ at: number }>(
+    `SELECT ${timeOf('rowid')} AS at FROM table_words WHERE table_words MATCH ?
+     ORDER BY rowid DESC LIMIT 1`,
+    `"${codeOf(table)}"`,
+  )?.at
+
+/** Number of rows of a deleted table that are deleted at once, which takes about 10 ms. */
+const DELETED_AT_ONCE = 200
+/** Deletes some rows of a deleted table. @returns whether these were the last ones. */
+export function deleteSomeRows(store: Store, table: number): boolean {
+  const rows = store.all<{ n: number }>(
+    'SELECT n FROM table_rows WHERE tbl = ? LIMIT ?',
+    table,
+    DELETED_AT_ONCE,
+  )
+  for (const { n } of rows) deleteRow(store, n)
+  return rows.length < DELETED_AT_ONCE
+}

@@ -1,0 +1,231 @@
+/**
+ * Keyword search in the rows of a table. The order is the number of words that a row has exactly,
+ * then the latest change, then the id.
+ *
+ * The full-text index yields the rows of one expression by their latest change. So for each number
+ * of exact words, beginning with the largest, there is one expression, and a page reads only its
+ * own rows. Otherwise all rows that are found are read and ranked: for many words, whose
+ * expressions would be too large, and for a table that may hide values, because hidden values are
+ * in the index. The protocol's `exactHits` decides about every row.
+ */
+import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
+import { type Condition, fulfils, planQuery } from '../../../protocol/tables/query.ts'
+import type { SearchRows, TableRow } from '../../../protocol/tables/schema.ts'
+import { exactHits, rowTokens, tokensOf } from '../../../protocol/tables/search.ts'
+import type { InParts } from '../../define-view.ts'
+import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts'
+import type { Store } from '../../store.ts'
+import { type Defined, missingTable, tableOf } from './definitions.ts'
+import { ordersOf, rowsIn } from './orders.ts'
+import { COLUMNS, codeOf, FIRST_STAMP, type RowRecord, readerOf, rowRecord } from './rows.ts'
+import { lookedUp, narrowest } from './selection.ts'
+
+/** Maximum number of words that the index looks for; the others are compared in the rows found. */
+const WORDS = 24
+/** Maximum number of alternatives in an expression. */
+const ALTERNATIVES = 32
+/** Number of index entries, and of rows, that are read in one part. */
+const HITS = 1000
+const ROWS = 200
+/** The largest number of rows that fulfil the filter which are compared without the index. */
+const FEW = 500
+
+interface Found extends RowRecord {
+  readonly hits: number
+}
+/** The place of a row in the order of the results. */
+type Place = Pick<Found, 'hits' | 'updated_at' | 'id'>
+const byRank = (a: Place, b: Place): number =>
+  b.hits - a.hits || b.updated_at - a.updated_at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+
+interface Search {
+  readonly store: Store
+  readonly defined: Defined
+  readonly words: readonly string[]
+  readonly conditions: readonly Condition[]
+  readonly after: Place | undefined
+  readonly count: number
+}
+
+/** A page of the rows that a search finds. Its position is the place of the last row. */
+export function* searchRows(
+  store: Store,
+  project: number,
+  input: Pick<SearchRows, 'query' | 'filter'> & Paging & { readonly id: string },
+): InParts<Page<TableRow> | Refusal> {
+  const defined = tableOf(store, project, input.id)
+  if (!defined) return missingTable
+  const { schema } = defined.table
+  const plan = planQuery(schema, input.filter ? { filter: input.filter } : {})
+  const words = [...new Set(tokensOf(input.query))]
+  const faults = [
+    ...('faults' in plan ? plan.faults : []),
+    ...(words.length === 0 ? [{ field: 'query', message: 'must have a letter or a digit' }] : []),
+  ]
+  if ('faults' in plan || faults.length > 0) return refuseFields(...faults)
+  const rows = yield* find({
+    store,
+    defined,
+    words,
+    conditions: plan.conditions,
+    after: placeOf(input.after),
+    count: limitOf(input) + 1,
+  })
+  return page(
+    rows,
+    input,
+    (row) => rowRecord(input.id, schema, row),
+    ({ hits, updated_at, id }) => [hits, updated_at, id],
+  )
+}
+function placeOf([hits, updated_at, id]: NonNullable<Paging['after']> = []): Place | undefined {
+  return typeof hits === 'number' && typeof updated_at === 'number' && typeof id === 'string'
+    ? { hits, updated_at, id }
+    : undefined
+}
+
+function* find(search: Search): InParts<readonly Found[]> {
+  const { store, defined, words, conditions } = search
+  const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
+  const known = lookedUp(store, defined, conditions)
+  const narrow = known ? undefined : narrowest(store, orders, conditions)
+  if (known) return ranked(search, known)
+  if (narrow && narrow.rows <= FEW)
+    return ranked(search, rowsIn(store, narrow.order, narrow.range, FEW))
+  const levels = defined.hides ? undefined : levelsOf(words, codeOf(defined.n))
+  return levels ? yield* byLevel(search, levels) : yield* rankAll(search)
+}
+
+const quoted = (token: string): string => `"${token}"`
+/**
+ * The expressions for rows with exactly 0, 1, 2 … of the words; undefined if there are too many.
+ * https://www.sqlite.org/fts5.html#full_text_query_syntax
+ */
+export function levelsOf(words: readonly string[], code: string): readonly string[] | undefined {
+  let levels: string[][][] = [[[]]]
+  for (const word of words) {
+    const exact = quoted(code + word)
+    const begun = `(${exact} * NOT ${exact})`
+    const next: string[][][] = levels.map((level) => level.map((parts) => [...parts, begun]))
+    for (const [hits, level] of levels.entries())
+      next[hits + 1] = [...(next[hits + 1] ?? []), ...level.map((parts) => [...parts, exact])]
+    levels = next
+    if (levels.some((level) => level.length > ALTERNATIVES)) return undefined
+  }
+  return levels.map((level) => level.map((parts) => `(${parts.join(' AND ')})`).join(' OR '))
+}
+
+interface Hit {
+  readonly n: number
+  readonly id: string
+  readonly updated_at: number
+  /** As text, because it may exceed the integers of a JavaScript number. */
+  readonly stamp: string
+}
+/** Entries of the index for an expression, latest change first. */
+const hitsOf = (store: Store, expression: string, before: string | undefined): Hit[] =>
+  store.all<Hit>(
+    `SELECT r.n, r.id, r.updated_at, CAST(r.stamp AS TEXT) AS stamp
+     FROM table_words
+     CROSS JOIN table_rows r ON r.stamp = table_words.rowid
+     WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
+     ORDER BY table_words.rowid DESC LIMIT ${HITS}`,
+    expression,
+    before ?? '9223372036854775807',
+  )
+/** The stamp that is greater than all stamps of a time. */
+const stampAfter = (store: Store, at: number): string | undefined =>
+  store.one<{ stamp: string }>(`SELECT CAST(${FIRST_STAMP} AS TEXT) AS stamp`, at + 1)?.stamp
+
+/** Reads the rows of one level after the other, until the page is full. */
+function* byLevel(search: Search, levels: readonly string[]): InParts<readonly Found[]> {
+  const { store, after } = search
+  const found: Found[] = []
+  const best = after ? Math.min(after.hits, levels.length - 1) : levels.length - 1
+  for (let level = best; level >= 0; level--) {
+    const continues = after?.hits === level
+    let before = continues ? stampAfter(store, after.updated_at) : undefined
+    // Entries with the time of the last one; the index does not sort them by id.
+    let same: Hit[] = []
+    for (;;) {
+      const hits = hitsOf(store, levels[level] ?? '', before)
+      for (const hit of hits) {
+        if (hit.updated_at !== same[0]?.updated_at) {
+          if (yield* take(search, same, found)) return found
+          same = []
+        }
+        same.push(hit)
+      }
+      const last = hits.at(-1)
+      if (!last || hits.length < HITS) break
+      before = last.stamp
+      yield
+    }
+    if (yield* take(search, same, found)) return found
+  }
+  return found
+}
+/** Adds the rows of some entries with the same time. @returns whether the page is full. */
+function* take(search: Search, hits: Hit[], found: Found[]): InParts<boolean> {
+  const { store, count } = search
+  hits.sort((a, b) => (a.id < b.id ? -1 : 1))
+  for (const [i, { n }] of hits.entries()) {
+    if (i % ROWS === ROWS - 1) yield
+    const row = store.one<RowRecord>(`SELECT ${COLUMNS} FROM table_rows r WHERE r.n = ?`, n)
+    const one = row && judged(search, row)
+    if (one) found.push(one)
+    if (one && isFull(found, count)) return true
+  }
+  return false
+}
+const isFull = (found: readonly Found[], count: number): boolean =>
+  found.length >= count ||
+  (found.length > 1 && found.reduce((sum, { record }) => sum + record.length, 0) > CHARACTERS)
+
+/** A row with its hits; undefined if the search does not find it, or an earlier page has it. */
+function judged({ defined, words, conditions, after }: Search, row: RowRecord): Found | undefined {
+  const { table } = defined
+  const reader = readerOf(table.schema, row)
+  if (!conditions.every((condition) => fulfils(condition, reader(condition.field))))
+    return undefined
+  const hits = exactHits(words, rowTokens(rowRecord(table.id, table.schema, row).data))
+  if (hits === undefined) return undefined
+  const found = { ...row, hits }
+  return after && byRank(found, after) <= 0 ? undefined : found
+}
+/** Ranks a few rows. */
+const ranked = (search: Search, rows: readonly RowRecord[]): readonly Found[] =>
+  rows
+    .flatMap((row) => judged(search, row) ?? [])
+    .sort(byRank)
+    .slice(0, search.count)
+
+/** Reads all rows that have the words, and keeps the first ones. */
+function* rankAll(search: Search): InParts<readonly Found[]> {
+  const { store, defined, words, count } = search
+  const code = codeOf(defined.n)
+  const expression = words
+    .slice(0, WORDS)
+    .map((word) => `${quoted(code + word)} *`)
+    .join(' AND ')
+  let found: readonly Found[] = []
+  let before: string | undefined
+  for (;;) {
+    const rows = store.upToPage<RowRecord & { readonly stamp: string }>(
+      `SELECT ${COLUMNS}, CAST(r.stamp AS TEXT) AS stamp
+       FROM table_words
+       CROSS JOIN table_rows r ON r.stamp = table_words.rowid
+       WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
+       ORDER BY table_words.rowid DESC LIMIT ${ROWS}`,
+      expression,
+      before ?? '9223372036854775807',
+    )
+    const last = rows.at(-1)
+    if (!last) return found
+    before = last.stamp
+    found = [...found, ...rows.flatMap((row) => judged(search, row) ?? [])]
+      .sort(byRank)
+      .slice(0, count)
+    yield
+  }
+}
