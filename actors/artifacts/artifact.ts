@@ -32,7 +32,7 @@ import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
 import { isOffice, textName } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
-import { artifactCreated } from './source-event.ts'
+import { sayArtifact } from './source-event.ts'
 
 type State = KeptArtifact | null
 type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
@@ -166,8 +166,7 @@ function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
   const told = toRun(event)
   if (told) return session_id === undefined ? [settle] : [settle, { tell: told }]
-  const input = artifactCreated(artifact, { depth: 0, session_id })
-  return [settle, { tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
+  return [settle, { tell: sayArtifact(project, artifact, { depth: 0, session_id }) }]
 }
 
 const abandoned = (id: string, { organization, blob, until = 0 }: Reserved): ArtifactEvent => ({
