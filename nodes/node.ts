@@ -235,6 +235,7 @@ export async function startNode(
       ...(publicUrl !== undefined && { public_url: publicUrl }),
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
+      artifacts: config.artifacts,
     }
     const unready = readiness({
       nats,
@@ -259,7 +260,7 @@ export async function startNode(
       secret: Buffer.from(installed.secret, 'hex'),
       organization: installed.organization,
       bus,
-      blobs,
+      files: blobs,
       clock: systemClock,
       random,
       membership,
