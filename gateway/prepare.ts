@@ -24,6 +24,7 @@ import { type Call, type Edge, operationOf } from './call.ts'
 import { actionPreparations } from './commands/actions.ts'
 import { refusedActions } from './commands/actions-named.ts'
 import { unknownAgents } from './commands/agents-named.ts'
+import { artifactPreparations } from './commands/artifacts/remove.ts'
 import { channelPreparations } from './commands/channels.ts'
 import { childrenOf } from './commands/children.ts'
 import { definitionPreparations } from './commands/definitions.ts'
@@ -293,6 +294,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...webhookPreparations,
   ...tableNamePreparations,
   ...rowPreparations,
+  ...artifactPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

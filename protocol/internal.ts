@@ -7,7 +7,7 @@
 import type { Definition } from './access/directory.ts'
 import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
-import type { StoredBytes } from './artifacts/commands.ts'
+import type { CompleteUpload } from './artifacts/commands.ts'
 import type { ArtifactRecord } from './artifacts/schema.ts'
 import type { JsonObject } from './common.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
@@ -74,7 +74,7 @@ export type QueueCommands = {
    * `published` does not say that the upload was still pending; the artifact itself does.
    */
   'job.publish_artifact': {
-    input: StoredBytes & {
+    input: CompleteUpload & {
       readonly lease_token: string
       readonly job_id: string
       readonly artifact_id: string

@@ -32,7 +32,7 @@ import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
 import { isOffice, textName } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
-import { artifactCreated } from './source-event.ts'
+import { sayArtifact } from './source-event.ts'
 
 type State = KeptArtifact | null
 type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
@@ -49,16 +49,15 @@ const isConverting = (state: State): state is Reserved =>
 
 function pendingRecord(
   id: string,
-  { name, mime_type, size_bytes = 0, metadata, owner, lease }: ArtifactReservation,
+  { size_bytes = 0, owner, lease }: ArtifactReservation,
   cause: Cause,
 ): ArtifactRecord {
   return {
     id,
     visibility: lease ? 'shared' : 'private',
-    name,
-    mime_type,
+    name: '',
+    mime_type: 'application/octet-stream',
     size_bytes,
-    ...(metadata && { metadata }),
     ...(lease?.run_id !== undefined && { run_id: lease.run_id }),
     ...(lease?.step_id !== undefined && { step_id: lease.step_id }),
     created_at: timestamp(cause.at),
@@ -78,7 +77,7 @@ function reserve(
   cause: Cause,
 ): Decided<'artifact.reserve'> {
   if (state) return refuse('artifact_conflict')
-  const { organization, blob, convert, lease } = input
+  const { organization, blob, lease } = input
   const until = cause.at + limits.upload
   return {
     events: [
@@ -91,7 +90,6 @@ function reserve(
           blob,
           ...(lease?.step_key !== undefined && { step: lease.step_key }),
           ...(lease?.session_id !== undefined && { session_id: lease.session_id }),
-          ...(convert && { convert }),
           until,
         },
       },
@@ -114,19 +112,17 @@ const isSameLease = (
 
 function complete(
   state: State,
-  { size_bytes, sha256, mime_type, lease }: Internal['artifact.complete']['input'],
+  { lease, convert, ...facts }: Internal['artifact.complete']['input'],
   cause: Cause,
 ): Decided<'artifact.complete'> {
-  if (state?.state === 'ready' && state.artifact.sha256 === sha256)
+  if (state?.state === 'ready' && state.artifact.sha256 === facts.sha256)
     return { events: [], reply: state.artifact }
   if (!isPending(state) || !isSameLease(state.artifact, lease)) return refuse('artifact_conflict')
-  const converts = state.convert === true && isOffice(mime_type)
+  const converts = convert === true && isOffice(facts.mime_type)
   // The list is ordered by `created_at`, so an artifact must not enter it below its head.
   const artifact: ArtifactRecord = {
     ...state.artifact,
-    size_bytes,
-    sha256,
-    mime_type,
+    ...facts,
     ...(converts && { conversion: { state: 'converting' } }),
     created_at: timestamp(cause.at),
   }
@@ -166,8 +162,7 @@ function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
   const told = toRun(event)
   if (told) return session_id === undefined ? [settle] : [settle, { tell: told }]
-  const input = artifactCreated(artifact, { depth: 0, session_id })
-  return [settle, { tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
+  return [settle, { tell: sayArtifact(project, artifact, { depth: 0, session_id }) }]
 }
 
 const abandoned = (id: string, { organization, blob, until = 0 }: Reserved): ArtifactEvent => ({

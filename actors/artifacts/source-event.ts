@@ -1,32 +1,34 @@
 /** The source event of an artifact that has become visible. */
 import type { ArtifactRecord } from '../../protocol/artifacts/schema.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
+import type { Tell } from '../actor.ts'
+
+/** Where an artifact comes from, and the causal chain of its source event. */
+interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
+  /** Key of the step that produced the artifact. */
+  readonly step?: string | undefined
+  /** Id of the session whose job produced the artifact. */
+  readonly session_id?: string | undefined
+}
 
 /**
- * Returns the source event of a new artifact. An artifact of a run is published by the run, which
- * knows the causal chain; any other one is published by the artifact itself.
- * @param about the causal chain, the step (`step`) and the session (`session_id`) that produced the
- *   artifact. Whether the session is private is not known here, so the event counts as private: for
- *   a session that everybody may read, that restricts no reader.
+ * Returns the message that publishes a new artifact, for the `events` actor of the project. An
+ * artifact of a run is published by the run, which knows the causal chain; any other one by the
+ * artifact. It is not known here whether a session is private, so the event of any session counts
+ * as private. This excludes no principal from the event of a session that everybody may read.
  */
-export function artifactCreated(
+export function sayArtifact(
+  project: string,
   { id: artifact_id, name, mime_type, run_id, size_bytes, sha256, visibility }: ArtifactRecord,
-  {
-    step,
-    session_id,
-    ...cause
-  }: Pick<ServicePublication, 'depth' | 'chain'> & {
-    readonly step?: string | undefined
-    readonly session_id?: string | undefined
-  },
-): ServicePublication {
+  { step, session_id, ...cause }: Source,
+): Tell {
   const meta = {
     artifact_id,
     kind: 'file',
     content_type: mime_type,
     ...(run_id !== undefined && { loop_run_id: run_id }),
   }
-  return {
+  const input: ServicePublication = {
     event_type: 'artifact.created',
     source_kind: 'artifact',
     source_id: artifact_id,
@@ -42,4 +44,5 @@ export function artifactCreated(
     ...(session_id !== undefined && { private_session: session_id }),
     ...cause,
   }
+  return { to: { kind: 'events', id: project }, name: 'source.publish', input }
 }
