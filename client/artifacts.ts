@@ -106,8 +106,8 @@ export async function* getArtifact(
   id: string,
   { after = 0, known, signal }: GetOptions = {},
 ): AsyncGenerator<Uint8Array, void> {
-  const { sha256 } = (await transport.call(api['artifact.get'], { id })) as Artifact
-  const { path } = transport.path(api['artifact.content'], { id })
+  const { sha256 } = (await transport.call(api['artifact.get'], { artifact_id: id })) as Artifact
+  const { path } = transport.path(api['artifact.content'], { artifact_id: id })
   const hash = createHash('sha256')
   if (known) for await (const chunk of known) hash.update(chunk)
   const checked = sha256 !== undefined && (after === 0 || known !== undefined)

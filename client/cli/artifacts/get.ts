@@ -34,7 +34,7 @@ export function addGet(parent: Command, shell: Shell): void {
   command.action(
     shell.guarded(async (id: string, file?: string) => {
       const { transport } = clientFor(command, shell.env)
-      const artifact = (await transport.call(api['artifact.get'], { id })) as Artifact
+      const artifact = (await transport.call(api['artifact.get'], { artifact_id: id })) as Artifact
       if (file === undefined) return shell.print(JSON.stringify(artifact, undefined, 2))
       if (file === '-') return print(transport, id)
       await download(transport, artifact, file, shell)

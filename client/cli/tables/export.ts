@@ -35,7 +35,7 @@ export function addExport(parent: Command, shell: Shell): void {
       .command('export')
       .description('Write the rows of a table as CSV or JSON Lines')
       .argument('<table>', 'name or id of the table')
-      .argument('[file]', 'file to write; by default standard output'),
+      .argument('[file]', 'file to write; by default, and with -, standard output'),
   )
     .addOption(
       new Option(
@@ -50,7 +50,8 @@ export function addExport(parent: Command, shell: Shell): void {
         '  $ baton table export orders --format jsonl --filter \'{"status": "open"}\'\n',
     )
   command.action(
-    shell.guarded(async (name: string, file: string | undefined) => {
+    shell.guarded(async (name: string, target: string | undefined) => {
+      const file = target === '-' ? undefined : target
       const flags = command.opts<Flags>()
       const { transport } = clientFor(command, shell.env)
       const filter = flags.filter === undefined ? undefined : parsed('the filter', flags.filter)

@@ -1,0 +1,173 @@
+/** Uploads and downloads of the client library when connections break. */
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { getArtifact, putArtifact } from '../../client/artifacts.ts'
+import { BatonError, Transport } from '../../client/transport.ts'
+
+const bytes = Buffer.from('the report of May')
+const sha256 = createHash('sha256').update(bytes).digest('hex')
+const record = {
+  id: 'art_1',
+  visibility: 'private',
+  name: 'may.txt',
+  mime_type: 'text/plain',
+  size_bytes: bytes.length,
+  sha256,
+  created_at: '2026-01-01T00:00:00.000Z',
+}
+type Respond = (request: Request, attempt: number) => Promise<Response> | Response
+/** A transport whose requests are answered by a function, without pauses between attempts. */
+function transportTo(respond: Respond): {
+  readonly transport: Transport
+  readonly requests: Request[]
+} {
+  const requests: Request[] = []
+  const transport = new Transport({
+    url: ['http://a.test', 'http://b.test'],
+    key: 'k',
+    pause: async () => {},
+    fetch: async (input, init) => {
+      const request = new Request(input as string, init)
+      requests.push(request)
+      return respond(request, requests.length)
+    },
+  })
+  return { transport, requests }
+}
+const refused = (status: number, code: string) =>
+  Response.json({ error: { code, message: code } }, { status })
+async function all(from: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of from) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+async function* source(): AsyncGenerator<Uint8Array, void> {
+  yield bytes.subarray(0, 5)
+  yield bytes.subarray(5)
+}
+
+t.test(
+  'an upload is a form; its repeats have the same key and go to the next address',
+  async (t) => {
+    const forms: Record<string, unknown>[] = []
+    const { transport, requests } = transportTo(async (request, attempt) => {
+      const form = await request.formData()
+      const file = form.get('file') as File
+      forms.push({ ...Object.fromEntries(form), file: await file.text() })
+      if (attempt === 1) throw new TypeError('fetch failed')
+      return attempt === 2 ? refused(503, 'service_unavailable') : Response.json(record)
+    })
+    const sent: number[] = []
+    const artifact = await putArtifact(
+      transport,
+      { open: source, size: bytes.length },
+      {
+        name: 'may.txt',
+        mime: 'text/plain',
+        metadata: { month: 5 },
+        convert: true,
+        lease: 'lease_1.q',
+        advanced: (count) => sent.push(count),
+      },
+    )
+    t.strictSame(artifact, record)
+    t.strictSame(
+      forms,
+      Array(3).fill({
+        name: 'may.txt',
+        mime: 'text/plain',
+        size_bytes: String(bytes.length),
+        metadata: '{"month":5}',
+        convert: 'true',
+        file: bytes.toString(),
+      }),
+    )
+    t.equal(new Set(requests.map(({ headers }) => headers.get('idempotency-key'))).size, 1)
+    t.strictSame(
+      requests.map(({ url }) => new URL(url).host),
+      ['a.test', 'b.test', 'a.test'],
+    )
+    t.equal(requests[0]?.headers.get('x-service-lease-token'), 'lease_1.q')
+    t.strictSame(sent, [5, 17, 5, 17, 5, 17])
+  },
+)
+
+t.test('a refused upload is not repeated; an unreachable service is reported', async (t) => {
+  const { transport, requests } = transportTo(() => refused(409, 'artifact_quota_exceeded'))
+  await t.rejects(putArtifact(transport, { open: source }, { name: 'x' }), {
+    code: 'artifact_quota_exceeded',
+  })
+  t.equal(requests.length, 1)
+  const { transport: dead, requests: tries } = transportTo(() => {
+    throw new TypeError('fetch failed')
+  })
+  await t.rejects(putArtifact(dead, { open: source }, { name: 'x' }), { code: 'unreachable' })
+  t.equal(tries.length, 4)
+})
+
+/** Answers with the bytes after the requested start, and breaks off after `most` of them. */
+function content(request: Request, most: number): Response {
+  const start = Number(/^bytes=(\d+)-$/.exec(request.headers.get('range') ?? '')?.[1] ?? 0)
+  if (start >= bytes.length)
+    return Response.json(
+      { error: { code: 'range_not_satisfiable', message: '' } },
+      { status: 416, headers: { 'content-range': `bytes */${bytes.length}` } },
+    )
+  const part = bytes.subarray(start, start + most)
+  const chunks = async function* (): AsyncGenerator<Uint8Array, void> {
+    if (part.length > 0) yield part
+    if (start + most < bytes.length) throw new TypeError('terminated')
+  }
+  const body = ReadableStream.from(chunks())
+  return new Response(body, { status: start > 0 ? 206 : 200 })
+}
+const isContent = ({ url }: Request) => url.endsWith('/content')
+
+t.test('an interrupted download continues after the last byte', async (t) => {
+  const { transport, requests } = transportTo((request) =>
+    isContent(request) ? content(request, 5) : Response.json(record),
+  )
+  t.equal(await all(getArtifact(transport, 'art_1')), bytes.toString())
+  t.strictSame(
+    requests.filter(isContent).map(({ headers }) => headers.get('range')),
+    [null, 'bytes=5-', 'bytes=10-', 'bytes=15-'],
+  )
+})
+
+t.test('bytes that the caller has are not sent again, but checked', async (t) => {
+  const { transport } = transportTo((request) =>
+    isContent(request) ? content(request, 100) : Response.json(record),
+  )
+  const known = async function* (text: string) {
+    yield Buffer.from(text)
+  }
+  t.equal(
+    await all(getArtifact(transport, 'art_1', { after: 4, known: known('the ') })),
+    'report of May',
+  )
+  t.equal(
+    await all(
+      getArtifact(transport, 'art_1', { after: bytes.length, known: known(bytes.toString()) }),
+    ),
+    '',
+  )
+  await t.rejects(all(getArtifact(transport, 'art_1', { after: 4, known: known('xxx ') })), {
+    message: /damaged/,
+  })
+})
+
+t.test('a service that ignores the range sends everything', async (t) => {
+  const { transport } = transportTo((request) =>
+    isContent(request) ? new Response(bytes) : Response.json(record),
+  )
+  t.equal(await all(getArtifact(transport, 'art_1', { after: 4 })), 'report of May')
+})
+
+t.test('a download that makes no progress ends', async (t) => {
+  const { transport, requests } = transportTo((request) =>
+    isContent(request) ? content(request, 0) : Response.json(record),
+  )
+  await t.rejects(all(getArtifact(transport, 'art_1')), { code: 'unreachable' })
+  t.equal(requests.filter(isContent).length, 4)
+  t.ok(new BatonError(0, 'unreachable', '') instanceof Error)
+})
