@@ -29,7 +29,7 @@ import { workerActor } from './workers/worker.ts'
  * Creates the actors of all kinds, by kind.
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
  * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
- * (`QuotaOptions`), and the limits on runs that triggers start for events of runs.
+ * (`QuotaOptions`), and the limits on the runs that triggers start for events that runs caused.
  */
 export const actorKinds = (settings: {
   brand: string

@@ -156,9 +156,9 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * How many times this node has detected the end of another gateway, including a restart under the
-   * same name. A gateway that ended during a configuration change may not have announced the
-   * change. An environment without other gateways may omit the method.
+   * Number of times that this node has detected the end of another gateway, including a restart
+   * under the same name. A gateway that ended during a configuration change may not have announced
+   * the change. An environment without other gateways may omit the method.
    */
   ended?(): number
   /** The reasons why the gateway is not ready. Empty when it is ready. */
@@ -178,6 +178,11 @@ export interface StorageReport {
   readonly stops: readonly string[]
   readonly warnings: readonly string[]
 }
+/** The size of a stored file, and its SHA-256 as lower-case hex. */
+export interface StoredBytes {
+  readonly size_bytes: number
+  readonly sha256: string
+}
 /**
  * A store of bytes under names that the service generates. Every method rejects when the store is
  * unreachable.
@@ -185,6 +190,18 @@ export interface StorageReport {
 export interface Files {
   put(name: string, bytes: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
+  /**
+   * Stores a file under a new name while its bytes arrive, at the speed of the store. Memory does
+   * not depend on the size of the file. A failed write leaves nothing.
+   * @throws the error of `bytes`.
+   */
+  write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBytes>
+  /**
+   * The bytes of a file from `start` up to, and not including, `end`, which are read while they are
+   * iterated. Undefined when there is no such file. The iteration rejects when the file is damaged
+   * or deleted meanwhile.
+   */
+  read(name: string, start: number, end: number): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Deletes a file. An unknown name is not an error. */
   delete(name: string): Promise<void>
 }

@@ -44,6 +44,7 @@ import { startExecutorRole } from './roles/executor.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
 import { startViews } from './roles/views.ts'
+import { openFiles } from './s3/open-files.ts'
 import { type Installed, initialise, install } from './storage/installation.ts'
 import { privateFile, privateFolder } from './storage/private.ts'
 import type { Verification } from './storage/verify.ts'
@@ -166,6 +167,7 @@ export async function startNode(
     stops.push(async () => storage.stop())
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
+    const files = await openFiles(config.bucket, blobs, stops)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
     const bus: Bus = createBus(nats, () => membership.alone())
     const neighbours = createNeighbours(bus)
@@ -204,6 +206,7 @@ export async function startNode(
       journal,
       snapshots,
       blobs,
+      files,
       bus,
       clock: systemClock,
       random,
@@ -259,7 +262,7 @@ export async function startNode(
       secret: Buffer.from(installed.secret, 'hex'),
       organization: installed.organization,
       bus,
-      blobs,
+      files,
       clock: systemClock,
       random,
       membership,

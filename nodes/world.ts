@@ -5,6 +5,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import type {
   Counters,
+  Files,
   GatewaySettings,
   Log,
   Outcome,
@@ -23,7 +24,7 @@ import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
 import type { Membership } from './host/cluster/membership.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
-import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
+import type { Bus, Clock, Random } from './host/ports.ts'
 import { OwnerProbe } from './observe/owner-probe.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
@@ -39,7 +40,7 @@ export interface WorldParts {
   readonly secret: Uint8Array
   readonly organization: string
   readonly bus: Bus
-  readonly blobs: Blobs
+  readonly files: Files
   readonly clock: Clock
   readonly random: Random
   readonly membership: Membership
@@ -151,7 +152,7 @@ export function createWorld(parts: WorldParts): World {
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,
-    files: parts.blobs,
+    files: parts.files,
     lock: locks.lock,
     unlock: locks.unlock,
     id: (prefix, from, slot) => {

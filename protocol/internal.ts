@@ -38,7 +38,7 @@ export interface Renewal {
 export type QueueCommands = {
   /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
+  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
   'queue.claim': {

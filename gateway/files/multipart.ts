@@ -1,19 +1,23 @@
 /**
  * Parses forms with a file (RFC 7578): splits a complete body into its parts. The caller interprets
  * the parts. Nested forms and transfer encodings, which the RFC deprecates, are not supported.
+ * `streaming/form-parser.ts` accepts the same forms while their body arrives.
  * `@fastify/busboy` 3.2 is not used: it silently drops parts without a name and truncates headers
  * at its limit, so a malformed form would be accepted in part.
  */
 
-/** A part of a form. */
-export interface Part {
+/** The headers of a part. `type` is a media type without parameters, in lower case. */
+export interface PartHead {
   readonly name: string
   readonly filename?: string
   readonly type?: string
+}
+/** A part of a form. */
+export interface Part extends PartHead {
   readonly bytes: Buffer
 }
 /** Maximum number of parts, and maximum size of the headers of one part in bytes. */
-const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
+export const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
 
 /** The boundary in a Content-Type header. Undefined when the header does not describe a form. */
 export function boundaryOf(type: string | undefined): string | undefined {
@@ -43,12 +47,9 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
     if (end < 0 || end - begin > MULTIPART_LIMITS.head) return 'has a part without a name'
     const close = body.indexOf(next, end + 2)
     if (close < 0) return 'is truncated'
-    const part = partOf(
-      body.toString('utf8', begin + 2, end),
-      body.subarray(end + 4, Math.max(close, end + 4)),
-    )
-    if (!part) return 'has a part without a name'
-    parts.push(part)
+    const head = headOf(body.toString('utf8', begin + 2, end))
+    if (!head) return 'has a part without a name'
+    parts.push({ ...head, bytes: body.subarray(end + 4, Math.max(close, end + 4)) })
     if (parts.length > MULTIPART_LIMITS.parts)
       return `has more than ${MULTIPART_LIMITS.parts} parts`
     at = close + next.length
@@ -59,9 +60,10 @@ const after = (body: Buffer, mark: Buffer): number => {
   return found < 0 ? -1 : found + mark.length
 }
 
-function partOf(head: string, bytes: Buffer): Part | undefined {
+/** The facts in the header lines of a part. Undefined for a part without a name. */
+export function headOf(lines: string): PartHead | undefined {
   const headers = new Map(
-    head.split('\r\n').map((text) => {
+    lines.split('\r\n').map((text) => {
       const colon = text.indexOf(':')
       return [text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()] as const
     }),
@@ -71,7 +73,7 @@ function partOf(head: string, bytes: Buffer): Part | undefined {
   if (!/^form-data\b/i.test(disposition) || name === undefined) return undefined
   const filename = extended(disposition) ?? parameter(disposition, 'filename')
   const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
-  return { name, bytes, ...(filename !== undefined && { filename }), ...(type && { type }) }
+  return { name, ...(filename !== undefined && { filename }), ...(type && { type }) }
 }
 /**
  * The value of a parameter, which may be quoted. Browsers encode a quote as `%22`; other clients

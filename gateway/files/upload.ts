@@ -1,6 +1,6 @@
 /**
- * The body of an upload. The body is paused until `bytes` or `discard` is called, because the
- * request is first admitted and then waits for the semaphore. Besides `request.ts`, `respond.ts`
+ * The body of an upload. The body is paused until `bytes`, `chunks` or `discard` is called, because
+ * the request is first admitted and then waits for the semaphore. Besides `request.ts`, `respond.ts`
  * and the worker socket, this is the only code that touches a uWS response.
  *
  * Invariants:
@@ -10,11 +10,24 @@
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
+ * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
+ *     memory is bounded by this number and one read of the socket.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 
 /** Maximum number of bytes above the limit that are discarded before a refusal is sent. */
 const DRAIN = 16 * 1_048_576
+/** Maximum number of unread bytes before the client is paused. */
+const AHEAD = 262_144
+
+/** The body of an upload ended early: it exceeds the limit, or the client has disconnected. */
+export class UploadCut extends Error {
+  readonly reason: 'too_large' | 'disconnected'
+  constructor(reason: UploadCut['reason']) {
+    super(`the upload was cut: ${reason}`)
+    this.reason = reason
+  }
+}
 
 export class Upload {
   readonly #res: HttpResponse
@@ -25,6 +38,9 @@ export class Upload {
   #over = false
   #dropping = false
   #flowing = false
+  #chunked = false
+  #paused = false
+  #unread = 0
   #wake: (() => void) | undefined
 
   constructor(res: HttpResponse, limit: number) {
@@ -44,17 +60,41 @@ export class Upload {
    * client has disconnected.
    */
   async bytes(): Promise<Buffer | 'too_large' | undefined> {
-    await this.#flow(() => this.#whole || this.#size > this.#limit)
-    if (this.#size > this.#limit) {
+    await this.#flow(() => this.#whole || !this.#fits())
+    if (!this.#fits()) {
       await this.discard()
       return 'too_large'
     }
     return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
+  /**
+   * Yields the body as it arrives. The client is slowed down to the speed of the reader.
+   * @throws {UploadCut} when the body exceeds the limit or the client disconnects.
+   */
+  async *chunks(): AsyncGenerator<Buffer, void> {
+    this.#chunked = true
+    this.#start()
+    for (;;) {
+      while (!this.#over && !this.#whole && this.#chunks.length === 0 && this.#fits())
+        await this.#arrival()
+      if (this.#over) throw new UploadCut('disconnected')
+      if (!this.#fits()) throw new UploadCut('too_large')
+      const chunk = this.#chunks.shift()
+      if (!chunk) return
+      this.#unread -= chunk.length
+      if (this.#paused && this.#unread <= AHEAD) {
+        this.#paused = false
+        this.#res.resume()
+      }
+      yield chunk
+    }
+  }
   /** Receives and discards the rest of the body, up to `DRAIN` bytes above the limit. */
   async discard(): Promise<void> {
     this.#dropping = true
     this.#chunks = []
+    if (this.#paused && !this.#over) this.#res.resume()
+    this.#paused = false
     await this.#flow(() => this.#whole || this.#size > this.#limit + DRAIN)
   }
   /** Called when the exchange has ended. */
@@ -64,22 +104,42 @@ export class Upload {
     this.#wake?.()
   }
 
-  async #flow(enough: () => boolean): Promise<void> {
+  #fits(): boolean {
+    return this.#size <= this.#limit
+  }
+  #start(): void {
     // Resumes even when the body is complete, because otherwise the next request on the connection
     // is never read.
     if (!this.#over && !this.#flowing) this.#res.resume()
     this.#flowing = true
-    while (!this.#over && !enough())
-      await new Promise<void>((wake) => {
-        this.#wake = wake
-      })
+  }
+  #arrival(): Promise<void> {
+    return new Promise((wake) => {
+      this.#wake = wake
+    })
+  }
+  async #flow(enough: () => boolean): Promise<void> {
+    this.#start()
+    while (!this.#over && !enough()) await this.#arrival()
+  }
+  /** Pauses the client. uWS starts its timeout after this callback; pausing again stops it. */
+  #pause(): void {
+    this.#paused = true
+    this.#res.pause()
+    setImmediate(() => {
+      if (!this.#over && this.#paused) this.#res.pause()
+    })
   }
   #take(chunk: ArrayBuffer, last: boolean): void {
     this.#size += chunk.byteLength
     // A copy, because the chunk is invalid after this callback returns.
-    if (!this.#dropping && this.#size <= this.#limit)
+    if (!this.#dropping && this.#size <= this.#limit && chunk.byteLength > 0) {
       this.#chunks.push(Buffer.from(Buffer.from(chunk)))
+      this.#unread += chunk.byteLength
+    }
     if (last) this.#whole = true
+    else if (this.#chunked && !this.#dropping && this.#unread > AHEAD && !this.#paused)
+      this.#pause()
     this.#wake?.()
   }
 }

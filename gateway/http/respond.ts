@@ -12,20 +12,32 @@
  * W4. Every write to a stream is corked and has at most `WHOLE` bytes. A stream estimates its
  *     unsent bytes, because uWS reports backpressure of a write only at the next write. The
  *     estimate is never too low.
+ * W5. Content is read no faster than the client accepts it. If it ends early or fails, the connection
+ *     is closed, so that the client does not take the received part for the whole.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 
 /**
- * An HTTP answer. `text` is sent unchanged with the media type `type`, and `body` as JSON. Without
- * either, the answer has no body.
+ * Bytes that are read while they are sent. `chunks` yields exactly `size` bytes. It is not read for
+ * HEAD, and it reports its own errors.
+ */
+export interface Content {
+  readonly size: number
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
+/**
+ * An HTTP answer. `text` and `content` are sent unchanged with the media type `type`, and `body` as
+ * JSON. Without any of them, the answer has no body.
  */
 export interface Answer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly text?: string | Uint8Array
+  readonly content?: Content
   readonly type?: string
 }
 
@@ -109,14 +121,24 @@ export class Exchange {
    * @param close whether to close the connection afterwards.
    */
   answer(
-    { status, headers, body, text, type = 'application/json' }: Answer,
+    { status, headers, body, text, content: read, type = 'application/json' }: Answer,
     headOnly: boolean,
     close: boolean,
   ): void {
     if (!this.#open) return
-    const content = text ?? (body === undefined ? undefined : JSON.stringify(body))
+    const content =
+      text ?? (read?.size === 0 ? '' : body === undefined ? undefined : JSON.stringify(body))
     let lines = headers ? linesOf(headers) : ''
-    if (content !== undefined) lines += headerLine('Content-Type', type)
+    if (content !== undefined || read) lines += headerLine('Content-Type', type)
+    if (read && read.size > 0) {
+      this.#sendContent(
+        status,
+        close ? lines + headerLine('Connection', 'close') : lines,
+        read,
+        headOnly,
+      )
+      return
+    }
     if (content instanceof Uint8Array && !headOnly && !close) {
       this.#pour(status, lines, content)
       return
@@ -166,6 +188,53 @@ export class Exchange {
       begun = res.getWriteOffset()
       from(0)
     })
+  }
+
+  #sendContent(status: number, lines: string, content: Content, headOnly: boolean): void {
+    const res = this.#res
+    if (!headOnly) return void this.#relay(status, lines, content)
+    res.cork(() => {
+      this.#begin(status, lines + headerLine('Content-Length', String(content.size)))
+      res.endWithoutBody()
+    })
+    this.#finish()
+  }
+  /**
+   * Sends content. The status is sent with the first chunk, because uWS writes the length of the
+   * body then.
+   */
+  async #relay(status: number, lines: string, { size, chunks }: Content): Promise<void> {
+    const res = this.#res
+    let wake = () => {}
+    let begun = false
+    this.onClose(() => wake())
+    res.onWritable(() => {
+      wake()
+      return true
+    })
+    try {
+      for await (const chunk of chunks)
+        for (let rest = chunk; rest.length > 0; ) {
+          if (!this.#open) return
+          let [accepted, done, written] = [false, false, 0]
+          res.cork(() => {
+            if (!begun) this.#begin(status, lines)
+            begun = true
+            const before = res.getWriteOffset()
+            ;[accepted, done] = res.tryEnd(rest, size)
+            if (!done) written = res.getWriteOffset() - before
+          })
+          if (done) return this.#finish()
+          if (accepted) break
+          rest = rest.subarray(written)
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        }
+    } catch {
+      // The source has reported the error.
+    }
+    if (this.#open) res.close()
   }
 
   /**

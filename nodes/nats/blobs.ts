@@ -1,26 +1,22 @@
 /**
- * Large values in the object store. Callers never store different contents under one name, so a
+ * Large values and files in the object store. Callers never store different contents under one name, so a
  * reader gets either the complete value or nothing.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
+import { nuid } from '@nats-io/transport-node'
+import type { Files } from '../../gateway/ports.ts'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
+import { metaSubject, readObject, writeObject } from './objects.ts'
 import type { Nats } from './server/connect.ts'
 
 /**
- * Returns the subject of an object's metadata, as NATS object stores name it
- * (nats-architecture-and-design, ADR-20).
- */
-const aboutOf = (bucket: string, name: string): string =>
-  `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
-
-/**
- * Creates the store of the installation's large values. Its functions throw when the servers do not
+ * Creates the store of the installation's large values and files. Its functions throw when the servers do not
  * answer or a value is damaged.
  */
-export function createBlobs(nats: Nats): Blobs {
+export function createBlobs(nats: Nats): Blobs & Files {
   // With the default implementation, each chunk is hashed in JavaScript, which takes 3 to 5 % of
   // the time of a shard node with long queues.
   setSha256Backend('native')
@@ -37,12 +33,18 @@ export function createBlobs(nats: Nats): Blobs {
       await (await store()).putBlob({ name }, data)
     },
     get: async (name) => read(await store(), name),
+    write: (name, bytes) => writeObject(nats, bucket, name, nuid.next(), bytes),
+    read: async (name, start, end) => {
+      const at = await store()
+      const info = await at.info(name)
+      return info && !info.deleted ? readObject(nats, at, bucket, info, start, end) : undefined
+    },
     delete: async (name) => {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
       // The deletion leaves a delete marker, which is not needed.
-      await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
+      await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: metaSubject(bucket, name) })
     },
   }
 }

@@ -32,7 +32,7 @@ export interface Pulling {
 const FIRST = 8
 const MAX_BATCH = 256
 /**
- * Maximum size of one fetch in bytes, as estimated from the largest message of the previous fetch.
+ * Default maximum size of one fetch in bytes, as estimated from the largest message of the previous fetch.
  * The server drops a connection with more than 64 MB of pending data (its `max_pending`), and all
  * readers share the connection.
  */
@@ -43,12 +43,18 @@ const BYTES = 8 * 1_048_576
  * @param subject limits the read to messages of this subject.
  * @param idle milliseconds that one fetch waits for messages, at least 1000.
  * @param first number of messages in the first fetch, for callers that expect many.
+ * @param bytes maximum size of one fetch in bytes.
  */
 export async function pull(
   nats: Nats,
   stream: string,
   from: number,
-  { subject, idle = 5000, first = FIRST }: { subject?: string; idle?: number; first?: number } = {},
+  {
+    subject,
+    idle = 5000,
+    first = FIRST,
+    bytes = BYTES,
+  }: { subject?: string; idle?: number; first?: number; bytes?: number } = {},
 ): Promise<Pulling> {
   const name = `baton_${nuid.next()}`
   await nats.manager.consumers.add(stream, {
@@ -80,7 +86,7 @@ export async function pull(
           largest = Math.max(largest, message.data.length)
           yield message
         }
-        most = Math.max(1, Math.min(2 * most, MAX_BATCH, Math.floor(BYTES / largest)))
+        most = Math.max(1, Math.min(2 * most, MAX_BATCH, Math.floor(bytes / largest)))
         if (delivered === before && !closed) yield undefined
       }
     } finally {

@@ -21,8 +21,8 @@ export const visibleTo = (
  * True for the rows of `interactions` that a viewer may read: those that belong to no session or to
  * one that is not closed to the viewer, and those of which the viewer is a target or reviewer.
  * @param alias the table's alias in the statement.
- * @param names the names by which targets and reviewers address the viewer. They are also the
- * condition's parameters after those of `viewerValues`.
+ * @param names the names that targets and reviewers use for the viewer. As parameters of the
+ *   condition, they follow the values of `viewerValues`.
  */
 export const interactionVisibleTo = (
   alias: string,

@@ -1,0 +1,178 @@
+/**
+ * Writes and reads files of the object store as streams, in the format of NATS object stores
+ * (nats-architecture-and-design, ADR-20), so that the client library can read, list and delete
+ * them. The library itself stores one chunk at a time, buffers without a bound while it reads, and
+ * cannot read a range.
+ *
+ * Invariants:
+ * O1. A file is visible only after all of its chunks are stored. A write that fails removes what it
+ *     has stored; if that fails too, the sweep of the node removes it (`../roles/sweep.ts`).
+ * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes, so
+ *     neither depends on the size of the file.
+ * O3. A damaged file is never read to its end: the last chunk of a complete read is withheld until
+ *     the digest of the file matches, and the size of each chunk is checked in every read.
+ */
+
+import { createHash } from 'node:crypto'
+import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
+import { headers } from '@nats-io/transport-node'
+import type { StoredBytes } from '../../gateway/ports.ts'
+import { pull } from './journal/pull.ts'
+import type { Nats } from './server/connect.ts'
+
+/** Size of all chunks but the last, in bytes. It must be below the servers' `max_payload`. */
+const CHUNK = 262_144
+const WINDOW = 4
+/** Maximum number of bytes of one fetch. */
+const AHEAD = 4 * CHUNK
+/** Every `STRIDE`-th chunk's sequence is stored with the file, so that ranges begin near it. */
+const STRIDE = 16
+/** Milliseconds for the acknowledgement of a chunk. */
+const TIMEOUT_MS = 10_000
+/** Milliseconds without a chunk after which a reader checks whether the file still exists. */
+const SILENCE = 1000
+const DIGEST = 'SHA-256='
+
+/** Returns the subject of a file's metadata. */
+export const metaSubject = (bucket: string, name: string): string =>
+  `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
+const chunkSubject = (bucket: string, id: string): string => `$O.${bucket}.C.${id}`
+
+/** Regroups bytes into chunks of `CHUNK` bytes; the last one may be shorter. */
+async function* regrouped(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
+  let held: Uint8Array[] = []
+  let size = 0
+  for await (let bytes of source) {
+    while (size + bytes.length >= CHUNK) {
+      const head = bytes.subarray(0, CHUNK - size)
+      bytes = bytes.subarray(head.length)
+      yield Buffer.concat([...held, head])
+      held = []
+      size = 0
+    }
+    if (bytes.length > 0) held.push(bytes)
+    size += bytes.length
+  }
+  if (size > 0) yield Buffer.concat(held)
+}
+
+/**
+ * Stores a file under a new name.
+ * @param id a new id of the file's chunks.
+ * @throws the error of `source`, or when the servers do not acknowledge.
+ */
+export async function writeObject(
+  nats: Nats,
+  bucket: string,
+  name: string,
+  id: string,
+  source: AsyncIterable<Uint8Array>,
+): Promise<StoredBytes> {
+  const hash = createHash('sha256')
+  const sequences: number[] = []
+  const flying = new Set<Promise<void>>()
+  let failed: { readonly error: unknown } | undefined
+  let [size, chunks] = [0, 0]
+  const send = (chunk: Buffer) => {
+    const index = chunks++
+    const sent = nats.publish(chunkSubject(bucket, id), chunk, undefined, TIMEOUT_MS).then(
+      (sequence) => {
+        if (index % STRIDE === 0) sequences[index / STRIDE] = sequence
+      },
+      (error: unknown) => void (failed ??= { error }),
+    )
+    flying.add(sent)
+    void sent.finally(() => flying.delete(sent))
+  }
+  try {
+    for await (const chunk of regrouped(source)) {
+      hash.update(chunk)
+      size += chunk.length
+      send(chunk)
+      if (flying.size >= WINDOW) await Promise.race(flying)
+      if (failed) break
+    }
+    await Promise.all(flying)
+    if (failed) throw failed.error
+    const digest = hash.digest()
+    const info = {
+      bucket,
+      nuid: id,
+      name,
+      description: '',
+      size,
+      chunks,
+      options: { max_chunk_size: CHUNK },
+      metadata: { sequences: sequences.join() },
+      mtime: new Date().toISOString(),
+      digest: `${DIGEST}${digest.toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`,
+      deleted: false,
+    }
+    const rollup = headers()
+    rollup.set('Nats-Rollup', 'sub')
+    await nats.publish(
+      metaSubject(bucket, name),
+      Buffer.from(JSON.stringify(info)),
+      rollup,
+      TIMEOUT_MS,
+    )
+    return { size_bytes: size, sha256: digest.toString('hex') }
+  } catch (error) {
+    // Chunks that arrive after the removal would stay.
+    await Promise.all(flying)
+    const remove = (filter: string) => nats.manager.streams.purge(`OBJ_${bucket}`, { filter })
+    await remove(metaSubject(bucket, name)).catch(() => {})
+    await remove(chunkSubject(bucket, id)).catch(() => {})
+    throw error
+  }
+}
+
+/**
+ * Reads the bytes from `start` up to, and not including, `end`.
+ * @throws when the servers do not answer, the file is deleted during the read, or it is damaged.
+ */
+export async function* readObject(
+  nats: Nats,
+  store: ObjectStore,
+  bucket: string,
+  info: ObjectInfo,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void> {
+  if (start >= end) return
+  const size = info.options?.max_chunk_size ?? CHUNK
+  const sequences = (info.metadata?.['sequences'] ?? '').split(',').map(Number)
+  const stride = Math.floor(Math.floor(start / size) / STRIDE)
+  const from = sequences[stride]
+  const hash = start === 0 && end === info.size ? createHash('sha256') : undefined
+  let index = from === undefined ? 0 : stride * STRIDE
+  const reading = await pull(nats, `OBJ_${bucket}`, from ?? 1, {
+    subject: chunkSubject(bucket, info.nuid),
+    idle: SILENCE,
+    first: Math.max(1, Math.floor(AHEAD / size)),
+    bytes: AHEAD,
+  })
+  try {
+    for await (const message of reading.messages) {
+      if (!message) {
+        const now = await store.info(info.name)
+        if (!now || now.deleted || now.nuid !== info.nuid)
+          throw new Error(`${info.name} was deleted while it was read`)
+        continue
+      }
+      const offset = index++ * size
+      const data = message.data
+      if (data.length !== Math.min(size, info.size - offset))
+        throw new Error(`chunk ${index} of ${info.name} has ${data.length} bytes`)
+      hash?.update(data)
+      const last = offset + data.length >= end
+      if (last && hash && !info.digest.startsWith(DIGEST + hash.digest('base64url')))
+        throw new Error(`${info.name} does not match its digest`)
+      if (offset + data.length > start)
+        yield data.subarray(Math.max(0, start - offset), end - offset)
+      if (last) return
+    }
+  } finally {
+    reading.close()
+  }
+}
