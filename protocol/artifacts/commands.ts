@@ -99,6 +99,10 @@ export type ArtifactCommands = {
     input: { readonly unreserved?: true }
     reply: { readonly state: KeptArtifact['state'] }
   }
+  /**
+   * The project was deleted: deletes the artifact, or gives up its upload. Sent by an executor.
+   */
+  'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /** Reports the end of a conversion. Changes nothing unless the artifact is converting. */
   'artifact.convert_done': {
     input: { readonly state: 'ready' | 'failed'; readonly error?: string }

@@ -7,6 +7,7 @@ import { Store, type Value } from '../../../views/store.ts'
 import { readEntry } from '../../../views/tables/access/audited.ts'
 import {
   applyArtifact,
+  artifactIds,
   artifactList,
   planArtifacts,
 } from '../../../views/tables/artifacts/artifacts.ts'
@@ -138,6 +139,16 @@ t.test('pages neither repeat nor skip artifacts of one time', async (t) => {
     after = position
   }
   t.same(seen, ['art_5', 'art_4', 'art_3', 'art_2', 'art_1'])
+})
+t.test('the ids of all artifacts are read in order, whoever may read them', async (t) => {
+  const w = world()
+  w.put('art_3', 1, upload)
+  w.put('art_1', 2, worker)
+  w.put('art_2', 3, { ...upload, owner: 'ada' })
+  const ids = (after: string) => artifactIds(w.store, w.project, { after, limit: 2 }).items
+  t.same(ids(''), ['art_1', 'art_2'])
+  t.same(ids('art_2'), ['art_3'])
+  t.same(ids('art_3'), [])
 })
 t.test('every list is read along one index, in order', async (t) => {
   const { db } = world()

@@ -100,3 +100,18 @@ export function artifactList(
     (row) => [row.created_at, row.id],
   )
 }
+/** The ids of the artifacts of a project after an id, whoever may read them. */
+export const artifactIds = (
+  store: Store,
+  project: number,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): { readonly items: readonly string[] } => ({
+  items: store
+    .upToPage<{ id: string }>(
+      'SELECT id FROM artifacts WHERE project = ? AND id > ? ORDER BY id LIMIT ?',
+      project,
+      after,
+      limit,
+    )
+    .map(({ id }) => id),
+})
