@@ -209,6 +209,8 @@ const validateBody: Stage = (admission) => {
   const { row } = routed
   if (incoming.broken === 'too_large')
     return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+  // The handler reads a streamed body, and its upload ends with the same check.
+  if (row.shape.upload === 'streamed') return undefined
   if (row.shape.upload)
     return readUpload(edge.bodyMemory, row, incoming, exchange).then((read) => {
       if (isRefusal(read)) return read
@@ -217,7 +219,7 @@ const validateBody: Stage = (admission) => {
       // An upload can take a long time, and the caller may have lost access in the meantime.
       return admitted(edge, callOf(admission))
     })
-  if (row.verb !== 'command') return undefined
+  if (row.verb !== 'command' && !row.shape.body) return undefined
   const body = readBody(
     row,
     incoming.broken ? undefined : incoming.body,

@@ -24,6 +24,7 @@ import { type Call, type Edge, operationOf } from './call.ts'
 import { actionPreparations } from './commands/actions.ts'
 import { refusedActions } from './commands/actions-named.ts'
 import { unknownAgents } from './commands/agents-named.ts'
+import { artifactPreparations } from './commands/artifacts/remove.ts'
 import { channelPreparations } from './commands/channels.ts'
 import { childrenOf } from './commands/children.ts'
 import { definitionPreparations } from './commands/definitions.ts'
@@ -280,6 +281,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...memoryPreparations,
   ...actionPreparations,
   ...webhookPreparations,
+  ...artifactPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

@@ -19,6 +19,7 @@ import {
   queryOf,
   scopeId,
 } from './call.ts'
+import { readArtifact, signArtifact } from './commands/artifacts/read.ts'
 import { openCursor, sealCursor } from './http/cursor.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
@@ -66,8 +67,13 @@ const pages: {
 }
 /** Records that the gateway assembles from several sources. */
 const records: {
-  readonly [N in ViewRowName]?: (edge: Edge, call: Call) => Promise<unknown>
+  readonly [N in ViewRowName | 'artifact.get' | 'artifact.signed_url']?: (
+    edge: Edge,
+    call: Call,
+  ) => Promise<unknown>
 } = {
+  'artifact.get': readArtifact,
+  'artifact.signed_url': signArtifact,
   'session.get': readSession,
   'session.transcript': snapshot,
   'session.turn_live': liveTurn,

@@ -22,13 +22,13 @@ import {
 import { showDevice, takeDevice } from './auth/device/page.ts'
 import { openTouches } from './auth/key-last-used.ts'
 import { createLimits } from './auth/rate.ts'
-import { BODY_LIMIT, type Call, type Edge, operationOf, type Routed, rows } from './call.ts'
+import { type Call, type Edge, operationOf, type Routed, rows } from './call.ts'
 import { runCommand } from './command.ts'
 import { signatureHeader, TRIGGER_LIMIT, takeTrigger } from './commands/http-trigger.ts'
 import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
 import type { Directory } from './directory.ts'
 import { createByteSemaphore } from './files/byte-semaphore.ts'
-import { CONTENT_HEADERS } from './files/content.ts'
+import { downloadRoute, receptionOf, transfer } from './files/transfers.ts'
 import { preflightHeaders } from './http/cors.ts'
 import type { Incoming } from './http/request.ts'
 import type { Exchange } from './http/respond.ts'
@@ -42,7 +42,6 @@ import { openDocs } from './pages/docs.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
 import { answerOf, type Handler, type Route, requestIds, type Service, serve } from './serve.ts'
-import { sendFile } from './sessions/attach.ts'
 import { openFollowedSessions } from './sessions/transcript/followed.ts'
 import {
   isSessionStream,
@@ -152,7 +151,7 @@ export function createGateway(
           ? runSessionStream(edge, sessions, call, exchange, name)
           : runStream(edge, followers, call, exchange)
       }
-      if (verb === 'blob') return sendFile(edge, call, exchange)
+      if (verb === 'blob') return transfer(edge, call, exchange)
       if (verb !== 'command') return runQuery(edge, call)
       return opens
         ? andThen(runCommand(edge, call), (answer) =>
@@ -199,18 +198,17 @@ export function createGateway(
           operation: name,
           purpose: row.shape.relays
             ? 'rpc'
-            : row.verb === 'blob'
-              ? 'other'
-              : row.shape.upload
-                ? 'upload'
+            : row.shape.upload
+              ? 'upload'
+              : row.verb === 'blob'
+                ? 'other'
                 : row.verb,
           method,
           slots: slots.length,
-          limit: row.shape.limit ?? BODY_LIMIT,
-          ...(row.verb === 'blob' && { further: CONTENT_HEADERS }),
+          ...receptionOf({ row }, world.settings),
           handler: ofRow({ name, row, slots }),
         },
-        row.verb === 'query' || row.verb === 'blob',
+        method === 'GET' && (row.verb === 'query' || row.verb === 'blob'),
       )
   }
   for (const [path, answer] of Object.entries({
@@ -267,6 +265,7 @@ export function createGateway(
     },
     false,
   )
+  route(...downloadRoute(edge), true)
   const page = { operation: DEVICE_PAGE, slots: 0 } as const
   route(
     DEVICE_PAGE,

@@ -231,6 +231,7 @@ export async function startNode(
       ...(publicUrl !== undefined && { public_url: publicUrl }),
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
+      artifacts: config.artifacts,
     }
     const unready = readiness({
       nats,

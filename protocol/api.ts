@@ -12,6 +12,7 @@ import { organizationActions } from './actions/organization-rows.ts'
 import { actions } from './actions/rows.ts'
 import { models } from './agents/model-rows.ts'
 import { agents } from './agents/rows.ts'
+import { artifacts } from './artifacts/rows.ts'
 import { channels } from './channels/rows.ts'
 import { events } from './events/rows.ts'
 import { interactions } from './interactions/rows.ts'
@@ -59,6 +60,7 @@ export const api = {
   ...secrets,
   ...mcp,
   ...attachments,
+  ...artifacts,
 } as const
 export type Api = typeof api
 export type RowName = keyof Api

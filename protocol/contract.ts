@@ -89,9 +89,10 @@ export interface Shape {
   readonly limit?: number
   /**
    * Commands: the body contains a file as `file`, either as a part of a form or as base64 in JSON.
-   * The file itself is not sent to an actor.
+   * The file itself is not sent to an actor. `streamed`: the body is a form of any size, which the
+   * row's handler reads while it arrives.
    */
-  readonly upload?: true
+  readonly upload?: true | 'streamed'
   /**
    * The row is a variant of the named row, for clients that use a different path. It is listed
    * under the tag `compat`.

@@ -50,16 +50,15 @@ const isConverting = (state: State): state is Reserved & { readonly state: 'read
 
 function pendingRecord(
   id: string,
-  { name, mime_type, size_bytes = 0, metadata, owner, lease }: ArtifactReservation,
+  { size_bytes = 0, owner, lease }: ArtifactReservation,
   cause: Cause,
 ): ArtifactRecord {
   return {
     id,
     visibility: lease ? 'shared' : 'private',
-    name,
-    mime_type,
+    name: '',
+    mime_type: 'application/octet-stream',
     size_bytes,
-    ...(metadata && { metadata }),
     ...(lease?.run_id !== undefined && { run_id: lease.run_id }),
     ...(lease?.step_id !== undefined && { step_id: lease.step_id }),
     created_at: timestamp(cause.at),
@@ -79,7 +78,7 @@ function reserve(
   cause: Cause,
 ): Decided<'artifact.reserve'> {
   if (state) return refuse('artifact_conflict')
-  const { organization, blob, convert, lease } = input
+  const { organization, blob, lease } = input
   const until = cause.at + limits.upload
   return {
     events: [
@@ -92,7 +91,6 @@ function reserve(
           blob,
           ...(lease?.step_key !== undefined && { step: lease.step_key }),
           ...(lease?.session_id !== undefined && { session_id: lease.session_id }),
-          ...(convert && { convert }),
           until,
         },
       },
@@ -115,19 +113,17 @@ const isSameLease = (
 
 function complete(
   state: State,
-  { size_bytes, sha256, mime_type, lease }: Internal['artifact.complete']['input'],
+  { lease, convert, ...facts }: Internal['artifact.complete']['input'],
   cause: Cause,
 ): Decided<'artifact.complete'> {
-  if (state?.state === 'ready' && state.artifact.sha256 === sha256)
+  if (state?.state === 'ready' && state.artifact.sha256 === facts.sha256)
     return { events: [], reply: state.artifact }
   if (!isPending(state) || !isSameLease(state.artifact, lease)) return refuse('artifact_conflict')
-  const converts = state.convert === true && isOffice(mime_type)
+  const converts = convert === true && isOffice(facts.mime_type)
   // The list is ordered by `created_at`, so an artifact must not enter it below its head.
   const artifact: ArtifactRecord = {
     ...state.artifact,
-    size_bytes,
-    sha256,
-    mime_type,
+    ...facts,
     ...(converts && { conversion: { state: 'converting' } }),
     created_at: timestamp(cause.at),
   }

@@ -46,10 +46,12 @@ const inlineTypes: ReadonlySet<string> = new Set([
 /**
  * Plans the response to a GET or HEAD request.
  * @param header returns the value of a request header, or undefined.
+ * @param download whether a browser must save the file instead of displaying it.
  */
 export function planContent(
   file: StoredFile,
   header: (name: ContentHeader) => string | undefined,
+  download = false,
 ): ContentPlan {
   const { mime_type, size_bytes: size, sha256 } = file
   const inline = inlineTypes.has(mime_type)
@@ -62,7 +64,7 @@ export function planContent(
   const headers = {
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-transform',
-    'Content-Disposition': `${inline ? 'inline' : 'attachment'}; filename*=utf-8''${fileNameValue(file.name)}`,
+    'Content-Disposition': `${inline && !download ? 'inline' : 'attachment'}; filename*=utf-8''${fileNameValue(file.name)}`,
     'Content-Security-Policy': "default-src 'none'; sandbox",
     'X-Content-Type-Options': 'nosniff',
     ...(etag !== undefined && { ETag: etag }),

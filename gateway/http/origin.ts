@@ -1,6 +1,9 @@
-/** Creates the origin of a command: its principal, credential, time and request data. */
+/**
+ * Creates the origin of a command: its principal, credential, time and request data. Also the base
+ * URL of links to this service.
+ */
 import type { Credential, Origin, Principal } from '../../protocol/entry.ts'
-import type { World } from '../ports.ts'
+import type { GatewaySettings, World } from '../ports.ts'
 import type { Incoming } from './request.ts'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -21,4 +24,13 @@ export function originOf(
   if (incoming.ip !== '') origin.ip = incoming.ip
   if (agent !== undefined) origin.user_agent = agent
   return origin
+}
+
+/**
+ * The base URL of links to this service: the configured URL, or else `http://` and the `Host` header
+ * of the request. Empty when there is no configured URL and the header is not valid.
+ */
+export function baseUrl({ public_url }: Pick<GatewaySettings, 'public_url'>, host = ''): string {
+  if (public_url !== undefined) return public_url
+  return /^[\w.[\]:-]{1,255}$/.test(host) ? `http://${host}` : ''
 }

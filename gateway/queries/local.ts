@@ -21,6 +21,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
+import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
 import { secretQueries } from '../commands/webhooks.ts'
@@ -315,4 +316,5 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...memoryQueries,
   ...manifestQueries,
   ...attachmentQueries,
+  ...artifactQueries,
 }

@@ -5,13 +5,13 @@
  * are inspected in `../files/file.ts`.
  */
 
+import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { errorBody, isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { CommandInput } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
-import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { fileName, textName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'

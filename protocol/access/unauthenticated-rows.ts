@@ -64,6 +64,18 @@ export const DeviceToken = Type.Object({
 })
 
 export const unauthenticated = {
+  'artifact.download': {
+    verb: 'blob',
+    route: 'GET /artifact-downloads/:token',
+    shape: {
+      summary:
+        'The bytes of an artifact, or one range of them; the token of a signed URL permits it',
+      tag: 'artifacts',
+      reply: Type.String({ format: 'binary' }),
+      alsoStatus: [206, 304],
+      errors: ['not_found', 'conflict', 'range_not_satisfiable', 'artifact_storage_unavailable'],
+    },
+  },
   'device.code': {
     verb: 'command',
     route: 'POST /auth/device/code',

@@ -22,15 +22,19 @@ export interface LeaseFacts {
   readonly step_key?: string
   readonly session_id?: string
 }
-/** Facts about the bytes of an artifact that are known once all of them are stored. */
-export interface StoredBytes {
+/**
+ * What is known about an artifact once its bytes are stored and the whole form has arrived. The
+ * parts of the form come in any order, so even the name may come after the bytes.
+ */
+export interface CompleteUpload extends Pick<Artifact, 'name' | 'mime_type' | 'metadata'> {
   readonly size_bytes: number
   /** Lower-case hex. */
   readonly sha256: string
-  readonly mime_type: string
+  /** The Markdown text of the file is to be extracted. */
+  readonly convert?: true
 }
 /** An announced upload. */
-export interface ArtifactReservation extends Pick<Artifact, 'name' | 'mime_type' | 'metadata'> {
+export interface ArtifactReservation {
   /** Id of the organization, whose quota the artifact uses. */
   readonly organization: string
   /** Name of the bytes in the object store (`blobName`). */
@@ -39,8 +43,6 @@ export interface ArtifactReservation extends Pick<Artifact, 'name' | 'mime_type'
   readonly owner: string
   /** The declared size, absent when it is unknown. */
   readonly size_bytes?: number
-  /** The Markdown text of the file is to be extracted after the upload. */
-  readonly convert?: true
   /** Present for the upload of a worker. The id of the artifact is then in the slot of the job. */
   readonly lease?: LeaseFacts
 }
@@ -51,6 +53,7 @@ export type KeptArtifact =
   | { readonly state: 'abandoned' }
   | {
       readonly state: 'pending' | 'ready' | 'deleted'
+      /** While the artifact is pending, its name, type and digest are not known yet. */
       readonly artifact: ArtifactRecord
       readonly organization: string
       readonly blob: string
@@ -61,7 +64,6 @@ export type KeptArtifact =
        * that may read the session may read the artifact.
        */
       readonly session_id?: string
-      readonly convert?: true
       /**
        * Unix milliseconds: of the deadline of a pending upload, of the deadline of a conversion, or,
        * once the artifact is deleted, until which a direct `quota.refund` is accepted.
@@ -87,7 +89,7 @@ export type ArtifactCommands = {
    * the upload is not pending or belongs to another lease.
    */
   'artifact.complete': {
-    input: StoredBytes & { readonly lease?: Pick<LeaseFacts, 'job_id' | 'attempt'> }
+    input: CompleteUpload & { readonly lease?: Pick<LeaseFacts, 'job_id' | 'attempt'> }
     reply: ArtifactRecord
   }
   /**
@@ -119,7 +121,7 @@ export type ArtifactQueueCommands = {
    * upload was still pending; the artifact itself does.
    */
   'job.publish_artifact': {
-    input: StoredBytes & {
+    input: CompleteUpload & {
       readonly lease_token: string
       readonly job_id: string
       readonly artifact_id: string

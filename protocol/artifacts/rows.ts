@@ -37,6 +37,7 @@ export const artifacts = {
     permission: 'authenticated',
     summary: 'Upload an artifact; a worker does so under its lease token',
     body: Upload,
+    upload: 'streamed',
     reply: Artifact,
     status: 201,
     alsoStatus: [200],
@@ -67,6 +68,16 @@ export const artifacts = {
   }),
   'artifact.quota': query(`GET ${P}/quota`, {
     ...read,
+    summary: 'Storage that artifacts of the organization use',
+    answeredBy: 'gateway',
+    reply: ArtifactQuota,
+  }),
+  // The path that existing clients use.
+  'artifact.quota_settings': query('GET /projects/:project/settings/artifact-storage/quota', {
+    tag: 'compat',
+    permission: 'project.view',
+    alias: 'artifact.quota',
+    as: 'artifact.quota',
     summary: 'Storage that artifacts of the organization use',
     answeredBy: 'gateway',
     reply: ArtifactQuota,

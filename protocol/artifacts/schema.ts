@@ -12,7 +12,7 @@ export const limits = {
   /** Bytes of the metadata as JSON. */
   metadata: 65_536,
   /** An upload is abandoned when the gateway has not renewed it for this time. */
-  upload: 15 * 60_000,
+  upload: 90_000,
   /** A conversion has failed when it has not been reported after this time. */
   conversion: 10 * 60_000,
   /** Time after a deletion for which the organization accepts a direct refund. */

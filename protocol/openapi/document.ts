@@ -82,7 +82,7 @@ function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Na
         properties: { ...form.properties, file: { type: 'string', format: 'binary' } },
       },
     },
-    ...json(reference(body)),
+    ...(upload === true && json(reference(body))),
   }
 }
 
@@ -100,7 +100,8 @@ const events: Json = {
 /** Returns the response content of a row on success, by content type. */
 function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
-  if (verb === 'blob') return { 'application/octet-stream': { schema: reference(shape.reply) } }
+  if (verb === 'blob' && !shape.upload)
+    return { 'application/octet-stream': { schema: reference(shape.reply) } }
   if (verb !== 'stream') return json(reference(shape.reply))
   return shape.stream === 'accept' ? { ...json(reference(shape.reply)), ...events } : events
 }

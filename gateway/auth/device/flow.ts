@@ -21,10 +21,9 @@ import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { CommandInput, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { Edge } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
-import { originOf } from '../../http/origin.ts'
+import { baseUrl, originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
 import { charged } from '../rate.ts'
@@ -195,7 +194,7 @@ export const giveDeviceCode =
         if (asked.refused === 'already_exists' && attempt < ATTEMPTS) continue
         return failureOf(asked)
       }
-      const page = `${originUrl(world, incoming)}${DEVICE_PAGE}`
+      const page = `${baseUrl(world.settings, incoming.header('host'))}${DEVICE_PAGE}`
       return {
         status: 200,
         headers: NO_STORE,
@@ -209,16 +208,6 @@ export const giveDeviceCode =
       }
     }
   }
-
-/**
- * The base URL of links that people open: the configured URL, or else `http://` and the `Host`
- * header of the request. Empty when there is no configured URL and the header is not valid.
- */
-function originUrl({ settings }: Pick<World, 'settings'>, incoming: Incoming): string {
-  if (settings.public_url !== undefined) return settings.public_url
-  const host = incoming.header('host') ?? ''
-  return /^[\w.[\]:-]{1,255}$/.test(host) ? `http://${host}` : ''
-}
 
 /** Handles a device's request for its token. */
 export const giveDeviceToken =

@@ -23,7 +23,7 @@ const toQuota = (name: string, input: object) => ({
 })
 
 t.test('a reservation is pending, private and has a deadline', async (t) => {
-  const after = reserved({ size_bytes: 7, metadata: { a: 1 } })
+  const after = reserved({ size_bytes: 7 })
   t.same(after.reply, { expires_at: START + limits.upload })
   t.equal(after.deadline(), START + limits.upload)
   t.equal(after.state.state, 'pending')
@@ -31,12 +31,15 @@ t.test('a reservation is pending, private and has a deadline', async (t) => {
     id: ID,
     visibility: 'private',
     size_bytes: 7,
-    metadata: { a: 1 },
     owned_by: 'user_1',
     created_by: 'user_1',
   })
   t.same(after.effects, [])
   t.same(after.ask('content'), after.state)
+})
+t.test('the form may be known only when the upload is complete', async (t) => {
+  const facts = { ...bytes, name: 'b.csv', mime_type: 'text/csv', metadata: { a: 1 } }
+  t.match(ready({ size_bytes: 9 }, facts).state.artifact, facts)
 })
 t.test('an id is reserved once', async (t) => {
   for (const scene of [
@@ -182,8 +185,8 @@ t.test('only the owner and administrators delete', async (t) => {
 t.test('the text of Office files is extracted on request', async (t) => {
   const office = { ...bytes, mime_type: DOCX }
   t.equal(ready({}, office).state.artifact?.conversion, undefined)
-  t.equal(ready({ convert: true }).state.artifact?.conversion, undefined)
-  const converting = ready({ convert: true }, office)
+  t.equal(ready({}, { ...bytes, convert: true }).state.artifact?.conversion, undefined)
+  const converting = ready({}, { ...office, convert: true })
   t.same(converting.state.artifact?.conversion, { state: 'converting' })
   t.equal(converting.when('artifact.delete', { viewer: owner }).refused?.refused, 'conflict')
   const done = converting.when('artifact.convert_done', { state: 'ready' })
@@ -194,14 +197,14 @@ t.test('the text of Office files is extracted on request', async (t) => {
   t.equal(done.when('artifact.delete', { viewer: owner }).state.state, 'deleted')
 })
 t.test('a conversion that nobody reports fails at its deadline', async (t) => {
-  const converting = ready({ convert: true }, { ...bytes, mime_type: DOCX })
+  const converting = ready({}, { ...bytes, mime_type: DOCX, convert: true })
   t.equal(converting.deadline(), START + limits.conversion)
   const late = converting.when('wake', {}, { at: START + limits.conversion })
   t.match(late.state.artifact?.conversion, { state: 'failed', error: /in time/ })
   t.equal(late.deadline(), undefined)
 })
 t.test('with its project, an artifact is deleted and an upload is given up', async (t) => {
-  const gone = ready({ convert: true }, { ...bytes, mime_type: DOCX }).when('artifact.remove')
+  const gone = ready({}, { ...bytes, mime_type: DOCX, convert: true }).when('artifact.remove')
   t.equal(gone.state.state, 'deleted')
   t.equal(gone.deadline(), undefined)
   t.same(gone.effects[0], erased)

@@ -3,6 +3,7 @@ import { defineActor } from '../../../actors/actor.ts'
 import { artifactActor } from '../../../actors/artifacts/artifact.ts'
 import type {
   ArtifactReservation,
+  CompleteUpload,
   KeptArtifact,
   LeaseFacts,
 } from '../../../protocol/artifacts/commands.ts'
@@ -17,8 +18,6 @@ export const upload: ArtifactReservation = {
   organization: 'org_1',
   blob: `artifacts/prj_1/${ID}/a1`,
   owner: 'user_1',
-  name: 'reports/a.txt',
-  mime_type: 'text/plain',
 }
 export const lease: LeaseFacts = {
   job_id: 'job_1',
@@ -29,7 +28,12 @@ export const lease: LeaseFacts = {
   step_id: 'run_1:build',
   step_key: 'build',
 }
-export const bytes = { size_bytes: 5, sha256: SHA, mime_type: 'text/plain' }
+export const bytes: CompleteUpload = {
+  size_bytes: 5,
+  sha256: SHA,
+  name: 'reports/a.txt',
+  mime_type: 'text/plain',
+}
 
 /** The state as tests read it: the fields of all states. */
 export type State = Partial<Exclude<KeptArtifact, { state: 'abandoned' }>> &

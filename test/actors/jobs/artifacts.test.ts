@@ -3,7 +3,7 @@ import t from 'tap'
 import type { LeaseFacts } from '../../../protocol/artifacts/commands.ts'
 import { QueueStage } from './queue-stage.ts'
 
-const stored = { size_bytes: 1, sha256: 'aa', mime_type: 'text/plain' }
+const stored = { size_bytes: 1, sha256: 'aa', name: 'a.txt', mime_type: 'text/plain' }
 const publish = (queue: QueueStage, lease_token: string, job_id = 'job_1') =>
   queue.run('job.publish_artifact', { lease_token, job_id, artifact_id: 'art_1', ...stored })
 const leaseOf = (queue: QueueStage, lease_token: string) =>

@@ -1,7 +1,7 @@
 /** The list of artifacts: what it contains, for whom, and along which index it is read. */
 import Database from 'better-sqlite3'
 import t from 'tap'
-import type { ArtifactReservation } from '../../../protocol/artifacts/commands.ts'
+import type { ArtifactReservation, CompleteUpload } from '../../../protocol/artifacts/commands.ts'
 import { migrate } from '../../../views/files/migrate.ts'
 import { Store, type Value } from '../../../views/store.ts'
 import { readEntry } from '../../../views/tables/access/audited.ts'
@@ -43,9 +43,14 @@ function world() {
     project,
     apply,
     /** Plays an upload that completes `seconds` after the start. */
-    put: (id: string, seconds: number, input: ArtifactReservation, mime_type = 'text/plain') => {
+    put: (
+      id: string,
+      seconds: number,
+      input: ArtifactReservation,
+      more: Partial<CompleteUpload> = {},
+    ) => {
       const self = { project: 'prj_1', kind: 'artifact', id } as const
-      const stored = { ...bytes, mime_type, ...(input.lease && { lease: input.lease }) }
+      const stored = { ...bytes, ...more, ...(input.lease && { lease: input.lease }) }
       const done = fresh()
         .when('artifact.reserve', input, { self })
         .when('artifact.complete', stored, { self, at: START + seconds * 1000 })
@@ -88,7 +93,7 @@ t.test('only complete uploads are listed, newest first', async (t) => {
 })
 t.test('a deleted artifact leaves the list, a converted one shows the outcome', async (t) => {
   const w = world()
-  const office = w.put('art_1', 1, { ...upload, convert: true }, DOCX)
+  const office = w.put('art_1', 1, upload, { mime_type: DOCX, convert: true })
   const self = { project: 'prj_1', kind: 'artifact', id: 'art_1' } as const
   const done = office.when('artifact.convert_done', { state: 'ready' }, { self })
   w.apply('art_1', done, office.history.length)
@@ -119,8 +124,13 @@ t.test('artifacts of a private session are listed for its readers', async (t) =>
 })
 t.test('run, step and the beginning of the type filter', async (t) => {
   const w = world()
-  w.put('art_1', 1, worker, 'image/PNG')
-  w.put('art_2', 2, { ...worker, lease: { ...lease, step_id: 'run_1:test' } }, 'imagery/x')
+  w.put('art_1', 1, worker, { mime_type: 'image/PNG' })
+  w.put(
+    'art_2',
+    2,
+    { ...worker, lease: { ...lease, step_id: 'run_1:test' } },
+    { mime_type: 'imagery/x' },
+  )
   w.put('art_3', 3, { ...worker, lease: { ...lease, run_id: 'run_2', step_id: 'run_2:build' } })
   t.same(w.list({ run_id: 'run_1' }).ids, ['art_2', 'art_1'])
   t.same(w.list({ run_id: 'run_1', step_id: 'run_1:test' }).ids, ['art_2'])
@@ -174,8 +184,8 @@ t.test('uploads and deletions are audited', async (t) => {
   const gone = done.when('artifact.delete', { viewer: owner }, { self })
   const told = readEntry(w.apply('art_1', gone))
   t.match(told, [
-    { action: 'create', resource_type: 'artifact', resource_id: 'art_1', name: upload.name },
-    { action: 'delete', resource_type: 'artifact', resource_id: 'art_1', name: upload.name },
+    { action: 'create', resource_type: 'artifact', resource_id: 'art_1', name: bytes.name },
+    { action: 'delete', resource_type: 'artifact', resource_id: 'art_1', name: bytes.name },
   ])
   t.equal(told.length, 2)
 })

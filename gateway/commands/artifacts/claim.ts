@@ -1,0 +1,75 @@
+/**
+ * What an upload is made for: the lease in its header, and its idempotency key. Both are looked up
+ * before the body is read.
+ */
+import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
+import { hexOf } from '../../http/hex.ts'
+import type { World } from '../../ports.ts'
+import { artifactAt, type Lease, toArtifact, type UploadContext } from './reservation.ts'
+
+/**
+ * The lease with this token. A token names its queue but not its shard, so the queue of each shard
+ * is asked. Refused with `lease_lost` when none of them knows the token.
+ */
+export async function findLease(
+  world: World,
+  project: string,
+  token: string,
+): Promise<Lease | Refusal> {
+  const name = queueOfLease(token)
+  if (name === undefined) return refuse('lease_lost')
+  const answers = await Promise.all(
+    Array.from({ length: world.settings.shards }, async (_, shard) => {
+      const queue: AddressOf<'queue'> = { project, kind: 'queue', id: `${shard}.${name}` }
+      return { queue, facts: await world.ask(queue, 'lease', { lease_token: token }) }
+    }),
+  )
+  for (const { queue, facts } of answers)
+    if (facts && !isRefusal(facts)) return { token, queue, facts }
+  const unknown = answers.map(({ facts }) => facts).find((facts) => facts && isRefusal(facts))
+  return unknown && isRefusal(unknown) ? unknown : refuse('lease_lost')
+}
+
+/**
+ * Binds an idempotency key to a new artifact. Returns the record of the artifact that was uploaded
+ * under the key before, `undefined` when the upload may begin, or the refusal of a key whose upload
+ * has not ended or whose artifact was deleted.
+ * @param artifact_id id of the new artifact.
+ */
+export async function claimKey(
+  context: Pick<UploadContext, 'world' | 'project' | 'origin'>,
+  key: string,
+  artifact_id: string,
+): Promise<ArtifactRecord | undefined | Refusal> {
+  const { world, project, origin } = context
+  const id = world.id('artifact_key', `${project}/${origin.principal.id}/${key}`)
+  const claim = (replaces?: string) =>
+    world.command({
+      project,
+      kind: 'artifact_key',
+      id,
+      command_id: hexOf(world.random(16)),
+      name: 'artifact_key.claim',
+      input: { artifact_id, ...(replaces !== undefined && { replaces }) },
+      origin,
+    })
+  const first = await claim()
+  if (isRefusal(first)) return first
+  const bound = first.reply.artifact_id
+  if (bound === artifact_id) return undefined
+  const to = artifactAt(project, bound)
+  const kept = await world.ask(to, 'content', {})
+  if (kept && isRefusal(kept)) return kept
+  if (kept?.state === 'ready') return kept.artifact
+  if (kept && kept.state !== 'abandoned') return refuse('artifact_conflict')
+  // Makes sure that the bound id is never used, whatever a delayed command of its upload does.
+  const given = await toArtifact(context, to, 'artifact.abandon', { unreserved: true })
+  if (isRefusal(given)) return given
+  if (given.reply.state !== 'abandoned') return refuse('artifact_conflict')
+  const second = await claim(bound)
+  if (isRefusal(second)) return second
+  return second.reply.artifact_id === artifact_id ? undefined : refuse('artifact_conflict')
+}

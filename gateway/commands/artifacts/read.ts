@@ -1,0 +1,160 @@
+/**
+ * Reads of artifacts: their records, their bytes, signed URLs and the storage that they use. A
+ * private artifact does not exist for other principals. The list is answered by the view.
+ */
+import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
+import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { errorBody, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { isId } from '../../../protocol/ids.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import { planContent } from '../../files/content.ts'
+import { baseUrl } from '../../http/origin.ts'
+import type { Incoming } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import { openToken, sealToken } from '../../http/sealed-token.ts'
+import { answer, type LocalQuery } from '../../listing.ts'
+import type { World } from '../../ports.ts'
+import type { Handler } from '../../serve.ts'
+import { artifactAt } from './reservation.ts'
+
+const missing = refuse('not_found', { resource: 'artifact' }, 'There is no such artifact.')
+const notReady = refuse('conflict', { resource: 'artifact' }, 'The upload has not ended.')
+const unavailable = refuse('artifact_storage_unavailable')
+
+type Ready = Extract<KeptArtifact, { readonly blob: string }>
+
+/**
+ * An artifact that is ready, with the name of its bytes.
+ * @param reader principal id of the caller; undefined for the bearer of a signed URL.
+ */
+async function find(
+  world: World,
+  project: string,
+  id: string,
+  reader: string | undefined,
+): Promise<Ready | Refusal> {
+  if (!isId(id, 'artifact')) return missing
+  const kept = await world.ask(artifactAt(project, id), 'content', {})
+  if (kept && isRefusal(kept)) return kept
+  if (!kept || kept.state === 'abandoned' || kept.state === 'deleted') return missing
+  const { visibility, owned_by } = kept.artifact
+  if (reader !== undefined && visibility === 'private' && owned_by !== reader) return missing
+  return kept.state === 'pending' ? notReady : kept
+}
+/**
+ * Like `find`, for a caller. An artifact of a session is readable by the readers of the session, and
+ * by its owner.
+ */
+async function findFor(edge: Edge, call: Call): Promise<Ready | Refusal> {
+  const { world, sessionVisibility } = edge
+  const { caller, slots } = call
+  const project = scopeId(edge, call)
+  const reader = caller.principal.id
+  const found = await find(world, project, slots['artifact_id'] ?? '', reader)
+  if (isRefusal(found)) return found
+  const { session_id, artifact } = found
+  if (session_id === undefined || artifact.owned_by === reader) return found
+  const closed = await sessionVisibility.check(project, { session_id }, caller)
+  return closed ? (closed.refused === 'not_found' ? missing : closed) : found
+}
+
+/** Answers with the bytes of an artifact, or one range of them. */
+export async function sendArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
+  const found = await findFor(edge, call)
+  return isRefusal(found)
+    ? found
+    : send(edge.world, found, call.incoming, call.query['download'] === true)
+}
+
+async function send(
+  world: World,
+  { artifact, blob }: Ready,
+  incoming: Incoming,
+  download: boolean,
+): Promise<Answer | Refusal> {
+  const { status, headers, type, start, end } = planContent(
+    artifact,
+    (name) => incoming.further(name),
+    download,
+  )
+  if (status === 304) return { status, headers }
+  if (status === 416)
+    return {
+      status,
+      headers,
+      body: errorBody(refuse('range_not_satisfiable', { size_bytes: artifact.size_bytes })),
+    }
+  const failed = (error: unknown): void =>
+    world.log.warn(
+      { event: 'file_read_failed', err: error, artifact_id: artifact.id },
+      'file read failed',
+    )
+  try {
+    const bytes = await world.files?.read(blob, start, end)
+    if (!bytes) return unavailable
+    const chunks = reported(bytes, failed)
+    return { status, headers, type, content: { size: end - start, chunks } }
+  } catch (error) {
+    failed(error)
+    return unavailable
+  }
+}
+/** The same bytes; an error is also reported. */
+async function* reported(
+  bytes: AsyncIterable<Uint8Array>,
+  failed: (error: unknown) => void,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* bytes
+  } catch (error) {
+    failed(error)
+    throw error
+  }
+}
+
+/** Answers with the record of an artifact. An upload that has not ended has none yet. */
+export async function readArtifact(edge: Edge, call: Call): Promise<ArtifactRecord | Refusal> {
+  const found = await findFor(edge, call)
+  return !isRefusal(found) ? found.artifact : found === notReady ? missing : found
+}
+
+const DOWNLOAD = 'artifact download'
+/** Route of signed URLs below the base URL. */
+const DOWNLOADS = '/v1/artifact-downloads'
+
+/** Answers with a URL that reads the bytes of an artifact without a credential for a short time. */
+export async function signArtifact(edge: Edge, call: Call): Promise<SignedUrl | Refusal> {
+  const { world } = edge
+  const found = await findFor(edge, call)
+  if (isRefusal(found)) return found
+  const { standard, most } = limits.signed
+  const seconds = Math.min(Number(call.body['ttl_seconds'] ?? standard), most)
+  const expires = world.now() + seconds * 1000
+  const token = sealToken(world, DOWNLOAD, [scopeId(edge, call), found.artifact.id, expires])
+  return {
+    url: `${baseUrl(world.settings, call.incoming.further('host'))}${DOWNLOADS}/${token}`,
+    method: 'GET',
+    expires_at: timestamp(expires),
+  }
+}
+/** Handles a signed URL. */
+export const downloadArtifact =
+  ({ world }: Edge): Handler =>
+  async (incoming) => {
+    const content = openToken(world, DOWNLOAD, incoming.slots[0] ?? '')
+    if (!content) return missing
+    const [project, id, expires] = content as [string, string, number]
+    if (world.now() >= expires) return missing
+    const found = await find(world, project, id, undefined)
+    return isRefusal(found) ? found : send(world, found, incoming, false)
+  }
+
+/** Handlers of the queries of artifacts, by operation name. */
+export const artifactQueries: Readonly<Record<string, LocalQuery>> = {
+  'artifact.quota': answer<'artifact.quota'>(async ({ world }) => {
+    const id = world.organization()
+    const used = await world.ask({ project: id, kind: 'organization', id }, 'artifact_quota', {})
+    return isRefusal(used) ? used : { ...used, generated_at: timestamp(world.now()) }
+  }),
+}

@@ -1,0 +1,216 @@
+/**
+ * An upload in progress: the artifact that announces it, and the storage that it reserves.
+ *
+ * Invariants:
+ * R1. Bytes are stored only under a name that a pending artifact knows. So if this gateway dies, the
+ *     artifact gives the upload up at its deadline and erases them.
+ * R2. Bytes are deleted only after the artifact has been given up. When the outcome of a command is
+ *     unknown, the artifact decides at its deadline.
+ * R3. The reservation never falls behind the received bytes by more than `STEP`, and it covers all
+ *     bytes before the artifact is published.
+ */
+import {
+  blobName,
+  type CompleteUpload,
+  type KeptArtifact,
+  type LeaseFacts,
+} from '../../../protocol/artifacts/commands.ts'
+import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
+import type { Origin } from '../../../protocol/entry.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { CommandInput } from '../../../protocol/queries/commands.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
+import { textName } from '../../../protocol/sessions/attachments.ts'
+import { hexOf } from '../../http/hex.ts'
+import type { Files, World } from '../../ports.ts'
+import { every } from '../../timing.ts'
+
+/** The lease of a worker, with its token and the queue that granted it. */
+export interface Lease {
+  readonly token: string
+  readonly queue: AddressOf<'queue'>
+  readonly facts: LeaseFacts
+}
+/** What an upload belongs to. */
+export interface UploadContext {
+  readonly world: World
+  readonly files: Files
+  readonly project: string
+  readonly origin: Origin
+  readonly lease: Lease | undefined
+}
+export interface Reservation {
+  /** The name of the bytes in the object store. */
+  readonly blob: string
+  /**
+   * Announces that `size` bytes have arrived. Returns the refusal of an upload that exceeds the
+   * quota or was given up.
+   * @param whole whether no further bytes follow.
+   */
+  grow(size: number, whole: boolean): Promise<Refusal | undefined>
+  /** Makes the artifact visible. Returns its record, or the refusal of an upload that has ended. */
+  publish(stored: CompleteUpload): Promise<ArtifactRecord | Refusal>
+  /**
+   * Gives the upload up. Returns the record if it was published nevertheless, by a command whose
+   * outcome was unknown.
+   */
+  giveUp(): Promise<ArtifactRecord | undefined>
+  /** Stops the renewal of the deadline. */
+  stop(): void
+}
+
+/** Bytes that may arrive before the reservation is extended. */
+const STEP = 8 * 1_048_576
+/** Milliseconds between two renewals of the deadline. */
+const RENEW_EVERY_MS = 30_000
+
+type Sender = Pick<UploadContext, 'world' | 'origin'>
+const commandId = (world: World): string => hexOf(world.random(16))
+/** Sends a command to the organization about the storage of artifacts. */
+export const toQuota = <
+  N extends 'quota.reserve' | 'quota.settle' | 'quota.release' | 'quota.refund',
+>(
+  { world, origin }: Sender,
+  name: N,
+  input: CommandInput<'organization', N>,
+) => {
+  const id = world.organization()
+  return world.command({
+    project: id,
+    kind: 'organization',
+    id,
+    command_id: commandId(world),
+    name,
+    input,
+    origin,
+  })
+}
+export const artifactAt = (project: string, id: string): AddressOf<'artifact'> => ({
+  project,
+  kind: 'artifact',
+  id,
+})
+/** Sends a command to an artifact. */
+export const toArtifact = <
+  N extends 'artifact.reserve' | 'artifact.renew' | 'artifact.complete' | 'artifact.abandon',
+>(
+  { world, origin }: Sender,
+  to: AddressOf<'artifact'>,
+  name: N,
+  input: CommandInput<'artifact', N>,
+) => world.command({ ...to, command_id: commandId(world), name, input, origin })
+
+/** Deletes the bytes of an artifact. What cannot be deleted is left to an effect of the artifact. */
+export async function eraseBytes(files: Files, blob: string): Promise<void> {
+  for (const name of [blob, textName(blob)]) await files.delete(name).catch(() => {})
+}
+
+/**
+ * Announces an upload and reserves its storage.
+ * @param size the declared size in bytes; undefined when it is unknown.
+ */
+export async function reserveUpload(
+  context: UploadContext,
+  artifact: string,
+  size: number | undefined,
+): Promise<Reservation | Refusal> {
+  const { world, files, project, lease, origin } = context
+  const to = artifactAt(project, artifact)
+  const blob = blobName(project, artifact, hexOf(world.random(8)))
+  const reserved = await toArtifact(context, to, 'artifact.reserve', {
+    organization: world.organization(),
+    blob,
+    owner: origin.principal.id,
+    ...(size !== undefined && { size_bytes: size }),
+    ...(lease && { lease: lease.facts }),
+  })
+  let until = isRefusal(reserved) ? 0 : reserved.reply.expires_at
+  let bytes = size ?? 0
+  let ended: Refusal | undefined
+  const reserve = (wanted: number) =>
+    toQuota(context, 'quota.reserve', { artifact, bytes: wanted, expires_at: until })
+
+  const giveUp = async (): Promise<ArtifactRecord | undefined> => {
+    stop()
+    const given = await toArtifact(context, to, 'artifact.abandon', {})
+    if (isRefusal(given)) return undefined
+    if (given.reply.state === 'abandoned') {
+      await eraseBytes(files, blob)
+      await toQuota(context, 'quota.release', { artifact, until })
+      return undefined
+    }
+    const kept = await world.ask(to, 'content', {})
+    return kept && !isRefusal(kept) && kept.state === 'ready' ? kept.artifact : undefined
+  }
+  const renew = async (): Promise<void> => {
+    const renewed = await toArtifact(context, to, 'artifact.renew', {})
+    if (isRefusal(renewed)) {
+      if (renewed.refused === 'artifact_conflict') ended = renewed
+      return
+    }
+    until = renewed.reply.expires_at
+    await reserve(bytes)
+  }
+  const stop = every(world, RENEW_EVERY_MS, () => void renew())
+  const refused = isRefusal(reserved) ? reserved : await reserve(bytes)
+  if (isRefusal(refused)) {
+    await giveUp()
+    return refused
+  }
+  return {
+    blob,
+    async grow(arrived, whole) {
+      if (ended) return ended
+      if (arrived <= bytes || (!whole && arrived - bytes < STEP)) return undefined
+      const more = await reserve(arrived)
+      if (isRefusal(more)) return more
+      bytes = arrived
+      return undefined
+    },
+    async publish(stored) {
+      const record = lease
+        ? await publishUnder(context, lease, to, stored)
+        : await completed(context, to, stored)
+      if (isRefusal(record)) return record
+      // The artifact repeats this as an effect if it fails.
+      await toQuota(context, 'quota.settle', { artifact, bytes: record.size_bytes })
+      return record
+    },
+    giveUp,
+    stop,
+  }
+}
+
+/** The record of an artifact that is ready and has these bytes. */
+const readyWith = (kept: KeptArtifact | null, sha256: string): ArtifactRecord | undefined =>
+  kept?.state === 'ready' && kept.artifact.sha256 === sha256 ? kept.artifact : undefined
+
+async function completed(
+  context: UploadContext,
+  to: AddressOf<'artifact'>,
+  stored: CompleteUpload,
+): Promise<ArtifactRecord | Refusal> {
+  const outcome = await toArtifact(context, to, 'artifact.complete', stored)
+  return isRefusal(outcome) ? outcome : outcome.reply
+}
+/**
+ * Publishes through the queue, which does so only while the lease is current. The artifact, not the
+ * reply, says whether that happened: a repeat of the command may come after the end of the lease.
+ */
+async function publishUnder(
+  { world, origin }: UploadContext,
+  { token, queue, facts }: Lease,
+  to: AddressOf<'artifact'>,
+  stored: CompleteUpload,
+): Promise<ArtifactRecord | Refusal> {
+  const outcome = await world.command({
+    ...queue,
+    command_id: commandId(world),
+    name: 'job.publish_artifact',
+    input: { ...stored, lease_token: token, job_id: facts.job_id, artifact_id: to.id },
+    origin,
+  })
+  const kept = await world.ask(to, 'content', {})
+  if (isRefusal(kept)) return kept
+  return readyWith(kept, stored.sha256) ?? (isRefusal(outcome) ? outcome : refuse('lease_lost'))
+}

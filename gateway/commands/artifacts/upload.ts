@@ -1,0 +1,187 @@
+/**
+ * Uploads of artifacts: the body is read part by part, and the file goes to the object store while
+ * it arrives. Before that, the caller, its lease and its idempotency key are checked, and the upload
+ * is announced (`reservation.ts`). The artifact becomes visible once all bytes are stored and the
+ * whole form is valid. An upload that ends in any other way leaves nothing.
+ */
+import { type ArtifactRecord, publishedArtifact } from '../../../protocol/artifacts/schema.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { slotOf } from '../../../protocol/ids.ts'
+import { authorize } from '../../auth/authorize.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import { boundaryOf } from '../../files/multipart.ts'
+import { type ArrivingPart, arrivingParts, UploadRefused } from '../../files/streaming/form.ts'
+import { type Upload, UploadCut } from '../../files/upload.ts'
+import { admitted } from '../../guard.ts'
+import { keyOf } from '../../http/idempotency.ts'
+import { originOf } from '../../http/origin.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { Files, StoredBytes, World } from '../../ports.ts'
+import { claimKey, findLease } from './claim.ts'
+import { convert } from './convert.ts'
+import { ArtifactFields } from './form.ts'
+import { type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
+
+/** Bytes of a form beyond its file: its delimiters, headers and other fields. */
+export const FORM_OVERHEAD = 262_144
+
+/** The name of the header with the lease token of a worker, in lower case. */
+export const leaseHeader = (brand: string): string => `x-${brand.toLowerCase()}-lease-token`
+
+const NO_FILE = refuseFields({ field: 'file', message: 'is required' })
+const TWO_FILES = refuseFields({ field: 'file', message: 'appears more than once' })
+
+/**
+ * Receives an upload and answers with its artifact. The rest of a refused or repeated upload is
+ * discarded before the answer.
+ */
+export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
+  const { upload } = call.incoming
+  if (!upload) return NO_FILE
+  const outcome = await admitUpload(edge, call, upload)
+  await upload.discard()
+  return outcome
+}
+
+/** The refusal of a caller that may not upload; a lease requires another permission than none. */
+const denied = ({ world }: Edge, { caller }: Call, leased: boolean): Refusal | undefined =>
+  authorize(world.settings.brand, leased ? 'work.execute' : 'project.edit', caller)
+
+async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answer | Refusal> {
+  const { world } = edge
+  const { incoming } = call
+  const project = scopeId(edge, call)
+  const token = incoming.further(leaseHeader(world.settings.brand))
+  const refused = denied(edge, call, token !== undefined)
+  if (refused) return refused
+  const type = incoming.header('content-type')
+  const boundary = boundaryOf(type)
+  if (boundary === undefined)
+    return refuse(
+      'unsupported_media_type',
+      { content_type: type ?? '' },
+      'Send the file as multipart/form-data.',
+    )
+  const { files } = world
+  if (!files) return refuse('artifact_storage_unavailable')
+  const key = keyOf(call)
+  if (isRefusal(key)) return key
+  const origin = originOf(world, call.caller, incoming, call.request_id)
+  const lease = token === undefined ? undefined : await findLease(world, project, token)
+  const lost = lease && isRefusal(lease) ? lease : undefined
+  if (lost && lost.refused !== 'lease_lost') return lost
+  const held = lease && !isRefusal(lease) ? lease : undefined
+  const artifact = world.id('artifact', undefined, held && slotOf(held.facts.job_id))
+  // A repeat gets its artifact also after the end of its lease.
+  const known =
+    key === undefined ? undefined : await claimKey({ world, project, origin }, key, artifact)
+  if (known) return isRefusal(known) ? known : { status: 200, body: publishedArtifact(known) }
+  if (lost) return lost
+  const context: UploadContext = { world, files, project, origin, lease: held }
+  return receive(edge, call, context, artifact, upload, boundary)
+}
+
+async function receive(
+  edge: Edge,
+  call: Call,
+  context: UploadContext,
+  artifact: string,
+  upload: Upload,
+  boundary: string,
+): Promise<Answer | Refusal> {
+  const { world, files } = context
+  const limit = world.settings.artifacts.max_bytes
+  const fields = new ArtifactFields(limit)
+  let reservation: Reservation | undefined
+  try {
+    let file: { readonly stored: StoredBytes; readonly type: string | undefined } | undefined
+    for await (const part of arrivingParts(upload.chunks(), boundary)) {
+      if (part.name !== 'file') {
+        await fields.take(part)
+        continue
+      }
+      if (reservation) throw new UploadRefused(TWO_FILES)
+      const reserved = await reserveUpload(context, artifact, fields.size)
+      if (isRefusal(reserved)) return reserved
+      reservation = reserved
+      const stored = await store(
+        world,
+        files,
+        reservation,
+        arriving(part, fields, reservation, limit),
+      )
+      file = { stored, type: part.type }
+    }
+    if (!reservation || !file) return NO_FILE
+    const form = fields.whole(file.type)
+    fields.checkSize(file.stored.size_bytes, true)
+    // An upload can take a long time, and the caller may have lost access in the meantime.
+    const refused = (await admitted(edge, call)) ?? (await stillAllowed(edge, call, context))
+    if (refused) throw new UploadRefused(refused)
+    const record = await reservation.publish({ ...file.stored, ...form })
+    if (isRefusal(record)) throw new UploadRefused(record)
+    if (record.conversion?.state === 'converting')
+      void convert(edge, context, record, reservation.blob)
+    reservation.stop()
+    return created(record)
+  } catch (error) {
+    const published = await reservation?.giveUp()
+    if (published) return created(published)
+    if (error instanceof UploadRefused) return error.refusal
+    if (!(error instanceof UploadCut)) throw error
+    return error.reason === 'too_large'
+      ? refuse('payload_too_large', { limit })
+      : refuse('bad_request')
+  }
+}
+const created = (record: ArtifactRecord): Answer => ({
+  status: 201,
+  body: publishedArtifact(record),
+})
+
+const stillAllowed = async (
+  edge: Edge,
+  call: Call,
+  { lease }: UploadContext,
+): Promise<Refusal | undefined> => {
+  const caller = await edge.authentication.again(call.caller)
+  return isRefusal(caller) ? caller : denied(edge, { ...call, caller }, lease !== undefined)
+}
+
+/** The bytes of the file as they arrive, while they fit the limit, the declared size and the quota. */
+async function* arriving(
+  { bytes }: ArrivingPart,
+  fields: ArtifactFields,
+  reservation: Reservation,
+  limit: number,
+): AsyncGenerator<Buffer, void> {
+  let size = 0
+  const check = async (whole: boolean) => {
+    if (size > limit) throw new UploadRefused(refuse('payload_too_large', { limit }))
+    fields.checkSize(size, whole)
+    const refused = await reservation.grow(size, whole)
+    if (refused) throw new UploadRefused(refused)
+  }
+  for await (const chunk of bytes) {
+    size += chunk.length
+    await check(false)
+    yield chunk
+  }
+  await check(true)
+}
+
+/** Stores the file. Errors of the store are refusals; those of the upload are passed on. */
+async function store(
+  world: World,
+  files: Files,
+  { blob }: Reservation,
+  bytes: AsyncIterable<Buffer>,
+): Promise<StoredBytes> {
+  try {
+    return await files.write(blob, bytes)
+  } catch (error) {
+    if (error instanceof UploadRefused || error instanceof UploadCut) throw error
+    world.log.warn({ event: 'file_store_failed', err: error, blob }, 'file not stored')
+    throw new UploadRefused(refuse('artifact_storage_unavailable'))
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The rows that transfer bytes (`blob`): their handlers, the headers that they read, and the size of
+ * their bodies. Also the route of signed URLs.
+ */
+import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
+import { routeOf } from '../../protocol/contract.ts'
+import type { Refusal } from '../../protocol/errors.ts'
+import { BODY_LIMIT, type Call, type Edge, operationOf, type Routed } from '../call.ts'
+import { downloadArtifact, sendArtifact } from '../commands/artifacts/read.ts'
+import { FORM_OVERHEAD, leaseHeader, receiveArtifact } from '../commands/artifacts/upload.ts'
+import type { Answer, Exchange } from '../http/respond.ts'
+import type { GatewaySettings } from '../ports.ts'
+import type { Route } from '../serve.ts'
+import { sendFile } from '../sessions/attach.ts'
+import { CONTENT_HEADERS } from './content.ts'
+
+type Transfer = (edge: Edge, call: Call, exchange: Exchange) => Promise<Answer | Refusal>
+const transfers: Readonly<Record<string, Transfer>> = {
+  'session.attachment': sendFile,
+  'artifact.create': receiveArtifact,
+  'artifact.content': sendArtifact,
+}
+
+/** Performs the transfer of a call. */
+export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<Answer | Refusal> {
+  const perform = transfers[operationOf(call)]
+  if (!perform) throw new Error(`${call.name} has no transfer`)
+  return perform(edge, call, exchange)
+}
+
+/** How requests of a row are received: the maximum size of the body, and further headers. */
+export function receptionOf(
+  { row: { verb, shape } }: Pick<Routed, 'row'>,
+  { brand, artifacts }: GatewaySettings,
+): Pick<Route, 'limit' | 'further'> {
+  const further =
+    shape.upload === 'streamed'
+      ? [leaseHeader(brand)]
+      : verb === 'blob'
+        ? CONTENT_HEADERS
+        : verb === 'query' && shape.body
+          ? ['host']
+          : undefined
+  return {
+    limit:
+      shape.upload === 'streamed'
+        ? artifacts.max_bytes + FORM_OVERHEAD
+        : (shape.limit ?? BODY_LIMIT),
+    ...(further && { further }),
+  }
+}
+
+/** The path and the route of signed URLs. */
+export const downloadRoute = (edge: Edge) =>
+  [
+    `/v1${routeOf(unauthenticated['artifact.download']).path}`,
+    {
+      operation: 'artifact.download',
+      purpose: 'other',
+      method: 'GET',
+      slots: 1,
+      limit: 0,
+      further: CONTENT_HEADERS,
+      handler: downloadArtifact(edge),
+    },
+  ] as const

@@ -1,0 +1,42 @@
+/**
+ * Tokens in URLs that this installation issues and does not store. The content of a token is
+ * authenticated for one purpose, and not encrypted.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import type { World } from '../ports.ts'
+
+export type Sealer = Pick<World, 'seal'>
+
+const SEAL = 20
+const MAX_TOKEN_LENGTH = 2048
+const sealOf = (world: Sealer, purpose: string, text: string): Uint8Array =>
+  world.seal(`${purpose}\n${text}`).subarray(0, SEAL)
+
+/**
+ * Creates a token.
+ * @param purpose what the token is for; a token is valid for its purpose only.
+ */
+export function sealToken(world: Sealer, purpose: string, content: readonly unknown[]): string {
+  const text = JSON.stringify(content)
+  return Buffer.concat([sealOf(world, purpose, text), Buffer.from(text)]).toString('base64url')
+}
+
+/** The content of a token. Undefined when this installation did not issue it for the purpose. */
+export function openToken(
+  world: Sealer,
+  purpose: string,
+  token: string,
+): readonly unknown[] | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return undefined
+  const bytes = Buffer.from(token, 'base64url')
+  const text = bytes.subarray(SEAL).toString()
+  // Base64 decoding ignores invalid characters and unused bits. This check accepts only the text
+  // that was issued.
+  if (
+    bytes.length <= SEAL ||
+    bytes.toString('base64url') !== token ||
+    !timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, purpose, text))
+  )
+    return undefined
+  return JSON.parse(text) as readonly unknown[]
+}
