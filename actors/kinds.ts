@@ -39,7 +39,7 @@ export const actorKinds = (settings: {
   timing: WorkerTiming
   plan_concurrency?: number
   access?: AccessLimits
-  artifact_quota?: number
+  artifacts?: { quota_bytes: number }
   triggers?: TriggerLimits
   table_rows?: number
 }): Readonly<Record<Kind, AnyActor>> => ({
@@ -47,7 +47,7 @@ export const actorKinds = (settings: {
     organizationActor({
       brand: settings.brand,
       ...settings.access,
-      ...(settings.artifact_quota !== undefined && { artifact_quota: settings.artifact_quota }),
+      ...(settings.artifacts && { artifact_quota: settings.artifacts.quota_bytes }),
     }),
   ),
   project: defineActor(projectActor({ brand: settings.brand, ...settings.access })),

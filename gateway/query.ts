@@ -19,7 +19,7 @@ import {
   queryOf,
   scopeId,
 } from './call.ts'
-import { signArtifact } from './commands/artifacts/read.ts'
+import { readArtifact, signArtifact } from './commands/artifacts/read.ts'
 import { openCursor, sealCursor } from './http/cursor.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
@@ -71,8 +71,12 @@ const pages: {
 }
 /** Records that the gateway assembles from several sources. */
 const records: {
-  readonly [N in ViewRowName | 'artifact.signed_url']?: (edge: Edge, call: Call) => Promise<unknown>
+  readonly [N in ViewRowName | 'artifact.get' | 'artifact.signed_url']?: (
+    edge: Edge,
+    call: Call,
+  ) => Promise<unknown>
 } = {
+  'artifact.get': readArtifact,
   'artifact.signed_url': signArtifact,
   'session.get': readSession,
   'session.transcript': snapshot,

@@ -52,6 +52,8 @@ export type Errand =
    * read the session.
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
+  /** Deletes all artifacts of the project, which was deleted. */
+  | { readonly errand: 'remove_artifacts' }
   /** Does nothing, because the task is obsolete. */
   | { readonly errand: 'none' }
 

@@ -43,8 +43,9 @@ type Extra = { 'artifact.delete': { readonly viewer: Viewer } }
 type Completed = Extract<ArtifactEvent, { readonly type: 'artifact.completed' }>
 type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['reply']>
 
-const isPending = (state: State): state is Reserved => state?.state === 'pending'
-const isConverting = (state: State): state is Reserved =>
+const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
+  state?.state === 'pending'
+const isConverting = (state: State): state is Reserved & { readonly state: 'ready' } =>
   state?.state === 'ready' && state.artifact.conversion?.state === 'converting'
 
 function pendingRecord(
@@ -203,27 +204,40 @@ function remove(
   { at, self: { id } }: Cause,
 ): Decision<ArtifactEvent, undefined> {
   if (state?.state !== 'ready') return refuse('not_found', { resource: 'artifact' })
-  const { artifact, organization, blob } = state
+  const { artifact } = state
   if (artifact.owned_by !== viewer.id && !viewer.admin)
     return artifact.visibility === 'private'
       ? refuse('not_found', { resource: 'artifact' })
       : refuse('permission_denied', { permission: brandedPermission('project.admin', brand) })
   if (isConverting(state))
     return refuse('conflict', { artifact_id: id }, 'The artifact is being converted.')
-  return {
-    events: [
-      {
-        type: 'artifact.deleted',
-        id,
-        name: artifact.name,
-        size_bytes: artifact.size_bytes,
-        organization,
-        blob,
-        until: at + limits.refund,
-      },
-    ],
-    reply: undefined,
-  }
+  return { events: [deleted(id, state, at)], reply: undefined }
+}
+const deleted = (
+  id: string,
+  { artifact: { name, size_bytes }, organization, blob }: Reserved,
+  at: number,
+): ArtifactEvent => ({
+  type: 'artifact.deleted',
+  id,
+  name,
+  size_bytes,
+  organization,
+  blob,
+  until: at + limits.refund,
+})
+/** Deletes the artifact, or gives up its upload, because the project was deleted. */
+function removeWithProject(
+  state: State,
+  _: unknown,
+  { at, self: { id } }: Cause,
+): Decided<'artifact.remove'> {
+  const events = isPending(state)
+    ? [abandoned(id, state)]
+    : state?.state === 'ready'
+      ? [deleted(id, state, at)]
+      : []
+  return { events, reply: undefined }
 }
 
 function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
@@ -276,6 +290,7 @@ export const artifactActor = ({
       reply: undefined,
     }),
     'artifact.delete': (state, input, cause) => remove(brand.toLowerCase(), state, input, cause),
+    'artifact.remove': removeWithProject,
     wake,
   },
   evolve: {

@@ -12,6 +12,7 @@ import type { AgentCapabilitiesEvent } from '../../protocol/agents/capabilities.
 import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
+import type { ArtifactRemovalEvent } from '../../protocol/artifacts/events.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopsEvent } from '../../protocol/loops/standing.ts'
 import { patch } from '../../protocol/patch.ts'
@@ -59,6 +60,7 @@ import {
   take,
 } from './agent-capabilities.ts'
 import { createAgent, type Domain, deleteAgent, openInbox, updateAgent } from './agents.ts'
+import { evolveRemoval, isRemoval, removalSettled, removingArtifacts } from './artifact-removal.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { endProject, evolveLoops, noteLoop } from './loops.ts'
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
@@ -92,6 +94,7 @@ type ProjectEvent =
   | SecretEvent
   | LoopsEvent
   | PartingEvent
+  | ArtifactRemovalEvent
 /** Data that the gateway adds to the input of rows. */
 type Extra = {
   readonly [N in
@@ -204,8 +207,11 @@ export function projectActor(
       'secret.put': bound(putSecret),
       'secret.delete': deleteSecret,
       'loop.note': noteLoop,
-      'project.end': endProject,
-      'job.settled': partingSettled,
+      'project.end': removingArtifacts(endProject),
+      'job.settled': (state, input, cause) =>
+        isRemoval(state, input.job_id)
+          ? removalSettled(input, cause)
+          : partingSettled(state, input, cause),
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
@@ -271,6 +277,7 @@ export function projectActor(
       ...evolveSecrets,
       ...evolveLoops,
       ...evolvePartings,
+      ...evolveRemoval,
     },
     react: {
       'project.ended': ({ organization, loops, next }, { id }) => [
@@ -317,7 +324,8 @@ export function projectActor(
       webhook: webhookOf,
       secret: secretOf,
       secrets: secretList,
-      job_spec: partingOf,
+      job_spec: (state, input: { readonly job_id: string }) =>
+        isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },
     // Snapshots of older releases lack newer fields.
     recover: (state) => ({ ...bare(), ...state }),

@@ -61,6 +61,8 @@ export interface ProjectState extends KeyHolder {
   loops: Record<string, KnownLoop>
   /** Id of the organization; present when it has deleted the project. */
   ended?: string
+  /** Id of the errand that deletes the artifacts of the deleted project. */
+  removing?: string
   /** Principals that are being removed from channels, by the id of the job that removes them. */
   partings: Record<string, string>
 }

@@ -50,6 +50,15 @@ export type ArtifactKeyEvent = Event & {
   readonly artifact_id: string
 }
 
+/**
+ * Private events of a deleted project about the errand that deletes its artifacts. `job_id` is the id
+ * of the errand.
+ */
+export type ArtifactRemovalEvent = Event & {
+  readonly type: 'artifact_removal.begun' | 'artifact_removal.ended'
+  readonly job_id: string
+}
+
 /** Private events of the organization about the storage of artifacts. */
 export type QuotaEvent =
   | (Event & {

@@ -156,6 +156,11 @@ interface InternalQueries extends TableQueries {
   }
   /** Actions of the organization. The view of the organization's partition answers this query. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
+  /** The ids of all artifacts of a project, in order, after an id. */
+  artifact_ids: {
+    input: { after: string; limit: number }
+    reply: { items: readonly string[] }
+  }
   /**
    * The jobs whose leases a worker session holds. `session_id`: only for a generation, the id of
    * its agent session.

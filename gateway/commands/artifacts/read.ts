@@ -42,8 +42,22 @@ async function find(
   if (reader !== undefined && visibility === 'private' && owned_by !== reader) return missing
   return kept.state === 'pending' ? notReady : kept
 }
-const findFor = (edge: Edge, call: Call): Promise<Ready | Refusal> =>
-  find(edge.world, scopeId(edge, call), call.slots['artifact_id'] ?? '', call.caller.principal.id)
+/**
+ * Like `find`, for a caller. An artifact of a session is readable by the readers of the session, and
+ * by its owner.
+ */
+async function findFor(edge: Edge, call: Call): Promise<Ready | Refusal> {
+  const { world, sessionVisibility } = edge
+  const { caller, slots } = call
+  const project = scopeId(edge, call)
+  const reader = caller.principal.id
+  const found = await find(world, project, slots['artifact_id'] ?? '', reader)
+  if (isRefusal(found)) return found
+  const { session_id, artifact } = found
+  if (session_id === undefined || artifact.owned_by === reader) return found
+  const closed = await sessionVisibility.check(project, { session_id }, caller)
+  return closed ? (closed.refused === 'not_found' ? missing : closed) : found
+}
 
 /** Answers with the bytes of an artifact, or one range of them. */
 export async function sendArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
@@ -99,6 +113,12 @@ async function* reported(
   }
 }
 
+/** Answers with the record of an artifact. An upload that has not ended has none yet. */
+export async function readArtifact(edge: Edge, call: Call): Promise<ArtifactRecord | Refusal> {
+  const found = await findFor(edge, call)
+  return !isRefusal(found) ? found.artifact : found === notReady ? missing : found
+}
+
 const DOWNLOAD = 'artifact download'
 /** Route of signed URLs below the base URL. */
 const DOWNLOADS = '/v1/artifact-downloads'
@@ -132,13 +152,6 @@ export const downloadArtifact =
 
 /** Handlers of the queries of artifacts, by operation name. */
 export const artifactQueries: Readonly<Record<string, LocalQuery>> = {
-  'artifact.get': answer<'artifact.get'>(
-    async ({ world, project = '', caller }, { artifact_id }): Promise<ArtifactRecord | Refusal> => {
-      const found = await find(world, project, artifact_id, caller.principal.id)
-      // The record of an upload that has not ended is not visible yet.
-      return !isRefusal(found) ? found.artifact : found === notReady ? missing : found
-    },
-  ),
   'artifact.quota': answer<'artifact.quota'>(async ({ world }) => {
     const id = world.organization()
     const used = await world.ask({ project: id, kind: 'organization', id }, 'artifact_quota', {})

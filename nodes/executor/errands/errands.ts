@@ -7,6 +7,7 @@ import type { Errand } from '../../../protocol/errand.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Handler } from '../handler.ts'
 import { refused } from '../refused.ts'
+import { removeArtifacts } from './artifacts.ts'
 import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
 import { confirmMembers, leaveChannels } from './leave.ts'
@@ -23,6 +24,7 @@ const table: { readonly [E in Errand['errand']]: Runs<E> } = {
   leave: leaveChannels,
   confirm: confirmMembers,
   firing: fireTrigger,
+  remove_artifacts: removeArtifacts,
   none: async () => ({}),
 }
 

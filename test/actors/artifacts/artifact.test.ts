@@ -203,3 +203,13 @@ t.test('a conversion that nobody reports fails at its deadline', async (t) => {
   t.match(late.state.artifact?.conversion, { state: 'failed', error: /in time/ })
   t.equal(late.deadline(), undefined)
 })
+t.test('with its project, an artifact is deleted and an upload is given up', async (t) => {
+  const gone = ready({}, { ...bytes, mime_type: DOCX, convert: true }).when('artifact.remove')
+  t.equal(gone.state.state, 'deleted')
+  t.equal(gone.deadline(), undefined)
+  t.same(gone.effects[0], erased)
+  t.same(gone.when('artifact.convert_done', { state: 'ready' }).events, [])
+  t.same(gone.when('artifact.remove').events, [])
+  t.same(reserved().when('artifact.remove').state, { state: 'abandoned' })
+  t.same(fresh().when('artifact.remove').events, [])
+})

@@ -33,21 +33,12 @@ export const interactionVisibleTo = (
     WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
- * True for rows that belong to no private session, or to one that a viewer may read.
+ * True for rows that belong to no session, or to one that a viewer may read.
  * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
- * private session or null.
+ * session or null.
  */
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
-/**
- * True for rows that belong to no session, or to one that is not closed to a viewer.
- * @param alias the alias of a table with the columns `project` and `session`, which is the id of any
- * session or null.
- */
-export const sessionOpenTo = (
-  alias: string,
-): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
-  AND s.id = ${alias}.session AND NOT ${visibleTo('s')})`
 /**
  * True for rows whose record names no session, or one that is not closed to a viewer.
  * @param alias the alias of a table with the columns `project` and `record`, JSON that may have a

@@ -1,0 +1,33 @@
+/** Deletes the artifacts of a deleted project. A repeat finds only those that are left. */
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { Runs } from './errands.ts'
+
+/** Number of artifacts that are looked up at once. */
+const PAGE = 500
+
+export const removeArtifacts: Runs<'remove_artifacts'> = async ({ world }, project) => {
+  let after = ''
+  for (;;) {
+    const found = await world.view(project, 'artifact_ids', { after, limit: PAGE })
+    if (isRefusal(found)) return found
+    const last = found.items.at(-1)
+    if (last === undefined) return {}
+    for (const id of found.items) {
+      const removed = await world.command({
+        project,
+        kind: 'artifact',
+        id,
+        command_id: Buffer.from(world.random(16)).toString('hex'),
+        name: 'artifact.remove',
+        input: {},
+        origin: {
+          at: world.now(),
+          principal: { type: 'system', id: 'system' },
+          credential: { type: 'internal', id: world.node },
+        },
+      })
+      if (isRefusal(removed)) return removed
+    }
+    after = last
+  }
+}
