@@ -2,7 +2,7 @@
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, type Found, listOf, timelineOf, until } from '../support/given.ts'
-import { insertAll, tableOf } from '../support/tables.ts'
+import { dataOf, insertAll, tableOf } from '../support/tables.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -24,7 +24,10 @@ async function resultsOf(loop: Found, count: number): Promise<Found[]> {
   return Promise.all(
     listOf(page)
       .reverse()
-      .map(async ({ id }) => (await s.ok('run.get', { id }))['result'] as Found),
+      .map(async ({ id }) => {
+        const { result } = await s.ok('run.get', { id })
+        return result as unknown as Found
+      }),
   )
 }
 
@@ -76,7 +79,7 @@ t.test('a trigger starts a run for each row of a bulk, in order', async (t) => {
     Array.from({ length: 5 }, (_, i) => ({ number: `n${i}` })),
   )
   const results = await resultsOf(loop, 5)
-  t.strictSame(results.map((result) => (result['event'] as Found)['data']?.['number']).sort(), [
+  t.strictSame(results.map(({ event }) => dataOf(event)['number']).sort(), [
     'n0',
     'n1',
     'n2',
@@ -85,7 +88,7 @@ t.test('a trigger starts a run for each row of a bulk, in order', async (t) => {
   ])
   const events = listOf(
     await s.ok('event.list', { event_type: 'table.row.inserted', limit: 5 }),
-  ).map(({ event }) => (event as unknown as Found)['data']?.['number'])
+  ).map(({ event }) => dataOf(event)['number'])
   t.strictSame(
     events,
     ['n4', 'n3', 'n2', 'n1', 'n0'],
@@ -111,7 +114,10 @@ t.test('a run waits for a change of a row', async (t) => {
           },
         },
       ],
-      output: '${{ steps.paid.output }}',
+      output: {
+        amount: '${{ steps.paid.output.amount }}',
+        changed: '${{ steps.paid.output.changed }}',
+      },
     },
   })
   await until(
@@ -145,8 +151,8 @@ t.test('requests that change nothing publish nothing', async (t) => {
 })
 
 t.test('the catalog lists the events of tables as ready', async (t) => {
-  const { items } = await s.ok('catalog.events')
-  const source = (items as Found[]).find(({ prefix }) => (prefix as string) === 'table')
+  const sources = listOf(await s.ok('catalog.events'))
+  const source = sources.find(({ prefix }) => String(prefix) === 'table')
   t.match(source, { kind: 'capability', readiness: 'ready' })
   t.strictSame(
     listOf(source as object, 'event_types').map(({ name }) => name),

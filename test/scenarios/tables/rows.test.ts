@@ -1,8 +1,8 @@
 /** Rows: insertion, changes, deletion, upserts and bulks, with their refusals, over HTTP. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { type Found, fieldsOf } from '../support/given.ts'
-import { columns, insertAll, numbersOf, tableOf } from '../support/tables.ts'
+import { type Found, fieldsOf, listOf } from '../support/given.ts'
+import { columns, dataOf, insertAll, numbersOf, tableOf } from '../support/tables.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -23,10 +23,10 @@ t.test('a row is inserted with defaults and read again', async (t) => {
   }
   const row = await s.ok('row.insert', { id, data })
   t.match(row, { id: /^row_/, table_id: id, version: 1, created_at: row['updated_at'] })
-  t.strictSame(row['data'] as object, { ...data, paid: false })
+  t.strictSame(dataOf(row), { ...data, paid: false })
   t.strictSame(await s.ok('row.get', { id, row_id: row['id'] }), row)
   const bare = await s.ok('row.insert', { id, data: { number: '2', paid: null, due: null } })
-  t.strictSame(bare['data'] as object, { number: '2' }, 'null means no value')
+  t.strictSame(dataOf(bare), { number: '2' }, 'null means no value')
   await s.refused('row.get', { id, row_id: missing }, 404, 'not_found')
   await s.refused('row.get', { id, row_id: 'x' }, 404, 'not_found')
 })
@@ -62,8 +62,8 @@ t.test('data that does not fit the schema is refused with its fields', async (t)
 
 t.test('an open table accepts other keys', async (t) => {
   const { id } = await tableOf(s, { open: true })
-  const { data } = await s.ok('row.insert', { id, data: { number: '1', more: [1], none: null } })
-  t.strictSame(data as object, { number: '1', more: [1], paid: false })
+  const row = await s.ok('row.insert', { id, data: { number: '1', more: [1], none: null } })
+  t.strictSame(dataOf(row), { number: '1', more: [1], paid: false })
 })
 
 t.test('an identity belongs to one row', async (t) => {
@@ -94,7 +94,7 @@ t.test('an update merges members and counts versions', async (t) => {
   const update = (data: object, version?: number) =>
     s.ok('row.update', { ...at, data, ...(version !== undefined && { version }) })
   const second = await update({ amount: 2, customer: null, address: { city: 'Bonn' } }, 1)
-  t.strictSame(second['data'] as object, {
+  t.strictSame(dataOf(second), {
     number: '1',
     paid: false,
     amount: 2,
@@ -183,9 +183,9 @@ t.test('an upsert inserts or merges', async (t) => {
   t.equal(second.status, 200)
   const row = second.body['row'] as Found
   t.match(row, { id: (first.body['row'] as Found)['id'], version: 2 })
-  t.strictSame(row['data'] as object, { number: '1', customer: 'ann', amount: 1 })
+  t.strictSame(dataOf(row), { number: '1', customer: 'ann', amount: 1 })
   const third = await upsert({ number: '1' })
-  t.notOk('paid' in Object((third.body['row'] as Found)['data']), 'defaults are not applied again')
+  t.notOk('paid' in dataOf(third.body['row'] as object), 'defaults are not applied again')
   const faults = (data: object) =>
     s.refused('row.upsert', { id, data }, 400, 'bad_request').then(fieldsOf)
   t.strictSame(await faults({}), ['data.number'])
@@ -216,7 +216,7 @@ t.test('a large row is read and changed whole', async (t) => {
   const note = large(200_000)
   const { id: row_id } = await s.ok('row.insert', { id, data: { number: '1', note } })
   const changed = await s.ok('row.update', { id, row_id, data: { amount: 1 } })
-  t.equal((changed['data'] as Found)['note'], note)
+  t.equal(dataOf(changed)['note'], note)
   const { body } = await s.call('row.upsert', { id, data: { number: '1', amount: 2 } })
   t.match(body, { row: { version: 3, data: { note, amount: 2 } } })
 })
@@ -224,10 +224,11 @@ t.test('a large row is read and changed whole', async (t) => {
 t.test('a bulk inserts its rows in order', async (t) => {
   const { id } = await tableOf(s)
   const rows = Array.from({ length: 1000 }, (_, i) => ({ number: `n${i}`, amount: i }))
-  const { inserted, items } = await s.ok('row.bulk', { id, rows })
-  t.equal(inserted, 1000)
+  const answer = await s.ok('row.bulk', { id, rows })
+  const items = listOf(answer)
+  t.equal(answer['inserted'], 1000)
   t.strictSame(
-    (items as Found[]).map(({ data }) => data),
+    items.map(({ data }) => data),
     rows.map((row) => ({ ...row, paid: false })),
   )
   t.strictSame(
@@ -268,9 +269,9 @@ t.test('a bulk is inserted as a whole or not at all', async (t) => {
 t.test('a bulk of almost 8 MiB is inserted, and a larger one refused', async (t) => {
   const { id } = await tableOf(s)
   const rows = Array.from({ length: 40 }, (_, i) => ({ number: `${i}`, note: large(205_000) }))
-  const { inserted, items } = await s.ok('row.bulk', { id, rows })
-  t.equal(inserted, 40)
-  t.match((items as Found[])[39], { data: rows[39] })
+  const answer = await s.ok('row.bulk', { id, rows })
+  t.equal(answer['inserted'], 40)
+  t.match(listOf(answer)[39], { data: rows[39] })
   t.match(await s.ok('table.query', { id, filter: { number: '39' } }), {
     items: [{ data: rows[39] }],
   })

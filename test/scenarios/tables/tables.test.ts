@@ -267,12 +267,15 @@ t.test('tables and rows of a project are closed to others', async (t) => {
   await s.refused('table.delete', { project: other, id }, 404, 'not_found')
   t.strictSame(numbersOf(await s.ok('table.query', { id })), ['1'])
 
-  const key = async (project: string, role: string) =>
-    String((await s.ok('key.create', { project, name: `${role} ${project}`, role }))['key'])
-  const stranger = { key: await key(other, 'Admin') }
+  const key = async (project: string, role: string) => {
+    const bot = { project, name: `${role} of ${project}` }
+    const principal = await s.ok('principal.create', { ...bot, role_ids: [role] })
+    return String((await s.ok('key.create', { ...bot, principal_id: principal['id'] }))['key'])
+  }
+  const stranger = { key: await key(other, 'role_admin') }
   await s.refused('table.get', { id }, 403, 'forbidden', stranger)
   await s.refused('row.insert', { id, data: { number: '2' } }, 403, 'forbidden', stranger)
-  const viewer = { key: await key('default', 'Viewer') }
+  const viewer = { key: await key('default', 'role_viewer') }
   t.strictSame(numbersOf(await s.ok('table.query', { id }, viewer)), ['1'])
   t.equal((await s.call('table.search', { id, query: '1' }, viewer)).status, 200)
   for (const [name, input] of [
