@@ -10,6 +10,7 @@
  * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
  *     pause. Meanwhile, queries that need newer data wait, and after their timeout are refused or
  *     answered `late`. The message is never skipped.
+ * F3. Between two parts of a long query, other queries are answered and messages applied.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
 import { damaged } from './files/file.ts'

@@ -1,5 +1,4 @@
 /** Creating, changing and deleting a table, and the claims on its name (name.ts). */
-import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -124,6 +123,3 @@ export function claimLapsed(
     reply: undefined,
   }
 }
-
-/** The type of the rows of tables together with all others, until they are listed there. */
-export type TableApi = Api & TableRows

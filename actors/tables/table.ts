@@ -10,6 +10,7 @@
  *     rows, or not at all: the facts that it carries are checked against the window.
  * T4. The table has a name only while the holder of the name reserves it for the table (name.ts).
  */
+import type { Api } from '../../protocol/api.ts'
 import { patch } from '../../protocol/patch.ts'
 import type {
   AddedTableInputs,
@@ -19,7 +20,7 @@ import type {
 } from '../../protocol/tables/events.ts'
 import { tableLimits } from '../../protocol/tables/schema.ts'
 import type { Actor, Effect } from '../actor.ts'
-import { claimLapsed, create, remove, type TableApi, update } from './definition.ts'
+import { claimLapsed, create, remove, update } from './definition.ts'
 import * as rows from './rows.ts'
 import { tellAllInserted, tellDeleted, tellInserted, tellUpdated } from './source-events.ts'
 import { deny, type TableState, uncreated } from './state.ts'
@@ -65,7 +66,7 @@ export const tableActor = ({
   readonly brand: string
   readonly table_rows?: number
   readonly window?: WindowBounds
-}): Actor<TableState, TableEvent, TableApi, 'table', TableCommands, AddedTableInputs> => ({
+}): Actor<TableState, TableEvent, Api, 'table', TableCommands, AddedTableInputs> => ({
   kind: 'table',
   initial: uncreated,
   decide: {

@@ -93,9 +93,10 @@ function applyChange(
 ): void {
   const grown = { rows: 0, bytes: 0 }
   if (event.type === 'table.rows_inserted')
-    for (const row of event.rows) put(store, defined, orders, row, grown)
-  else if (event.type === 'table.row_deleted') drop(store, defined, orders, event.row, grown)
-  else put(store, defined, orders, event.row, grown)
+    for (const row of event.rows) insert(store, defined, orders, row, grown)
+  else if (event.type === 'table.row_inserted') insert(store, defined, orders, event.row, grown)
+  else if (event.type === 'table.row_updated') replace(store, defined, orders, event.row, grown)
+  else drop(store, defined, orders, event.row, grown)
   store.run(
     'UPDATE table_counts SET rows = rows + ?, bytes = bytes + ?, change = ? WHERE tbl = ?',
     grown.rows,
@@ -108,7 +109,20 @@ interface Growth {
   rows: number
   bytes: number
 }
-function put(
+function insert(
+  store: Store,
+  { n: table, table: { schema } }: Defined,
+  orders: readonly Order[],
+  row: StoredRow,
+  grown: Growth,
+): void {
+  const record = JSON.stringify(row.data)
+  grown.rows++
+  grown.bytes += Buffer.byteLength(record)
+  const n = insertRow(store, table, row, record)
+  changeKeys(store, orders, n, undefined, readerOfSeen(schema, row))
+}
+function replace(
   store: Store,
   { n: table, table: { schema } }: Defined,
   orders: readonly Order[],
@@ -116,12 +130,11 @@ function put(
   grown: Growth,
 ): void {
   const old = rowById(store, table, row.id)
+  if (!old) return
   const record = JSON.stringify(row.data)
-  grown.bytes += Buffer.byteLength(record) - (old ? Buffer.byteLength(old.record) : 0)
-  if (old) updateRow(store, table, old.n, row, record)
-  else grown.rows++
-  const n = old ? old.n : insertRow(store, table, row, record)
-  changeKeys(store, orders, n, old && readerOf(schema, old), readerOfSeen(schema, row))
+  grown.bytes += Buffer.byteLength(record) - Buffer.byteLength(old.record)
+  updateRow(store, table, old.n, row, record)
+  changeKeys(store, orders, old.n, readerOf(schema, old), readerOfSeen(schema, row))
 }
 function drop(
   store: Store,

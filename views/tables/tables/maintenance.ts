@@ -9,7 +9,7 @@ import type { SortField } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'
 import { schemaOf } from './definitions.ts'
 import { addOrder, buildOrder, DROPPED, deleteKeys, dropOrder, ordersOf } from './orders.ts'
-import { deleteSomeRows } from './rows.ts'
+import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
 /** Maximum number of orders that a table has in addition to its fixed ones. */
 const ADDED_TO_TABLE = 8
@@ -25,7 +25,8 @@ export function maintain(store: Store): void {
   if (left?.state === DROPPED) deleteKeys(store, left.n)
   else if (table !== undefined) {
     if (deleteSomeRows(store, table)) store.run('DELETE FROM dropped_tables WHERE tbl = ?', table)
-  } else if (left) build(store, left.tbl)
+  } else if (hasDeadStamps(store)) forgetStamps(store)
+  else if (left) build(store, left.tbl)
   else {
     const wish = store.demand.take()
     if (wish) add(store, wish.table, wish.fields)
@@ -34,6 +35,7 @@ export function maintain(store: Store): void {
 /** Whether `maintain` has something to do. */
 export const needsMaintenance = (store: Store): boolean =>
   store.demand.isDue() ||
+  hasDeadStamps(store) ||
   store.one(
     'SELECT 1 FROM table_orders WHERE state > 0 UNION ALL SELECT 1 FROM dropped_tables LIMIT 1',
   ) !== undefined

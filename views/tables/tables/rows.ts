@@ -10,6 +10,9 @@
  *     20 bits that distinguish the changes of one millisecond. So the index yields rows by the time
  *     of their change, newest first, without sorting. Stamps exceed the integers that a JavaScript
  *     number represents, so only SQL computes them.
+ * R3. When a row is changed or deleted, its former stamp is dead: no row has it, so no search finds
+ *     it. The index forgets dead stamps later, many at once and in their order. A deletion between
+ *     two insertions took 1.5 ms, because the index writes what it has gathered before it deletes.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { StoredRow } from '../../../protocol/tables/events.ts'
@@ -80,13 +83,17 @@ export const rowByIdentity = (
 const BITS = 20
 /** The first stamp of a millisecond, as an expression with one parameter. */
 export const FIRST_STAMP = `(CAST(? AS INTEGER) << ${BITS})`
-/** The time of a change in Unix milliseconds, from its stamp. */
-export const timeOf = (stamp: string): string => `(${stamp} >> ${BITS})`
-/** The next stamp of a millisecond, as an expression with three parameters, each of them the time. */
-const NEXT_STAMP = `coalesce(
-  (SELECT max(stamp) + 1 FROM table_rows
-   WHERE stamp >= ${FIRST_STAMP} AND stamp < ${FIRST_STAMP} + ${2 ** BITS}),
-  ${FIRST_STAMP})`
+const lastStamp = (table: string): string =>
+  `(SELECT stamp + 1 FROM ${table}
+    WHERE stamp >= ${FIRST_STAMP} AND stamp < ${FIRST_STAMP} + ${2 ** BITS}
+    ORDER BY stamp DESC LIMIT 1)`
+/** The next stamp of a millisecond, as an expression with five parameters, each of them the time. */
+const NEXT_STAMP = `max(
+  ${FIRST_STAMP},
+  ifnull(${lastStamp('table_rows')}, 0),
+  ifnull(${lastStamp('dead_stamps')}, 0))`
+
+const stampOf = (at: number): readonly number[] => [at, at, at, at, at]
 
 /**
  * The code of a table in the full-text index. All codes have the same length, because the index of
@@ -105,8 +112,25 @@ function addWords(store: Store, table: number, row: number, data: JsonObject): v
     row,
   )
 }
-const removeWords = (store: Store, row: number): void =>
-  store.run('DELETE FROM table_words WHERE rowid = (SELECT stamp FROM table_rows WHERE n = ?)', row)
+/** Makes the stamp of a row dead; the row gets another one or is deleted. */
+const dropStamp = (store: Store, row: number): void =>
+  store.run('INSERT INTO dead_stamps (stamp) SELECT stamp FROM table_rows WHERE n = ?', row)
+/** Number of dead stamps that the index forgets at once. */
+const FORGOTTEN_AT_ONCE = 200
+/** Whether the index has entries with dead stamps. */
+export const hasDeadStamps = (store: Store): boolean =>
+  store.one('SELECT 1 FROM dead_stamps LIMIT 1') !== undefined
+/** Removes some entries with dead stamps from the full-text index. */
+export function forgetStamps(store: Store): void {
+  const stamps = store.all<{ stamp: string }>(
+    'SELECT CAST(stamp AS TEXT) AS stamp FROM dead_stamps ORDER BY dead_stamps.stamp LIMIT ?',
+    FORGOTTEN_AT_ONCE,
+  )
+  for (const { stamp } of stamps) {
+    store.run('DELETE FROM table_words WHERE rowid = CAST(? AS INTEGER)', stamp)
+    store.run('DELETE FROM dead_stamps WHERE stamp = CAST(? AS INTEGER)', stamp)
+  }
+}
 
 /** Adds a row, and returns its number. */
 export function insertRow(store: Store, table: number, row: StoredRow, record: string): number {
@@ -121,9 +145,7 @@ export function insertRow(store: Store, table: number, row: StoredRow, record: s
     row.version,
     row.created_at === row.updated_at ? at : (parseTimestamp(row.created_at) ?? 0),
     at,
-    at,
-    at,
-    at,
+    ...stampOf(at),
     record,
   )
   const n = added?.n ?? 0
@@ -139,7 +161,7 @@ export function updateRow(
   record: string,
 ): void {
   const at = parseTimestamp(row.updated_at) ?? 0
-  removeWords(store, n)
+  dropStamp(store, n)
   store.run(
     `UPDATE table_rows
      SET identity = ?, version = ?, updated_at = ?, stamp = ${NEXT_STAMP}, record = ?
@@ -147,23 +169,24 @@ export function updateRow(
     textBytes(row.identity),
     row.version,
     at,
-    at,
-    at,
-    at,
+    ...stampOf(at),
     record,
     n,
   )
   addWords(store, table, n, row.data)
 }
 export function deleteRow(store: Store, n: number): void {
-  removeWords(store, n)
+  dropStamp(store, n)
   store.run('DELETE FROM table_rows WHERE n = ?', n)
 }
 /** The time of the last change of a row that still exists, in Unix milliseconds. */
 export const lastChange = (store: Store, table: number): number | undefined =>
   store.one<{ at: number }>(
-    `SELECT ${timeOf('rowid')} AS at FROM table_words WHERE table_words MATCH ?
-     ORDER BY rowid DESC LIMIT 1`,
+    `SELECT r.updated_at AS at
+     FROM table_words
+     CROSS JOIN table_rows r ON r.stamp = table_words.rowid
+     WHERE table_words MATCH ?
+     ORDER BY table_words.rowid DESC LIMIT 1`,
     `"${codeOf(table)}"`,
   )?.at
 

@@ -123,15 +123,21 @@ interface Hit {
   readonly stamp: string
 }
 /** Entries of the index for an expression, latest change first. */
-const hitsOf = (store: Store, expression: string, before: string | undefined): Hit[] =>
+const hitsOf = (
+  store: Store,
+  expression: string,
+  before: string | undefined,
+  limit: number,
+): Hit[] =>
   store.all<Hit>(
     `SELECT r.n, r.id, r.updated_at, CAST(r.stamp AS TEXT) AS stamp
      FROM table_words
      CROSS JOIN table_rows r ON r.stamp = table_words.rowid
      WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
-     ORDER BY table_words.rowid DESC LIMIT ${HITS}`,
+     ORDER BY table_words.rowid DESC LIMIT ?`,
     expression,
     before ?? '9223372036854775807',
+    limit,
   )
 /** The stamp that is greater than all stamps of a time. */
 const stampAfter = (store: Store, at: number): string | undefined =>
@@ -147,8 +153,8 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
     let before = continues ? stampAfter(store, after.updated_at) : undefined
     // Entries with the time of the last one; the index does not sort them by id.
     let same: Hit[] = []
-    for (;;) {
-      const hits = hitsOf(store, levels[level] ?? '', before)
+    for (let limit = 2 * search.count; ; limit = Math.min(4 * limit, HITS)) {
+      const hits = hitsOf(store, levels[level] ?? '', before, limit)
       for (const hit of hits) {
         if (hit.updated_at !== same[0]?.updated_at) {
           if (yield* take(search, same, found)) return found
@@ -157,7 +163,7 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
         same.push(hit)
       }
       const last = hits.at(-1)
-      if (!last || hits.length < HITS) break
+      if (!last || hits.length < limit) break
       before = last.stamp
       yield
     }

@@ -285,7 +285,7 @@ function* stream(selection: Selection, order: Order, fixed: number): InParts<rea
   let size = 0
   let read = 0
   store.demand.used(order.n)
-  for (let part = count; ; part = PART) {
+  for (let part = count; ; part = Math.min(2 * part, PART)) {
     const rows = rowsIn(store, order, range, part)
     for (const row of rows) {
       read++

@@ -61,6 +61,7 @@ CREATE VIRTUAL TABLE table_words USING fts5 (
   words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii',
   prefix = '${PREFIXES}'
 );
+CREATE TABLE dead_stamps (stamp INTEGER PRIMARY KEY);
 CREATE TABLE dropped_tables (tbl INTEGER PRIMARY KEY);
 `
 

@@ -102,7 +102,7 @@ export class History {
       // The ids of a change are not in the order of its rows.
       id: `row_${String((this.change * 7919 + i * 31) % 1009).padStart(4, '0')}_${this.change}_${i}`,
       identity: String(one[this.schema.identity_column]),
-      data: one,
+      data: visibleData(this.schema, one),
       version: 1,
       created_at: time,
       updated_at: time,
@@ -119,9 +119,12 @@ export class History {
   update(id: string, at: number, data: JsonObject): void {
     const old = this.rows.get(id)
     if (!old) return
+    // As the actor does, an update accepts only visible values and keeps the hidden ones.
+    const shown = visibleData(this.schema, old.data)
+    const hidden = Object.entries(old.data).filter(([name]) => !Object.hasOwn(shown, name))
     const row = {
       ...old,
-      data,
+      data: { ...Object.fromEntries(hidden), ...visibleData(this.schema, data) },
       identity: String(data[this.schema.identity_column]),
       version: old.version + 1,
       updated_at: timestamp(START + at),

@@ -61,7 +61,7 @@ t.test('pages of queries contain the rows that the rules select, in their order'
       tidy(history.store)
       for (const query of asked) sameOrRefused(history, query)
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
   t.end()
 })
@@ -72,7 +72,7 @@ t.test('pages of searches contain the rows that the rules select, in their order
       const history = begun(schema, list)
       for (const search of asked) sameSearch(history, search)
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
   t.end()
 })
@@ -103,7 +103,7 @@ t.test('a new schema hides and shows values, and a rebuilt view answers the same
         for (const search of found) sameSearch(history, search, again)
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 50 },
   )
   t.end()
 })
@@ -135,7 +135,7 @@ t.test('changes between pages neither repeat nor skip the rows that remain', (t)
         assertEqual(remaining(seen, known), remaining(before, known))
       }
     }),
-    { numRuns: 200 },
+    { numRuns: 60 },
   )
   t.end()
 })
