@@ -52,7 +52,7 @@ export const actorKinds = (settings: {
   events: defineActor(eventsActor(settings.triggers ?? defaultTriggerLimits)),
   session: defineActor(sessionActor(settings)),
   memory: defineActor(memory),
-  table: tableActor(settings),
+  table: defineActor(tableActor(settings)),
   table_name: defineActor(tableName),
   delivery: deliveryActor,
   plan: defineActor(planActor(settings)),

@@ -95,6 +95,7 @@ program
   .argument('[name]', 'the only benchmark to run')
   .option('--times <n>', 'runs of each benchmark; the results are medians', '3')
   .option('--quick', 'use smaller counts')
+  .option('--size <n>', 'rows of the measured table, in the benchmark `tables`')
   .option('--note <sentence>', 'sentence to store with the results')
   .option('--profile <folder>', 'write CPU profiles of the server to this folder')
   .option('--no-save', 'do not write bench/RESULTS.md')

@@ -1,9 +1,132 @@
-/** The table actor: the single writer of a table. */
-import type { AnyActor } from '../actor.ts'
+/**
+ * The table actor: the single writer of a table's definition and rows. This file contains the
+ * table; the decisions are in the other files of this folder.
+ *
+ * Invariants:
+ * T1. The identities of rows are unique, and the version of a row grows by one with every update.
+ * T2. Every change of rows has a number, 1, 2, 3 …; the rows of a bulk insert are one change.
+ * T3. The state does not grow with the rows: it holds the definition, counters, and a bounded
+ *     window of changes. Rows are in the journal and in views. A command is decided on the current
+ *     rows, or not at all: the facts that it carries are checked against the window.
+ * T4. The table has a name only while the holder of the name reserves it for the table (name.ts).
+ */
+import type { Api } from '../../protocol/api.ts'
+import { patch } from '../../protocol/patch.ts'
+import type {
+  AddedTableInputs,
+  NameClaim,
+  TableCommands,
+  TableEvent,
+} from '../../protocol/tables/events.ts'
+import { tableLimits } from '../../protocol/tables/schema.ts'
+import type { Actor, Effect } from '../actor.ts'
+import { claimLapsed, create, remove, update } from './definition.ts'
+import * as rows from './rows.ts'
+import { tellAllInserted, tellDeleted, tellInserted, tellUpdated } from './source-events.ts'
+import { deny, type TableState, uncreated } from './state.ts'
+import {
+  noteDeleted,
+  noteInserted,
+  noteUpdated,
+  type WindowBounds,
+  windowBounds,
+} from './window.ts'
 
-export const tableActor = (_: { readonly table_rows?: number }): AnyActor => ({
+/** The command to the holder of a name that confirms or releases a claim of the table. */
+const answerClaim = (
+  name: 'table_name.confirm' | 'table_name.release',
+  table_id: string,
+  claims: readonly (NameClaim | undefined)[],
+): Effect[] =>
+  claims.flatMap((each) =>
+    each
+      ? [
+          {
+            tell: {
+              to: { kind: 'table_name', id: each.holder },
+              name,
+              input: { table_id, claim: each.claim },
+            },
+          },
+        ]
+      : [],
+  )
+
+/**
+ * Creates the table actor.
+ * @param brand the configured brand.
+ * @param table_rows maximum number of rows of a table.
+ * @param window bounds of the window of recent changes.
+ */
+export const tableActor = ({
+  brand,
+  table_rows = tableLimits.rows,
+  window = windowBounds,
+}: {
+  readonly brand: string
+  readonly table_rows?: number
+  readonly window?: WindowBounds
+}): Actor<TableState, TableEvent, Api, 'table', TableCommands, AddedTableInputs> => ({
   kind: 'table',
-  initial: () => ({}),
-  decide: {},
-  evolve: {},
+  initial: uncreated,
+  decide: {
+    'table.create': create,
+    'table.update': update(brand),
+    'table.delete': remove,
+    'table.claim_lapsed': claimLapsed,
+    'row.insert': rows.insert(table_rows),
+    'row.bulk': rows.bulk(table_rows),
+    'row.upsert': rows.upsert(table_rows),
+    'row.update': rows.update,
+    'row.delete': rows.remove,
+  },
+  evolve: {
+    'table.created': (state, { table, claim }) => ({ ...state, table, claim }),
+    'table.updated': (state, { table, claim, released }) => {
+      if (released) deny(state, released)
+      return {
+        ...state,
+        ...(state.table && { table: patch(state.table, table) }),
+        ...(claim && { claim }),
+      }
+    },
+    'table.deleted': () => ({ ...uncreated(), deleted: true }),
+    'table.name_kept': (state, { claim }) => ({ ...state, claim }),
+    'table.claim_denied': (state, { claim }) => {
+      deny(state, claim)
+      return state
+    },
+    'table.row_inserted': (state, { row, change }) => {
+      noteInserted(state.window, [row], change, window)
+      return { ...state, change, rows: state.rows + 1 }
+    },
+    'table.rows_inserted': (state, { rows, change }) => {
+      noteInserted(state.window, rows, change, window)
+      return { ...state, change, rows: state.rows + rows.length }
+    },
+    'table.row_updated': (state, { row, previous_identity, change }) => {
+      noteUpdated(state.window, row, previous_identity, change, window)
+      return { ...state, change }
+    },
+    'table.row_deleted': (state, { row, change }) => {
+      noteDeleted(state.window, row, change, window)
+      return { ...state, change, rows: state.rows - 1 }
+    },
+  },
+  react: {
+    'table.created': ({ claim }, { id }) => answerClaim('table_name.confirm', id, [claim]),
+    'table.updated': ({ claim, released }, { id }) => [
+      ...answerClaim('table_name.confirm', id, [claim]),
+      ...answerClaim('table_name.release', id, [released]),
+    ],
+    'table.deleted': ({ released }, { id }) => answerClaim('table_name.release', id, [released]),
+    'table.name_kept': ({ claim }, { id }) => answerClaim('table_name.confirm', id, [claim]),
+    'table.claim_denied': ({ claim }, { id }) => answerClaim('table_name.release', id, [claim]),
+    'table.row_inserted': tellInserted,
+    'table.rows_inserted': tellAllInserted,
+    'table.row_updated': tellUpdated,
+    'table.row_deleted': tellDeleted,
+  },
+  ask: { definition: ({ table }) => table ?? null },
+  ended: ({ deleted }) => deleted === true,
 })

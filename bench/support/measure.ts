@@ -10,6 +10,8 @@ export interface Terms {
   readonly times: number
   /** Whether to do less work, for trying out a benchmark. */
   readonly quick: boolean
+  /** Size of what is measured, for a benchmark with a choice; by default, its own. */
+  readonly size?: number
   /** Folder for CPU profiles of the server; without it, none are written. */
   readonly profile?: string
   /** Reports one line of progress. */

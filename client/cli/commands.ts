@@ -12,6 +12,8 @@ import { addProfiles } from './connection/profile.ts'
 import { addCall, addGroups } from './derived.ts'
 import type { Environment } from './mistake.ts'
 import { processShell, type Shell } from './shell.ts'
+import { addExport } from './tables/export.ts'
+import { addImport } from './tables/import.ts'
 import { channelLine, lineOf } from './timeline.ts'
 import { addWorker } from './work.ts'
 
@@ -29,9 +31,18 @@ export function addClientCommands(
   addFollow(program, shell)
   addCall(program, shell)
   addGroups(program, shell)
+  addFiles(program, shell)
   addProfiles(program, shell)
   addLogin(program, shell)
   addCompletion(program, shell)
+}
+
+/** Adds the commands that transfer files to and from tables. */
+function addFiles(program: Command, shell: Shell): void {
+  const table = program.commands.find((command) => command.name() === 'table')
+  if (!table) throw new Error('The group of tables has no command.')
+  addImport(table, shell)
+  addExport(table, shell)
 }
 
 function addFollow(program: Command, shell: Shell): void {

@@ -15,6 +15,7 @@ const folder = fileURLToPath(new URL('../../bench', import.meta.url))
 interface Terms {
   readonly times: number
   readonly quick: boolean
+  readonly size?: number
   readonly profile?: string
   say(line: string): void
 }
@@ -45,6 +46,7 @@ export const benchmarks = (): ReadonlyMap<string, string> => {
 interface Options {
   readonly times: string
   readonly quick?: boolean
+  readonly size?: string
   readonly save: boolean
   readonly note?: string
   readonly profile?: string
@@ -55,13 +57,15 @@ interface Options {
  */
 export async function runBench(
   name: string | undefined,
-  { times, quick = false, save, note, profile }: Options,
+  { times, quick = false, size, save, note, profile }: Options,
 ): Promise<void> {
   const known = [...benchmarks().keys()]
   if (name !== undefined && !known.includes(name))
     throw new StartFault(`There is no benchmark ${name}. Available: ${known.join(', ')}.`)
   if (!/^[1-9]\d{0,2}$/.test(times))
     throw new StartFault(`--times must be a whole number from 1 to 999, not ${times}.`)
+  if (size !== undefined && !/^[1-9]\d{0,8}$/.test(size))
+    throw new StartFault(`--size must be a whole number from 1 to 999999999, not ${size}.`)
   endOnSignals()
   const nats = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   for (const one of name === undefined ? known : [name]) {
@@ -70,6 +74,7 @@ export async function runBench(
     const table = await bench({
       times: Number(times),
       quick,
+      ...(size !== undefined && { size: Number(size) }),
       ...(profile !== undefined && { profile: resolve(profile) }),
       say: (line) => process.stdout.write(`  ${line}\n`),
     })

@@ -50,6 +50,9 @@ const emitted = [
   'run.budget_exceeded',
   'run.progress_stalled',
   'session.message.created',
+  'table.row.inserted',
+  'table.row.updated',
+  'table.row.deleted',
 ] as const
 /** The type of an event that the service publishes, besides signals and the events of providers. */
 export type EmittedType = (typeof emitted)[number]

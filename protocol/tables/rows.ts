@@ -76,6 +76,7 @@ export const tables = {
   }),
   'table.delete': command(`DELETE ${T}`, {
     ...write,
+    permission: 'project.admin',
     summary: 'Delete a table with its rows',
     status: 204,
     errors: ['not_found'],

@@ -2,6 +2,8 @@
  * Columns of tables for files: infers the types of columns from records, and converts the values of
  * a record to the types of its columns. Pure functions.
  */
+import type { ColumnType } from '../../../protocol/tables/schema.ts'
+import { isOfType } from '../../../protocol/tables/values.ts'
 import { Mistake } from '../mistake.ts'
 import type { FileFormat, FileRecord } from './records.ts'
 
@@ -10,20 +12,14 @@ export interface FileColumn {
   readonly name: string
   readonly type: ColumnType
 }
-export type ColumnType = 'string' | 'number' | 'boolean' | 'date' | 'object' | 'array' | 'any'
-
 /**
  * Decimal numbers without leading zeros and with at most 15 digits, which a double represents
  * exactly enough to be written again. Other numerals, such as `007` and long account numbers, are
  * texts.
  */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?$/
-/** RFC 3339 dates and date-times. */
-const DATE = /^\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d))?$/
-
 const isNumber = (text: string): boolean =>
   NUMBER.test(text) && text.replaceAll(/\D/g, '').length <= 15
-const isDate = (text: string): boolean => DATE.test(text) && !Number.isNaN(Date.parse(text))
 const jsonIn = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -35,7 +31,7 @@ const jsonIn = (text: string): unknown => {
 /** The narrowest type that fits a value of a file. */
 function typeOf(value: unknown, format: FileFormat): ColumnType {
   if (typeof value === 'string') {
-    if (isDate(value)) return 'date'
+    if (isOfType('date', value)) return 'date'
     if (format === 'jsonl') return 'string'
     if (isNumber(value)) return 'number'
     if (value === 'true' || value === 'false') return 'boolean'
@@ -100,14 +96,11 @@ export function dataOf(
 }
 /** The value that a text of CSV represents; undefined if it represents none of this type. */
 function valueIn(text: string, type: ColumnType): unknown {
-  if (type === 'string' || type === 'date') return text
-  if (type === 'number')
-    return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined
-  const json = jsonIn(text)
-  if (type === 'any') return json === undefined ? text : json
-  if (type === 'boolean') return typeof json === 'boolean' ? json : undefined
-  if (type === 'array') return Array.isArray(json) ? json : undefined
-  return typeof json === 'object' && json !== null && !Array.isArray(json) ? json : undefined
+  if (type === 'string') return text
+  if (type === 'any') return jsonIn(text) ?? text
+  const value =
+    type === 'date' ? text : type === 'number' ? Number(text.trim() || Number.NaN) : jsonIn(text)
+  return isOfType(type, value) ? value : undefined
 }
 
 /**

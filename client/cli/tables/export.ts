@@ -65,7 +65,7 @@ export function addExport(parent: Command, shell: Shell): void {
         const header = headerOf(format, columns)
         if (header !== undefined) await out.line(header)
         for (let cursor: string | undefined; ; ) {
-          const page = (await transport.call(api['row.query'], {
+          const page = (await transport.call(api['table.query'], {
             id: table.id,
             limit: PAGE,
             ...(filter && { filter: filter.value }),

@@ -60,8 +60,17 @@ export interface Place {
   readonly nudge: string
   /** A file of the session. */
   readonly artifact: string
+  readonly table: string
+  readonly row: string
 }
 let made = 0
+const tableSchema = {
+  identity_column: 'name',
+  columns: [
+    { name: 'name', type: 'string', required: true },
+    { name: 'n', type: 'number' },
+  ],
+}
 
 /**
  * Creates a project with a record of each kind.
@@ -196,6 +205,13 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     name: `${mark}.txt`,
     file: Buffer.from(mark).toString('base64'),
   })) as Record<string, Record<string, never>>
+  const table = await s.ok('table.create', {
+    ...at,
+    name: `t${made}`,
+    description: mark,
+    schema: tableSchema,
+  })
+  const row = await s.ok('row.insert', { ...at, id: table['id'], data: { name: mark } })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') =>
@@ -239,6 +255,8 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     turn: id(talk['turn']),
     nudge: id(nudge, 'nudge_id'),
     artifact: id(file['artifact']),
+    table: id(table),
+    row: id(row),
   }
 }
 /** All ids, handles and names of a place. */
@@ -262,6 +280,7 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('loop.')) return place.loop
   if (name.startsWith('channel.')) return place.channel
   if (name.startsWith('event.')) return place.event
+  if (name.startsWith('table.') || name.startsWith('row.')) return place.table
   if (name.startsWith('agent.') || name.startsWith('memory.')) return place.agent
   if (name.startsWith('toolkit.')) return place.toolkit
   if (name === 'skill.usage' || /^skill\.\w+_organization/.test(name)) return place.shared
@@ -294,6 +313,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     turn_id: () => place.turn,
     nudge_id: () => place.nudge,
     artifact_id: () => place.artifact,
+    row_id: () => place.row,
     user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal),
   }
   return Object.fromEntries(
@@ -346,6 +366,14 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'channel.send': () => ({ content: 'said' }),
   'channel.edit': () => ({ pinned: true }),
   'channel.mark_read': () => ({ seq: 1 }),
+  'table.create': () => ({ name: `made_${++made}`, schema: tableSchema }),
+  'table.update': () => ({ description: 'changed' }),
+  'table.query': () => ({ filter: { name: { $gte: 'a' } }, sort: [{ field: 'n' }] }),
+  'table.search': () => ({ query: 'plain' }),
+  'row.insert': () => ({ data: { name: `row ${++made}` } }),
+  'row.update': () => ({ data: { n: 1 } }),
+  'row.upsert': () => ({ data: { name: 'upserted', n: 1 } }),
+  'row.bulk': () => ({ rows: [{ name: `row ${++made}` }] }),
   'event.publish': () => ({ event_type: 'order.paid' }),
   'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
   'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }),
@@ -400,8 +428,9 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
 }
 /** A body that the row accepts; undefined if it takes none. */
 export function bodyFor(name: RowName, place: Place): object | undefined {
-  const { body }: Shape = api[name].shape
-  return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
+  const { body, as }: Shape = api[name].shape
+  const made = bodies[name] ?? bodies[as as RowName]
+  return body && (made?.(place) ?? (exampleOf(body) as object))
 }
 
 /** The query string of a row that requires one, with its question mark; otherwise empty. */
@@ -449,6 +478,7 @@ export async function shownIn(
     'skill.list': at,
     'action.list': at,
     'organization_action.list': {},
+    'table.list': at,
   } as const
   return Object.fromEntries(
     await Promise.all(

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
-import { type ColumnType, dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
+import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
 import { headerOf, recordOf } from '../../../../client/cli/tables/lines.ts'
 import {
   type FileFormat,
@@ -10,6 +10,7 @@ import {
   formatOf,
   readRecords,
 } from '../../../../client/cli/tables/records.ts'
+import type { ColumnType } from '../../../../protocol/tables/schema.ts'
 
 async function recordsOf(text: string, format: FileFormat): Promise<FileRecord[]> {
   const records: FileRecord[] = []

@@ -1,0 +1,51 @@
+/**
+ * The state of a table: its definition, its claim on its name, counters, and the window of recent
+ * changes. Rows are not stored here; the facts about them come with the command.
+ */
+import type { NameClaim } from '../../protocol/tables/events.ts'
+import type { Table } from '../../protocol/tables/schema.ts'
+import { emptyWindow, type RowWindow } from './window.ts'
+
+export interface TableState {
+  /** Absent before the table is created and after it was deleted. */
+  table?: Table
+  /** The claim on the name of the table. */
+  claim?: NameClaim
+  /**
+   * The latest claim by holder that the table never uses (again); earlier ones of that holder are
+   * not used either. Only the latest holders have an entry.
+   */
+  denied: Record<string, number>
+  /** Number of rows. */
+  rows: number
+  /** Number of changes of rows so far. */
+  change: number
+  window: RowWindow
+  deleted?: true
+}
+/** A table that exists. */
+export type LiveTable = TableState & { readonly table: Table; readonly claim: NameClaim }
+export const isLive = (state: TableState): state is LiveTable =>
+  state.table !== undefined && state.claim !== undefined
+
+/** The state of a table before it is created. */
+export const uncreated = (): TableState => ({
+  denied: {},
+  rows: 0,
+  change: 0,
+  window: emptyWindow(),
+})
+
+/** Maximum number of holders whose claims are denied; the oldest are dropped. */
+const MAX_DENIED = 200
+/** Whether the table may not use a claim. */
+export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>
+  claim <= (denied[holder] ?? 0)
+/** Denies a claim and all earlier ones of its holder. */
+export function deny({ denied }: TableState, { holder, claim }: NameClaim): void {
+  const latest = Math.max(claim, denied[holder] ?? 0)
+  delete denied[holder]
+  denied[holder] = latest
+  const holders = Object.keys(denied)
+  if (holders.length > MAX_DENIED) delete denied[holders[0] ?? '']
+}

@@ -1,0 +1,186 @@
+/**
+ * The window of a table: which rows and identities changed recently. With facts of a view, which
+ * are true as of a change, it answers which rows the table has now.
+ *
+ * Invariants:
+ * W1. The window covers all changes after `floor`. Of a row or an identity it has the last change.
+ * W2. It is bounded: there are two generations, and when the recent one is full, the older one is
+ *     dropped. A generation exceeds its bound by at most one request.
+ * W3. A cached row is the current row, so no facts about it are needed.
+ */
+import type { JsonObject } from '../../protocol/common.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { RowFact, Stale, StoredRow, TableFacts } from '../../protocol/tables/events.ts'
+
+/** Bounds of a window, in characters. */
+export interface WindowBounds {
+  /** Keys of a generation, with `ENTRY_LENGTH` for each. */
+  readonly generation: number
+  /** Data of one cached row as JSON. */
+  readonly cachedRow: number
+  /** Data of a generation of cached rows as JSON. */
+  readonly cachedRows: number
+}
+/** The window then covers at least 1,600 inserted rows with identities of 30 characters. */
+export const windowBounds: WindowBounds = {
+  generation: 262_144,
+  cachedRow: 1024,
+  cachedRows: 131_072,
+}
+/** Estimated number of characters of an entry in addition to its key. */
+const ENTRY_LENGTH = 48
+
+interface Generation {
+  /** Last change by row id, negative for a deletion. */
+  rows: Record<string, number>
+  /** Last change by `placeOf(identity)`, with the id of the row that has it, or null. */
+  identities: Record<string, readonly [change: number, row_id: string | null]>
+  /** Estimated length in characters. */
+  length: number
+  /** The last change of the generation. */
+  through: number
+}
+export interface RowWindow {
+  recent: Generation
+  older: Generation
+  floor: number
+  /** Small rows that changed recently, by id. `length`: of the data in `recent`. */
+  cache: { recent: Record<string, StoredRow>; older: Record<string, StoredRow>; length: number }
+}
+const generation = (through: number): Generation => ({
+  rows: {},
+  identities: {},
+  length: 0,
+  through,
+})
+/** The window of a table without changes. */
+export const emptyWindow = (): RowWindow => ({
+  recent: generation(0),
+  older: generation(0),
+  floor: 0,
+  cache: { recent: {}, older: {}, length: 0 },
+})
+/** Prefixes an identity, because clients choose identities and may choose `__proto__`. */
+const placeOf = (identity: string): string => `/${identity}`
+
+function noteRow({ recent }: RowWindow, id: string, change: number): void {
+  if (!Object.hasOwn(recent.rows, id)) recent.length += id.length + ENTRY_LENGTH
+  recent.rows[id] = change
+}
+function noteIdentity(
+  { recent }: RowWindow,
+  identity: string,
+  row_id: string | null,
+  change: number,
+): void {
+  const place = placeOf(identity)
+  if (!Object.hasOwn(recent.identities, place)) recent.length += place.length + ENTRY_LENGTH
+  recent.identities[place] = [change, row_id]
+}
+function cacheRow({ cache }: RowWindow, row: StoredRow, bounds: WindowBounds): void {
+  const { length } = JSON.stringify(row.data)
+  delete cache.older[row.id]
+  if (length > bounds.cachedRow) {
+    delete cache.recent[row.id]
+    return
+  }
+  cache.recent[row.id] = row
+  cache.length += length
+  if (cache.length <= bounds.cachedRows) return
+  cache.older = cache.recent
+  cache.recent = {}
+  cache.length = 0
+}
+/** Ends a change: a full generation becomes the older one. */
+function endChange(window: RowWindow, change: number, bounds: WindowBounds): void {
+  window.recent.through = change
+  if (window.recent.length <= bounds.generation) return
+  window.floor = window.older.through
+  window.older = window.recent
+  window.recent = generation(change)
+}
+
+/** Notes new rows. Rows of a bulk insert are not cached. */
+export function noteInserted(
+  window: RowWindow,
+  rows: readonly StoredRow[],
+  change: number,
+  bounds: WindowBounds,
+): void {
+  for (const { id, identity } of rows) {
+    noteRow(window, id, change)
+    noteIdentity(window, identity, id, change)
+  }
+  const [first] = rows
+  if (first && rows.length === 1) cacheRow(window, first, bounds)
+  endChange(window, change, bounds)
+}
+/** Notes an updated row, and the identity that it no longer has. */
+export function noteUpdated(
+  window: RowWindow,
+  row: StoredRow,
+  previous_identity: string | undefined,
+  change: number,
+  bounds: WindowBounds,
+): void {
+  noteRow(window, row.id, change)
+  if (previous_identity !== undefined) {
+    noteIdentity(window, previous_identity, null, change)
+    noteIdentity(window, row.identity, row.id, change)
+  }
+  cacheRow(window, row, bounds)
+  endChange(window, change, bounds)
+}
+/** Notes a deleted row. */
+export function noteDeleted(
+  window: RowWindow,
+  { id, identity }: StoredRow,
+  change: number,
+  bounds: WindowBounds,
+): void {
+  noteRow(window, id, -change)
+  noteIdentity(window, identity, null, change)
+  delete window.cache.recent[id]
+  delete window.cache.older[id]
+  endChange(window, change, bounds)
+}
+
+/** The current rows of a table, as far as a command has facts about them. */
+export interface CurrentRows {
+  /** The id of the row with an identity; undefined if there is none. */
+  holderOf(identity: string): string | undefined | Stale
+  /** The row with an id; undefined if there is none. */
+  rowOf(id: string): StoredRow | undefined | Stale
+}
+/** A fact with data; facts without are sent only with commands that do not need it. */
+const isComplete = (fact: RowFact): fact is RowFact & { readonly data: JsonObject } =>
+  fact.data !== undefined
+/**
+ * Combines a window with the facts of a command.
+ * @param change the number of the last change of the table.
+ */
+export function currentRows(window: RowWindow, facts: TableFacts, change: number): CurrentRows {
+  const { recent, older, floor, cache } = window
+  const { through } = facts
+  const byId = new Map(facts.rows.map((row) => [row.id, row]))
+  const byIdentity = new Map(facts.rows.map((row) => [row.identity, row]))
+  return {
+    holderOf(identity) {
+      const place = placeOf(identity)
+      const last = getOwn(recent.identities, place) ?? getOwn(older.identities, place)
+      if (last && last[0] > through) return last[1] ?? undefined
+      return through < floor ? { stale: floor } : byIdentity.get(identity)?.id
+    },
+    rowOf(id) {
+      const cached = getOwn(cache.recent, id) ?? getOwn(cache.older, id)
+      if (cached) return cached
+      const last = getOwn(recent.rows, id) ?? getOwn(older.rows, id)
+      if (last !== undefined && Math.abs(last) > through)
+        return last < 0 ? undefined : { stale: last }
+      if (through < floor) return { stale: floor }
+      const fact = byId.get(id)
+      if (!fact) return undefined
+      return isComplete(fact) ? fact : { stale: change }
+    },
+  }
+}

@@ -1,0 +1,40 @@
+/** Helpers of the scenarios of tables: tables with the same columns, and their rows. */
+import type { Service } from '../../support/service.ts'
+import { type Found, listOf } from './given.ts'
+
+type Open = Readonly<Record<string, unknown>>
+/** The columns of a table of orders, one of each type. */
+export const columns: readonly Open[] = [
+  { name: 'number', type: 'string', required: true },
+  { name: 'customer', type: 'string' },
+  { name: 'amount', type: 'number' },
+  { name: 'paid', type: 'boolean', default: false },
+  { name: 'due', type: 'date' },
+  { name: 'address', type: 'object' },
+  { name: 'tags', type: 'array' },
+  { name: 'note', type: 'any' },
+]
+export const schema: Open = {
+  identity_column: 'number',
+  secondary_key_column: 'customer',
+  columns,
+}
+let made = 0
+/** Creates a table of orders. `more` replaces members of its schema. */
+export const tableOf = (s: Service, more: Open = {}, project?: string): Promise<Found> =>
+  s.ok('table.create', {
+    ...(project !== undefined && { project }),
+    name: `orders_${++made}`,
+    schema: { ...schema, ...more },
+  }) as Promise<Found>
+/** Inserts rows in one bulk, and returns them. */
+export const insertAll = async (
+  s: Service,
+  id: unknown,
+  rows: readonly object[],
+): Promise<Found[]> => listOf(await s.ok('row.bulk', { id, rows }))
+/** The data of a row, or of another record with `data`. */
+export const dataOf = (row: object | undefined): Open => (row as { data: Open }).data
+/** The identities of rows, in order. */
+export const numbersOf = (page: object): string[] =>
+  listOf(page).map((row) => String(dataOf(row)['number']))
