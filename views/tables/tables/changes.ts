@@ -54,19 +54,17 @@ export function applyTable(store: Store, { entry }: Placed): void {
 
 type Of<T extends TableEvent['type']> = Extract<TableEvent, { readonly type: T }>
 function create(store: Store, project: number, { id, table }: Of<'table.created'>): void {
-  const added = store.one<{ n: number }>(
+  const n = store.insert(
     `INSERT INTO tables (id, project, name, created_at, hides, record)
-     VALUES (?, ?, ?, ?, 0, ?)
-     RETURNING n`,
+     VALUES (?, ?, ?, ?, 0, ?)`,
     id,
     project,
     table.name,
     parseTimestamp(table.created_at) ?? 0,
     JSON.stringify(table),
   )
-  if (!added) return
-  store.run('INSERT INTO table_counts (tbl, rows, bytes, change) VALUES (?, 0, 0, 0)', added.n)
-  addFixedOrders(store, added.n, table.schema)
+  store.run('INSERT INTO table_counts (tbl, rows, bytes, change) VALUES (?, 0, 0, 0)', n)
+  addFixedOrders(store, n, table.schema)
 }
 /**
  * Whether a new schema only adds columns, so that readers see all values that they saw, and each
