@@ -47,8 +47,13 @@ const storedRow = (row: RowRecord): Seen => ({
   id: row.id,
   data: JSON.parse(row.record) as JsonObject,
   version: row.version,
-  created_at: timestamp(row.created_at),
-  updated_at: timestamp(row.updated_at),
+  // Formatted on demand, because few queries use them and many rows are read.
+  get created_at() {
+    return timestamp(row.created_at)
+  },
+  get updated_at() {
+    return timestamp(row.updated_at)
+  },
 })
 export const readerOf = (schema: TableSchema, row: RowRecord): Reader =>
   readerOfSeen(schema, storedRow(row))
