@@ -12,7 +12,7 @@ import {
   tableStats,
 } from '../../../../views/tables/tables/definitions.ts'
 import { needsMaintenance } from '../../../../views/tables/tables/maintenance.ts'
-import { ordersOf } from '../../../../views/tables/tables/orders.ts'
+import { addOrder, ordersOf } from '../../../../views/tables/tables/orders.ts'
 import { queryRows } from '../../../../views/tables/tables/query.ts'
 import { History, START, TABLE, tidy, whole } from './history.ts'
 
@@ -174,6 +174,8 @@ t.test(
     tidy(store, 2)
     const [row] = [...history.rows.values()].filter(({ data }) => data.owner === 'o1')
     if (row) history.update(row.id, 9, { ...row.data, size: 5000 })
+    const last = history.expected({})?.[1999]
+    if (last) history.update(last.id, 9, { ...last.data, owner: 'o1', size: 4500 })
     const [other] = [...history.rows.values()].filter(({ data }) => data.owner === 'o0').reverse()
     if (other) history.update(other.id, 9, { ...other.data, owner: 'o1', size: 4000 })
     tidy(store)
@@ -185,8 +187,15 @@ t.test(
         ?.slice(0, 5)
         .map(({ id }) => id),
     })
+    history.evolve({ ...schema, columns: [...schema.columns, { name: 'more', type: 'any' }] })
+    t.equal(ordersOf(store, n).length, 3, 'an added column changes no order')
+    t.strictSame(parts().parts, 1)
     history.evolve({ ...schema, columns: schema.columns.slice(0, 3) })
-    t.equal(ordersOf(store, n).length, 2, 'a new schema drops the orders that were added')
+    t.equal(
+      ordersOf(store, n).length,
+      2,
+      'a schema that hides values drops the orders that were added',
+    )
     tidy(store)
     t.equal(count(history, 'table_keys'), 2 * history.rows.size)
     t.end()
@@ -229,6 +238,29 @@ t.test('changes between the parts of a query are included, and no row is repeate
     },
   )
   t.equal(new Set(ids(page)).size, 200)
+  t.end()
+})
+
+t.test('an order by the beginning of a text excludes no row from a range', (t) => {
+  const history = new History(schema)
+  const { store, project } = history
+  const [a, b] = ['a', 'b'].map((end) => `${'x'.repeat(600)}${end}`)
+  history.insert(1, { key: 'a', text: a }, { key: 'b', text: b })
+  const { n = 0 } = tableOf(store, project, TABLE) ?? {}
+  for (const descending of [false, true])
+    addOrder(store, n, [
+      { field: { name: 'text', type: 'string' }, descending },
+      { field: { name: 'id', type: 'string', system: 'id' }, descending: false },
+    ])
+  tidy(store)
+  for (const order of ['asc', 'desc'] as const) {
+    const found = (filter: object) =>
+      ids(history.query({ filter: { text: filter }, sort: [{ field: 'text', order }] })).length
+    t.strictSame(
+      [{ $gt: a }, { $lt: b }, { $gte: b }, { $lte: a }, { $gt: b }, { $lt: a }].map(found),
+      [1, 1, 1, 1, 0, 0],
+    )
+  }
   t.end()
 })
 
