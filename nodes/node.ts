@@ -190,14 +190,7 @@ export async function startNode(
     const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
       node: id,
-      kinds: actorKinds({
-        brand: config.brand,
-        timing: config.timing,
-        access: config.access,
-        table_rows: config.table_rows,
-        triggers: config.triggers,
-        ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
-      }),
+      kinds: actorKinds(config),
       partitions: config.partitions,
       shards: config.shards,
       timing: config.timing,
