@@ -130,9 +130,11 @@ function insertRows(
   if (state.rows + rows.length > maxRows)
     return refuse('conflict', { limit: maxRows }, `A table has at most ${maxRows} rows.`)
   const now = timestamp(cause.at)
+  // Rows of one time are listed in the order of their ids, which is to be that of the request.
+  const ids = valid.map(() => cause.mint('row')).sort()
   const stored = valid.map(
-    ({ identity, data }): StoredRow => ({
-      id: cause.mint('row'),
+    ({ identity, data }, index): StoredRow => ({
+      id: ids[index] ?? '',
       identity,
       data,
       version: 1,
