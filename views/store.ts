@@ -177,6 +177,10 @@ export class Store {
   one<R>(sql: string, ...values: Bound[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
   }
+  /** Inserts one row, and returns its number. */
+  insert(sql: string, ...values: Bound[]): number {
+    return Number(this.#prepare(sql).run(...values).lastInsertRowid)
+  }
   /** Executes a statement that changes rows. */
   run(sql: string, ...values: Bound[]): void {
     this.#prepare(sql).run(...values)

@@ -165,21 +165,49 @@ t.test('a damaged file raises an alarm, and the view is rebuilt', async (t) => {
   const { journal, follower, deliver, settle, ask, pass, view, alarms, state } = world()
   await follower.start()
   await deliver(journal.commit(0, started('run_1', 1)))
-  const answer = view.ask.bind(view)
-  view.ask = () => {
+  const answer = view.askInParts.bind(view)
+  // biome-ignore lint/correctness/useYield: it fails before its first part ends
+  view.askInParts = function* () {
     throw new Database.SqliteError('database disk image is malformed', 'SQLITE_CORRUPT')
   }
   const asked = ask(0)
   await settle()
   t.match(asked.answer, { refused: 'service_unavailable' })
   t.strictSame([alarms, view.position()], [['SqliteError'], 0])
-  view.ask = answer
+  view.askInParts = answer
   await pass(1000)
   t.strictSame(state.from, [1, 1])
   await deliver(...journal.messages)
   const again = ask()
   await settle()
   t.strictSame(ids(again), ['run_1'])
+})
+
+t.test('queries are answered between the parts of a long query', async (t) => {
+  const { follower, settle, ask, view } = world()
+  await follower.start()
+  const answer = view.askInParts.bind(view)
+  let parts = 0
+  view.askInParts = function* (name, project, input) {
+    if (name !== 'run.get') return yield* answer(name, project, input)
+    for (;;) {
+      parts++
+      yield
+    }
+  }
+  let long: unknown
+  void follower.ask('run.get', 'prj_a', {}, 0).then((one) => (long = one))
+  await settle()
+  const asked = ask(0)
+  await settle()
+  t.strictSame(ids(asked), [])
+  t.equal(long, undefined)
+  await follower.stop()
+  const before = parts
+  await settle()
+  await settle()
+  t.match(long, { refused: 'service_unavailable' }, 'it ends with the follower')
+  t.ok(parts <= before + 1)
 })
 
 t.test('queries are answered between the parts of a long batch', async (t) => {

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
+import type { TableEvent } from '../../protocol/tables/events.ts'
 import { SCHEMA_VERSION } from '../../views/files/migrate.ts'
 import { View } from '../../views/view.ts'
-import { ask, each, event, Journal, moved, run, started } from './support/journal.ts'
+import { ask, at, each, event, Journal, moved, run, started } from './support/journal.ts'
 
 const file = (t: { teardown(run: () => void): void }): string => {
   const dir = mkdtempSync(join(tmpdir(), 'view-'))
@@ -32,6 +33,42 @@ t.test('a view keeps its position across restarts', (t) => {
   again.apply(journal.messages)
   t.strictSame(runs(again), ['run_2', 'run_1'])
   again.close()
+  t.end()
+})
+
+t.test('a query in parts is refused when the view is reset between two of them', (t) => {
+  const journal = new Journal()
+  const columns = [{ name: 'key', type: 'string' as const, required: true }]
+  const table = {
+    id: 'tbl_1',
+    name: 'alerts',
+    schema: { columns, identity_column: 'key' },
+    created_at: at(0),
+    updated_at: at(0),
+  }
+  const rows = Array.from({ length: 2000 }, (_, i) => ({
+    id: `row_${i}`,
+    identity: `k${i}`,
+    data: { key: `k${i}` },
+    version: 1,
+    created_at: at(0),
+    updated_at: at(0),
+  }))
+  const draft = (event: TableEvent) =>
+    ({ kind: 'table', project: 'prj_a', id: 'tbl_1', events: [event] }) as const
+  journal.commit(
+    0,
+    draft({ type: 'table.created', id: 'tbl_1', table, claim: { holder: 'tbn_1', claim: 1 } }),
+    draft({ type: 'table.rows_inserted', rows, change: 1, table_name: 'alerts' }),
+  )
+  const view = View.open(':memory:')
+  view.apply(journal.messages)
+  const question = { id: 'tbl_1', sort: [{ field: 'key', order: 'desc' }] }
+  t.match(ask(view, 'table.query', question, 'prj_a'), { items: [{ data: { key: 'k999' } }] })
+  const parts = view.askInParts('table.query', 'prj_a', question)
+  t.notOk(parts.next().done)
+  view.reset()
+  t.match(parts.next(), { done: true, value: { refused: 'service_unavailable' } })
   t.end()
 })
 

@@ -6,6 +6,7 @@ import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/co
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
+import { columnOf } from '../../../protocol/tables/definition.ts'
 import type { RowFact, StoredRow, TableEvent, TableFacts } from '../../../protocol/tables/events.ts'
 import { identityOf } from '../../../protocol/tables/row-data.ts'
 import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
@@ -53,28 +54,32 @@ export function applyTable(store: Store, { entry }: Placed): void {
 
 type Of<T extends TableEvent['type']> = Extract<TableEvent, { readonly type: T }>
 function create(store: Store, project: number, { id, table }: Of<'table.created'>): void {
-  const added = store.one<{ n: number }>(
+  const n = store.insert(
     `INSERT INTO tables (id, project, name, created_at, hides, record)
-     VALUES (?, ?, ?, ?, 0, ?)
-     RETURNING n`,
+     VALUES (?, ?, ?, ?, 0, ?)`,
     id,
     project,
     table.name,
     parseTimestamp(table.created_at) ?? 0,
     JSON.stringify(table),
   )
-  if (!added) return
-  store.run('INSERT INTO table_counts (tbl, rows, bytes, change) VALUES (?, 0, 0, 0)', added.n)
-  addFixedOrders(store, added.n, table.schema)
+  store.run('INSERT INTO table_counts (tbl, rows, bytes, change) VALUES (?, 0, 0, 0)', n)
+  addFixedOrders(store, n, table.schema)
 }
-/** What a schema shows of stored values, as a text. */
-const shown = ({ columns, open }: TableSchema): string =>
-  JSON.stringify([columns.map(({ name, type }) => [name, type]), open ?? false])
+/**
+ * Whether a new schema only adds columns, so that readers see all values that they saw, and each
+ * field has the same values as before.
+ */
+const onlyAdds = (before: TableSchema, after: TableSchema): boolean =>
+  !before.open &&
+  !after.open &&
+  before.columns.every(({ name, type }) => columnOf(after, name)?.type === type)
 function update(store: Store, defined: Defined, event: Of<'table.updated'>): void {
   const table = patch(defined.table, event.table)
-  const differs = shown(table.schema) !== shown(defined.table.schema)
-  if (differs) dropAddedOrders(store, defined.n)
-  definitions(store).set(table.id, { ...defined, table, hides: defined.hides || differs })
+  const adds = onlyAdds(defined.table.schema, table.schema)
+  if (!adds) dropAddedOrders(store, defined.n)
+  const hides = countsOf(store, defined).rows > 0 && (defined.hides || !adds)
+  definitions(store).set(table.id, { ...defined, table, hides })
 }
 function remove(store: Store, defined: Defined): void {
   const { n, table } = defined

@@ -48,6 +48,7 @@ function build(store: Store, table: number): void {
   if (first && order && schema) buildOrder(store, order, first, schema)
 }
 function add(store: Store, table: number, fields: readonly SortField[]): void {
+  if (!schemaOf(store, table)) return
   const added = store.all<{ n: number; tbl: number }>(
     'SELECT n, tbl FROM table_orders WHERE fixed = 0 ORDER BY n',
   )
@@ -55,5 +56,5 @@ function add(store: Store, table: number, fields: readonly SortField[]): void {
   const full = ofTable.length >= ADDED_TO_TABLE ? ofTable : added.length >= ADDED ? added : []
   const oldest = store.demand.leastUsed(full.map(({ n }) => n))
   if (oldest !== undefined) dropOrder(store, oldest)
-  if (schemaOf(store, table)) addOrder(store, table, fields)
+  addOrder(store, table, fields)
 }

@@ -185,8 +185,15 @@ t.test(
         ?.slice(0, 5)
         .map(({ id }) => id),
     })
+    history.evolve({ ...schema, columns: [...schema.columns, { name: 'more', type: 'any' }] })
+    t.equal(ordersOf(store, n).length, 3, 'an added column changes no order')
+    t.strictSame(parts().parts, 1)
     history.evolve({ ...schema, columns: schema.columns.slice(0, 3) })
-    t.equal(ordersOf(store, n).length, 2, 'a new schema drops the orders that were added')
+    t.equal(
+      ordersOf(store, n).length,
+      2,
+      'a schema that hides values drops the orders that were added',
+    )
     tidy(store)
     t.equal(count(history, 'table_keys'), 2 * history.rows.size)
     t.end()
