@@ -130,11 +130,11 @@ function insertRows(
   if (state.rows + rows.length > maxRows)
     return refuse('conflict', { limit: maxRows }, `A table has at most ${maxRows} rows.`)
   const now = timestamp(cause.at)
-  // Rows of one time are listed in the order of their ids, which is to be that of the request.
+  // Rows of one request have one time of creation; ascending ids keep them in its order in lists.
   const ids = valid.map(() => cause.mint('row')).sort()
   const stored = valid.map(
     ({ identity, data }, index): StoredRow => ({
-      id: ids[index] ?? '',
+      id: ids[index] as string,
       identity,
       data,
       version: 1,
@@ -150,7 +150,7 @@ function insertRows(
         ? { type: 'table.row_inserted', ...shared, row: first }
         : { type: 'table.rows_inserted', ...shared, rows: stored },
     ],
-    reply: { ids: stored.map(({ id }) => id), created_at: now, defaults },
+    reply: { ids, created_at: now, defaults },
   }
 }
 

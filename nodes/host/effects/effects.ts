@@ -20,7 +20,10 @@ export interface Planned {
   readonly from: Address
   readonly at: number
   readonly effect: Effect
-  /** Approximate number of characters of the event that caused the effect. */
+  /**
+   * Approximate number of characters of the effect: that of the event that caused it, or its own if
+   * the event has many effects.
+   */
   readonly size: number
 }
 
@@ -43,13 +46,21 @@ export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = U
         from: entry,
         at: entry.origin.at,
         effect: effects[k] as Effect,
-        size: bytes / events.length,
+        size:
+          effects.length < MEASURED_FROM
+            ? bytes / events.length
+            : JSON.stringify(effects[k]).length,
       })
     }
   }
   return planned
 }
 
+/**
+ * Number of effects of one event from which each effect is measured. The size of the event, which
+ * an insertion of 1000 rows shares, would otherwise leave room for only one effect in a message.
+ */
+const MEASURED_FROM = 16
 /** Assumed size of an entry whose size is unknown. */
 const UNKNOWN = 64 * 1024
 

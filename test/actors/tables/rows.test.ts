@@ -155,6 +155,16 @@ t.test('a bulk insert is one change of all rows or none', async (t) => {
   t.equal(faultsOf(created().when('row.bulk', { rows: faulty, facts: facts() }).refused), 100)
 })
 
+t.test('the ids of a bulk insert are in the order of its rows', async (t) => {
+  let minted = 9
+  const { reply } = created().when(
+    'row.bulk',
+    { rows: [{ key: 'a' }, { key: 'b' }, { key: 'c' }], facts: facts() },
+    { mint: (prefix) => `${prefix}_${minted--}` },
+  )
+  t.match(reply, { ids: ['row_7', 'row_8', 'row_9'] })
+})
+
 t.test('the number of rows is limited', async (t) => {
   const one = created({}, 2).when('row.insert', { data: { key: 'a' }, facts: facts() })
   t.match(one.when('row.bulk', { rows: [{ key: 'b' }, { key: 'c' }], facts: facts() }).refused, {

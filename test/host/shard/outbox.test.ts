@@ -1,7 +1,7 @@
 /** The outbox of a shard for one receiver, tested without the shard. */
 import t from 'tap'
 import type { ShardAnswer, ShardMessage } from '../../../nodes/host/deps.ts'
-import type { Planned } from '../../../nodes/host/effects/effects.ts'
+import { type Planned, plan } from '../../../nodes/host/effects/effects.ts'
 import { Outbox } from '../../../nodes/host/effects/outbox.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
@@ -70,4 +70,24 @@ t.test('a shard that is given up sends no more tells', async (t) => {
   sent = 0
   await world.clock.advance(10_000)
   t.equal(sent, 0)
+})
+
+t.test('effects of one event that has many of them are measured', async (t) => {
+  const effectsOf = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      tell: { to, name: 'hear', input: { text: 'x'.repeat(i) } },
+    }))
+  const react = { few: () => effectsOf(2), many: () => effectsOf(100) }
+  const sizesOf = (type: keyof typeof react): number[] =>
+    plan(
+      { deps: { kinds: { run: { react } } }, partition: 0, shard: 0 } as never,
+      { cursor: 1000, entry: { ...to, events: [{ type }], origin: { at: 0 } } } as never,
+      1_000_000,
+    ).map(({ size }) => size)
+  t.strictSame(sizesOf('few'), [1_000_000, 1_000_000], 'the size of the event')
+  t.strictSame(
+    sizesOf('many'),
+    effectsOf(100).map((effect) => JSON.stringify(effect).length),
+    'the size of each effect',
+  )
 })

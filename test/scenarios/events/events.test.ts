@@ -394,14 +394,13 @@ t.test('the catalog lists the events that triggers and waits can name', async (t
   t.strictSame(
     listOf(catalog).map(({ prefix, kind, readiness }) => [prefix, kind, readiness].join(' ')),
     ['artifact', 'check', 'http_trigger', 'interaction', 'loop', 'run', 'session', 'table'].map(
-      (prefix) =>
-        `${prefix} capability ${['artifact', 'table'].includes(prefix) ? 'needs_setup' : 'ready'}`,
+      (prefix) => `${prefix} capability ${prefix === 'artifact' ? 'needs_setup' : 'ready'}`,
     ),
   )
   t.match(
     listOf(catalog).find(({ prefix }) => prefix === 'table'),
     {
-      readiness_reason: 'not_implemented',
+      readiness: 'ready',
       display_name: 'Tables',
       event_types: [
         {
