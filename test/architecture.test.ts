@@ -33,8 +33,14 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   },
   client: {
     folders: ['client', 'protocol'],
-    packages:
-      /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^csv-(parse|stringify\/sync)$|^yaml$|^marked$/,
+    packages: new RegExp(
+      [
+        /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
+        /^csv-parse$|^csv-stringify\/sync$/,
+      ]
+        .map(({ source }) => source)
+        .join('|'),
+    ),
   },
 }
 /** Patterns of code that the files of a folder may not contain, each with the reason. */
@@ -97,7 +103,7 @@ t.test('every folder imports only what it may', async (t) => {
     const rule = may[folder]
     if (!rule) continue
     const text = code(readFileSync(join(root, file), 'utf8'))
-    const imports = [...text.matchAll(/(?<!\.)\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map(
+    const imports = [...text.matchAll(/(?<![.'"])\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map(
       (match) => match[1] ?? '',
     )
     const bad = imports.filter((name) => {
@@ -138,7 +144,6 @@ const long: Readonly<Record<string, number>> = {
   'test/gateway/workers/socket.test.ts': 500,
   'test/gateway/sessions/transcript-world.ts': 500,
   'test/host/shard/shard.test.ts': 450,
-  'test/hostile/support/rows.ts': 500,
   'test/protocol/definition.test.ts': 450,
   'test/protocol/language.test.ts': 600,
   'test/scenarios/actions/actions.test.ts': 650,

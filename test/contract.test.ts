@@ -177,10 +177,11 @@ t.test('requests reject unknown fields, lists share paging, all schemas compile'
         },
         name,
       )
+    const asked = [...names(shape.query), ...names(shape.body)]
     if (names(shape.reply).includes('next_cursor'))
       t.ok(
-        (names(shape.query).includes('cursor') || names(shape.query).includes('after')) &&
-          names(shape.query).includes('limit') &&
+        (asked.includes('cursor') || asked.includes('after')) &&
+          asked.includes('limit') &&
           names(shape.reply).includes('has_more'),
         `${name} is a list`,
       )

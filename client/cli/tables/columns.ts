@@ -58,7 +58,9 @@ export function inferColumns(
     for (const [name, value] of Object.entries(values))
       types.set(
         name,
-        value === null ? types.get(name) : common(types.get(name), typeOf(value, format), format),
+        value === null || value === undefined
+          ? types.get(name)
+          : common(types.get(name), typeOf(value, format), format),
       )
   return [...types].map(([name, type]) => ({
     name,

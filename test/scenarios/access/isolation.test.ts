@@ -15,6 +15,9 @@ const STRANGER = 'stranger'
 /** A text that identifies the data of the other project. */
 const MARK = 'Xylophone'
 
+const taken = { name: 'taken over' }
+const columns = [{ name: 'name', type: 'string', required: true }]
+const tableSchema = { identity_column: 'name', columns }
 /** Valid request bodies, so that a call is refused only for lack of access. */
 const bodies: Readonly<Record<string, object>> = {
   'run.start': { spec: instant() },
@@ -51,6 +54,16 @@ const bodies: Readonly<Record<string, object>> = {
   'assignment.create': { principal_id: 'svc_x', role_id: 'role_viewer' },
   'loop.create': { name: 'taken over', ...instant() },
   'loop.update': { name: 'taken over' },
+  'table.create': { name: 'taken_over', schema: tableSchema },
+  'table.update': { description: 'taken over' },
+  'table.search': { query: 'theirs' },
+  'row.search': { query: 'theirs' },
+  'row.update': { data: taken },
+  'row.insert': { data: taken },
+  'row.upsert': { data: taken },
+  'row.upsert_at_rows': { data: taken },
+  'row.bulk': { rows: [taken] },
+  'row.bulk_at_rows': { rows: [taken] },
   'channel.create': { name: 'taken-over' },
   'channel.update': { topic: 'taken over' },
   'channel.add_member': { user_id: 'svc_x' },
@@ -123,6 +136,7 @@ async function ask(
     turn_id: talk['turn']?.['id'],
     artifact_id: (file as Record<string, Record<string, unknown>>)['artifact']?.['id'],
     nudge_id: nudge['nudge_id'],
+    row_id: row['id'],
   }
   const { method, path, body } = requestOf(api[name], {
     ...bodies[name],
@@ -268,6 +282,9 @@ const webhook = await s.ok('webhook.create', {
 })
 const SECRET = 'theirs'
 await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK } })
+const definition = { name: 'theirs', description: MARK, schema: tableSchema }
+const table = await s.ok('table.create', { project, ...definition })
+const row = await s.ok('row.insert', { project, id: table['id'], data: { name: MARK } })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /**
@@ -299,11 +316,13 @@ const idsFor = (name: string): unknown[] =>
                         ? [toolkit['id']]
                         : name.startsWith('skill.')
                           ? [skill['id']]
-                          : name.startsWith('session.')
-                            ? [talk['session']?.['id']]
-                            : name.startsWith('assignment.')
-                              ? [assignment['id']]
-                              : [role['id']]
+                          : /^(table|row)\./.test(name)
+                            ? [table['id']]
+                            : name.startsWith('session.')
+                              ? [talk['session']?.['id']]
+                              : name.startsWith('assignment.')
+                                ? [assignment['id']]
+                                : [role['id']]
 
 t.test(
   'every operation answers only 401 without a credential or with an unknown one',

@@ -5,6 +5,7 @@ import { api, type RowName } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'
 import { requestOf, type Service } from '../../support/service.ts'
 import { acting, failing, instant, listOf, sleeping, until, waiting } from './given.ts'
+import { insertAll, tableOf } from './tables.ts'
 
 /**
  * Ids of the created records. The run `early` has a stored signal for a later step, `inDay` waits
@@ -170,6 +171,8 @@ export async function fill(s: Service): Promise<Filled> {
   })
   const webhook = await s.ok('webhook.create', { name: 'hook', enabled: false })
   await s.ok('secret.put', { secret_name: 'kept', entries: { word: 'w' } })
+  const table = await tableOf(s)
+  const [row] = await insertAll(s, table['id'], [{ number: '1', customer: 'ann' }])
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })
   worker.close()
   await until(
@@ -202,6 +205,8 @@ export async function fill(s: Service): Promise<Filled> {
       memory: agent['id'],
       toolkit: toolkit['id'],
       skill: skill['id'],
+      table: table['id'],
+      row: table['id'],
     },
     common: String(common['id']),
     slots: {
@@ -214,6 +219,7 @@ export async function fill(s: Service): Promise<Filled> {
       memory_key: 'likes',
       webhook_id: webhook['id'],
       secret_name: 'kept',
+      row_id: row?.['id'],
     },
   }
 }
@@ -242,8 +248,8 @@ export async function everything(
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
     // Only people have such credentials, which `token.list` returns as well.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
-    // This response contains the time of the request.
-    if (name === 'session.turn_live') continue
+    // These responses contain the time of the request.
+    if (name === 'session.turn_live' || name === 'table.stats') continue
     const named: readonly unknown[] = !row.route.includes(':id')
       ? [undefined]
       : name.startsWith('run.')
@@ -267,7 +273,7 @@ export async function everything(
                         : ['role_admin', role]
     for (const id of named) {
       const list = row.shape.query && JSON.stringify(row.shape.query).includes('"limit"')
-      const { method, path } = requestOf(row, {
+      const { method, path, body } = requestOf(row, {
         ...(id !== undefined && { id }),
         ...Object.fromEntries(
           Object.entries(slots).filter(([slot]) => row.route.includes(`:${slot}`)),
@@ -275,10 +281,11 @@ export async function everything(
         ...(list && { limit: 200 }),
         ...(name === 'channel.message' && { message_id: message }),
         ...(name === 'channel.search' && { q: 'word' }),
+        ...(/^(table|row)\.search$/.test(name) && { query: 'ann' }),
         ...(name === 'workflow.versions' && { include_spec: true }),
         ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }),
       })
-      const { status, text } = await s.raw(method, path)
+      const { status, text } = await s.raw(method, path, body === undefined ? {} : { body })
       answers[`${name} ${String(id ?? '')}`] = `${status} ${text}`
     }
   }

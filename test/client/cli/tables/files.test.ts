@@ -57,7 +57,8 @@ t.test('types are inferred from all values of a column', async (t) => {
     await typesOf(
       'id,n,zip,yes,day,tags,meta,mix,none,big\n' +
         '1,1.5,007,true,2026-11-25,"[1]","{""a"":1}",1,,1234567890123456\n' +
-        '2,-2,123,false,2026-11-25T10:00:00Z,[],{},x,,2\n',
+        '2,-2,123,false,2026-11-25T10:00:00Z,[],{},x,,2\n' +
+        '3,,,,,,,,,\n',
       'csv',
     ),
     {

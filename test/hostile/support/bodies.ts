@@ -1,0 +1,113 @@
+/** Bodies of requests that rows accept, where their schemas alone do not suffice to generate one. */
+import type { RowName } from '../../../protocol/api.ts'
+import { instant } from '../../scenarios/support/given.ts'
+import type { Place } from './rows.ts'
+
+let made = 0
+/** The schema of the tables that are created. */
+export const tableSchema = {
+  identity_column: 'name',
+  columns: [
+    { name: 'name', type: 'string', required: true },
+    { name: 'n', type: 'number' },
+  ],
+}
+
+/** Functions that make a body for a row, by row name. */
+export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
+  'run.start': () => ({ spec: instant() }),
+  'run.signal': () => ({ name: 'go' }),
+  'run.cancel_many': ({ run }) => ({ run_ids: [run] }),
+  'run.retry_many': ({ failed }) => ({ run_ids: [failed] }),
+  'loop.create': () => ({ name: `Loop ${++made}`, ...instant() }),
+  'loop.update': () => ({ description: 'changed' }),
+  'loop.start': () => ({ meta: { by: 'a test' } }),
+  'workflow.create': () => ({ name: `Flow ${++made}`, spec: instant() }),
+  'workflow.update': () => ({ description: 'changed' }),
+  'project.create': () => ({ name: `Made ${++made}` }),
+  'project.update': () => ({ description: 'changed' }),
+  'key.create': () => ({ name: `key ${++made}` }),
+  'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'interaction.create': ({ principal }) => ({
+    kind: 'request_information',
+    title: `Question ${++made}`,
+    target_user_ids: [principal],
+  }),
+  'interaction.respond': () => ({ value: true }),
+  'interaction.review': () => ({ action: 'accept' }),
+  'interaction.link': () => ({}),
+  'role.create': () => ({ name: `role ${++made}`, permissions: [] }),
+  'role.update': () => ({ description: 'changed' }),
+  'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
+  'user.create': () => ({ name: `person ${++made}` }),
+  'user.update': () => ({ description: 'changed' }),
+  'device.answer': () => ({ user_code: 'BCDF-GHJK', decision: 'allow' }),
+  'token.create': () => ({ name: `token ${++made}` }),
+  'me.create_token': () => ({ name: `token ${++made}` }),
+  'channel.create': () => ({ name: `made-${++made}` }),
+  'channel.update': () => ({ topic: 'changed' }),
+  'channel.add_member': ({ loose }) => ({ user_id: loose }),
+  'channel.send': () => ({ content: 'said' }),
+  'channel.edit': () => ({ pinned: true }),
+  'channel.mark_read': () => ({ seq: 1 }),
+  'table.create': () => ({ name: `made_${++made}`, schema: tableSchema }),
+  'table.update': () => ({ description: 'changed' }),
+  'table.query': () => ({ filter: { name: { $gte: 'a' } }, sort: [{ field: 'n' }] }),
+  'table.search': () => ({ query: 'plain' }),
+  'row.insert': () => ({ data: { name: `row ${++made}` } }),
+  'row.update': () => ({ data: { n: 1 } }),
+  'row.upsert': () => ({ data: { name: 'upserted', n: 1 } }),
+  'row.bulk': () => ({ rows: [{ name: `row ${++made}` }] }),
+  'event.publish': () => ({ event_type: 'order.paid' }),
+  'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
+  'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }),
+  'action.update': () => ({ title: 'changed' }),
+  'action.invoke': () => ({ input: {} }),
+  'organization_action.create': () => ({
+    name: `made.shared-${++made}`,
+    endpoint_url: 'https://example.org/',
+  }),
+  'organization_action.update': () => ({ title: 'changed' }),
+  'webhook.create': () => ({ name: `made ${++made}`, events: ['run.*'] }),
+  'webhook.update': () => ({ events: ['run.failed'] }),
+  'webhook.ping': () => ({ url: 'https://receiver.invalid/' }),
+  'secret.put': () => ({ entries: { word: `word ${++made}` } }),
+  'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  'principal.create': () => ({ name: `bot ${++made}` }),
+  'principal.update': () => ({ description: 'changed' }),
+  'agent.invoke': ({ agent }) => ({
+    agent_ref: { id: agent },
+    session: { mode: 'new' },
+    input: { content: [{ type: 'text', text: 'hello' }] },
+  }),
+  'session.create': ({ agent }) => ({ agent_id: agent }),
+  'session.update': () => ({ title: 'changed' }),
+  'session.append': () => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }],
+  }),
+  'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }),
+  'session.nudge': () => ({ content: 'faster' }),
+  'session.attach': () => ({ file: 'aGVsbG8=', name: `file ${++made}` }),
+  'agent.create': () => ({ name: `agent ${++made}` }),
+  'agent.update': () => ({ description: 'changed' }),
+  'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }),
+  'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
+  'agent.set_binding': ({ handle }) => ({ provider: 'telegram', integration_id: handle }),
+  'memory.save': () => ({ content: 'changed' }),
+  'toolkit.create': () => ({ name: 'kit' }),
+  'toolkit.replace': () => ({
+    name: 'kit',
+    actions: [{ selector_type: 'wildcard', selector: 'crm.*' }],
+  }),
+  ...Object.fromEntries(
+    [
+      'skill.create',
+      'skill.replace',
+      'skill.create_organization',
+      'skill.replace_organization',
+    ].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })]),
+  ),
+  'skill.import': () => ({ content: '---\nname: read\n---\ndo' }),
+  'skill.import_organization': () => ({ content: 'do', name: 'read' }),
+}

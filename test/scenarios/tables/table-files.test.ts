@@ -1,0 +1,131 @@
+/** Import and export of tables by the command line, with a running service. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import t from 'tap'
+import { addClientCommands } from '../../../client/cli/commands.ts'
+import { service } from '../../support/service.ts'
+import { listOf } from '../support/given.ts'
+import { dataOf } from '../support/tables.ts'
+
+const s = await service()
+const folder = mkdtempSync(join(tmpdir(), 'baton-files-'))
+t.teardown(() => s.stop())
+t.teardown(() => rmSync(folder, { recursive: true }))
+const file = (name: string, text?: string): string => {
+  const path = join(folder, name)
+  if (text !== undefined) writeFileSync(path, text)
+  return path
+}
+
+/** Runs a command. Returns its output and its fault, if it has one. */
+async function baton(...words: readonly string[]) {
+  const printed: string[] = []
+  const notes: string[] = []
+  let fault: Error | undefined
+  const env = { BATON_URL: s.url, BATON_KEY: s.key, BATON_HOME: folder }
+  const program = new Command('baton')
+  addClientCommands(program, env, {
+    env,
+    print: (line) => printed.push(line),
+    note: (line) => notes.push(line),
+    guarded:
+      (action) =>
+      async (...given) => {
+        await action(...given).catch((error: Error) => {
+          fault = error
+        })
+      },
+  })
+  await program.parseAsync(words, { from: 'user' })
+  return { printed, notes, fault }
+}
+const rowsOf = async (name: string): Promise<object[]> => {
+  const [table] = listOf(await s.ok('table.list', { name }))
+  return listOf(await s.ok('table.query', { id: table?.['id'], limit: 200 })).map(dataOf)
+}
+const CSV = `number,customer,amount,paid,due,tags
+A-1,ann,1.5,true,2026-12-01,"[""x""]"
+A-2,"bob, jr.",-2,,2026-11-15,
+A-3,"",0,false,,[]
+`
+
+t.test('a CSV file becomes a table, and the table the same file', async (t) => {
+  const orders = file('orders.csv', CSV)
+  const missing = await baton('table', 'import', 'orders', orders)
+  t.match(missing.fault?.message, /no table named "orders": pass --create/)
+  const dry = await baton('table', 'import', 'orders', orders, '--create', '--dry-run')
+  t.match(dry.notes, [
+    /number +string +identity/,
+    /customer +string/,
+    /amount +number/,
+    /paid +boolean/,
+    /due +date/,
+    /tags +array/,
+    /Nothing was written/,
+  ])
+  t.strictSame(listOf(await s.ok('table.list', { name: 'orders' })), [])
+  const { notes, fault } = await baton('table', 'import', 'orders', orders, '--create')
+  t.equal(fault, undefined)
+  t.match(notes.slice(-2), [/Created the table orders, tbl_/, 'Wrote 3 rows to the table orders.'])
+  t.strictSame(await rowsOf('orders'), [
+    { number: 'A-1', customer: 'ann', amount: 1.5, paid: true, due: '2026-12-01', tags: ['x'] },
+    { number: 'A-2', customer: 'bob, jr.', amount: -2, due: '2026-11-15' },
+    { number: 'A-3', customer: '', amount: 0, paid: false, tags: [] },
+  ])
+  const out = file('out.csv')
+  t.strictSame((await baton('table', 'export', 'orders', out)).notes, [`Wrote 3 rows to ${out}.`])
+  t.equal(readFileSync(out, 'utf8'), CSV)
+  const { printed } = await baton(
+    ...['table', 'export', 'orders', '--format', 'jsonl', '--filter', '{"paid": true}'],
+  )
+  t.strictSame(
+    printed.map((line) => (JSON.parse(line) as { number: string }).number),
+    ['A-1'],
+  )
+})
+
+t.test('a fault names its line, and upserts repeat an import', async (t) => {
+  const duplicate = file('more.csv', 'number,amount\nA-4,1\nA-1,2\n')
+  const refused = await baton('table', 'import', 'orders', duplicate)
+  t.match(refused.fault?.message, /^Line 3: /)
+  t.equal((await rowsOf('orders')).length, 3, 'nothing of the bulk is stored')
+  const { notes } = await baton('table', 'import', 'orders', duplicate, '--upsert')
+  t.equal(notes.at(-1), 'Wrote 2 rows to the table orders.')
+  const rows = (await rowsOf('orders')) as { number: string; amount: number; customer?: string }[]
+  t.match(
+    rows.find(({ number }) => number === 'A-1'),
+    { amount: 2, customer: 'ann' },
+  )
+  t.equal(rows.length, 4)
+  const wrong = file('wrong.csv', 'number,amount\nA-5,many\n')
+  t.match((await baton('table', 'import', 'orders', wrong)).fault?.message, /^Line 2: .*amount/)
+  const column = file('column.csv', 'number,amont\nA-5,1\n')
+  t.match(
+    (await baton('table', 'import', 'orders', column)).fault?.message,
+    /Did you mean "amount"/,
+  )
+  const invalid = file('invalid.jsonl', '{"number":"A-5"}\n{"number":"A-6","amount":"x"}\n')
+  t.match(
+    (await baton('table', 'import', 'orders', invalid)).fault?.message,
+    /^Line 2: amount: must be a finite number/,
+  )
+})
+
+t.test('a long file is written in several bulks, in its order', async (t) => {
+  const lines = Array.from({ length: 2500 }, (_, i) => JSON.stringify({ key: `k${i}`, n: i }))
+  const { fault, notes } = await baton(
+    ...['table', 'import', 'long', file('long.jsonl', lines.join('\n')), '--create'],
+  )
+  t.equal(fault, undefined)
+  t.equal(notes.at(-1), 'Wrote 2500 rows to the table long.')
+  t.strictSame((await baton('table', 'export', 'long', '--format', 'jsonl')).printed, lines)
+  const last = '{"key":"same","n":100}'
+  const same = Array.from({ length: 101 }, (_, n) => JSON.stringify({ key: 'same', n }))
+  await baton('table', 'import', 'long', file('same.jsonl', same.join('\n')), '--upsert')
+  const { printed } = await baton(
+    ...['table', 'export', 'long', '--format', 'jsonl', '--filter', '{"key": "same"}'],
+  )
+  t.strictSame(printed, [last], 'the last line of an identity wins')
+})
