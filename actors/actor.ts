@@ -6,13 +6,13 @@
  * Invariants:
  * A1. `decide` and `ask` never change the state. `evolve` owns the state that it receives and may
  *     change it in place, because its caller does not read the old state again. A decision that
- *     applies its own events therefore copies what they change.
- * A2. State is plain JSON, and `evolve` over the events after a snapshot yields the same state as
- *     `evolve` over all events.
+ *     applies its own events therefore first copies the parts of the state that they change.
+ * A2. State is plain JSON. Applying the events after a snapshot to the snapshot yields the same
+ *     state as applying all events.
  * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
  *     an `Effect`, attempted after the commit, at least once, under a stable id.
- * A4. `soft` events change the state in memory only; losing them must be harmless (a renewed lease,
- *     a heartbeat).
+ * A4. `soft` events, such as a renewed lease or a heartbeat, change the state in memory only.
+ *     Losing them must be harmless.
  */
 import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.ts'
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
@@ -54,8 +54,8 @@ export type Effect =
   /** Offers the waiting jobs of a queue to gateways or executors. */
   | { readonly offer: { readonly queue: string } }
   /**
-   * A message to the gateway of a worker session, or to an executor. With `spec`, the job's
-   * parameters are first read from its owner.
+   * A message to the gateway of a worker session, or to an executor. If `spec` is present, the
+   * job's parameters are first read from its owner.
    */
   | { readonly push: Push }
   /**
@@ -68,7 +68,7 @@ export type Effect =
   /** Writes a warning to the node's log, usually at most once a minute for each `about`. */
   | { readonly warn: Warning }
 export interface Warning {
-  /** Id of the subject of the warning. */
+  /** Id of the record that the warning is about. */
   readonly about: string
   /** Stable name for alerts, in snake_case. */
   readonly event: string
@@ -152,18 +152,18 @@ export interface Actor<
       }
     : never
   /**
-   * Unix milliseconds at which the actor next needs the internal command `wake`; a lower bound is
-   * sufficient.
+   * Unix milliseconds at which the actor next needs the internal command `wake`. The time may be
+   * too early, but not too late.
    */
   readonly deadline?: (state: S) => number | undefined
   /**
    * Adapts the state for a new owner, for instance by adding fields that older snapshots lack.
-   * Changes made by soft events are lost, so each lease gets one full duration of grace.
+   * Changes made by soft events are lost, so each lease starts again with its full duration.
    */
   readonly recover?: (state: S, at: number) => S
   /**
-   * Whether a message that may have been sent before is obsolete, so that a new owner does not
-   * repeat it.
+   * Whether a message that may already have been sent is obsolete, so that a new owner need not
+   * send it again.
    */
   readonly isObsolete?: (state: S, push: Push) => boolean
   /** Whether the actor has ended, so that it can leave memory at once. */
@@ -174,8 +174,8 @@ export interface Actor<
    */
   readonly naturallyIdempotent?: true
   /**
-   * Computes the reply to a repeated command whose reply was a function, so that no copies of a
-   * large state are stored.
+   * Computes the reply to a repeated command whose reply was a function. Such replies, which may be
+   * large, are therefore not stored.
    */
   readonly replayReply?: (state: S) => unknown
 }

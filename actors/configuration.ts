@@ -41,12 +41,12 @@ const MAX_SPENT_KEYS = 10_000
  */
 export interface AccessLimits {
   /**
-   * Maximum number of keys and tokens that are not revoked, including expired ones; 10 000 by
+   * Maximum number of keys and tokens that are not revoked, including expired ones; 10,000 by
    * default.
    */
   readonly max_keys?: number
   /**
-   * Maximum number of people and services of a project; 10 000 by default. Agents have a separate
+   * Maximum number of people and services of a project; 10,000 by default. Agents have a separate
    * limit.
    */
   readonly max_principals?: number
@@ -182,7 +182,7 @@ export function expiryOf(
 /** Whether a key has not expired at a time in Unix milliseconds. */
 export const unexpired = (key: ApiKey, at: number): boolean =>
   key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
-/** Whether a key with this name exists among those that match `counts`. */
+/** Whether a key with this name exists among those for which `counts` returns true. */
 export const hasName = (
   keys: Keys,
   name: string,
@@ -259,7 +259,7 @@ export function keysLastUsed(
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }
 }
 
-/** Reducers of the key events. */
+/** Reducers for the events of keys. */
 export const evolveKeys = {
   'key.created': <S extends KeyHolder>(
     state: S,
@@ -289,7 +289,7 @@ export const evolveKeys = {
 
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret if the
- * gateway unseals it (`returned`). While the reply is stored, a repeat of the request returns the
+ * gateway requests it (`returned`). While the reply is stored, a repeat of the request returns the
  * same secret; later, a repeat is a new request.
  */
 export const returningSecret =
@@ -306,7 +306,7 @@ export const returningSecret =
 type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
 type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }
 /**
- * Reducers of the events of one kind of record.
+ * Reducers for the events of one kind of record.
  * @param map field of the state that holds the records.
  * @param field field of the events that holds the record or its patch.
  */

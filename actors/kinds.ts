@@ -29,21 +29,21 @@ import { workerActor } from './workers/worker.ts'
  * Creates the actors of all kinds, by kind.
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
  * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
- * (`QuotaOptions`), and the limits on runs that triggers start for events of runs.
+ * (`QuotaOptions`), and the limits on the runs that triggers start for events that runs caused.
  */
 export const actorKinds = (settings: {
   brand: string
   timing: WorkerTiming
   plan_concurrency?: number
   access?: AccessLimits
-  artifact_quota?: number
+  artifacts?: { quota_bytes: number }
   triggers?: TriggerLimits
 }): Readonly<Record<Kind, AnyActor>> => ({
   organization: defineActor(
     organizationActor({
       brand: settings.brand,
       ...settings.access,
-      ...(settings.artifact_quota !== undefined && { artifact_quota: settings.artifact_quota }),
+      ...(settings.artifacts && { artifact_quota: settings.artifacts.quota_bytes }),
     }),
   ),
   project: defineActor(projectActor({ brand: settings.brand, ...settings.access })),

@@ -76,8 +76,8 @@ async function measure(
   const lost: string[] = []
   let names = 0
   /**
-   * Connects an idle worker, and retries after a temporary rejection: a gateway accepts on average
-   * 200 connections per second.
+   * Connects an idle worker, and retries after a temporary rejection: a gateway accepts at most 200
+   * connections per second on average.
    */
   const open = (name: number): Promise<Socket> =>
     idleWorker(server, name, (reason) => lost.push(reason)).catch((error: Error) => {

@@ -35,8 +35,9 @@ async function measure(sync: string, count: number, profile: string | undefined)
     const { principal_id } = JSON.parse(
       await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201),
     ) as { principal_id: string }
-    // The load uses the owner key both to create interactions and to answer them. The `created_by`
-    // of an interaction is the id of that key's principal, which becomes the target.
+    // The load creates and answers all interactions with the owner key. This first interaction
+    // reveals the id of that key's principal (`created_by`), which becomes the target of all
+    // others.
     const { created_by } = JSON.parse(
       await post(
         '/interactions',

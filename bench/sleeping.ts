@@ -31,8 +31,8 @@ const CONNECTIONS = 64
 const LEAVES = 75_000
 const LOOKS = 30_000
 /**
- * Number of runs that wake per second: at most `most`, and at most this share of the runs that can
- * be started per second.
+ * Number of runs that wake per second: at most `most`, and at most the fraction `share` of the runs
+ * that can be started per second.
  */
 const WAKES = { most: 200, share: 0.4 } as const
 /**

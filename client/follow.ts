@@ -37,7 +37,7 @@ type Over = (cursor: number) => Promise<boolean>
 
 /**
  * Follows the timeline of a run, from the beginning or after a cursor, until the run ends or
- * `signal` aborts. If a failed run is retried in the meantime, following continues.
+ * `signal` aborts. Continues if a failed run is retried in the meantime.
  * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
  */
 export async function* followRun(

@@ -14,7 +14,7 @@ export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 export interface TranscriptSource {
   /**
    * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
-   * one does not answer.
+   * one is unavailable.
    */
   readonly url: string | readonly string[]
   readonly session_id: string
@@ -44,8 +44,8 @@ export interface FollowTranscript extends TranscriptSource {
   readonly pause?: (ms: number) => Promise<void>
 }
 /**
- * The service rejected a request. `status` is the HTTP status; 429, 500, 502, 503 and 504 are
- * temporary. `code` is the error code of the service.
+ * The error of a request that the service rejected. `status` is the HTTP status; 429, 500, 502, 503
+ * and 504 are temporary. `code` is the error code of the service.
  */
 export class TranscriptRefused extends Error {
   readonly status: number

@@ -11,7 +11,7 @@ import type { Code } from '../protocol/errors.ts'
 export interface ClientOptions {
   /**
    * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
-   * one does not answer.
+   * one is unavailable.
    */
   readonly url: string | readonly string[]
   /** API key. */
@@ -28,8 +28,8 @@ export interface ClientOptions {
 }
 
 /**
- * A failed request. `code` is stable and intended for branching. `unreachable`: no response
- * arrived, so the effect of the request is unknown.
+ * The error of a failed request. `code` is stable and intended for branching; if it is
+ * `unreachable`, no response arrived, so the effect of the request is unknown.
  */
 export class BatonError extends Error {
   readonly status: number

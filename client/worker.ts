@@ -10,11 +10,14 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { routeOf } from '../protocol/contract.ts'
 import { workers } from '../protocol/workers/socket.ts'
+import { publisherOf } from './artifacts/publish.ts'
+import { Transport } from './transport.ts'
 import { Core, type Ports } from './worker/core.ts'
 import type { WorkerEnd, WorkerOptions } from './worker/options.ts'
 import { systemClock } from './worker/ports.ts'
 import { dial } from './worker/socket.ts'
 
+export type { ArtifactReference, PublishOptions } from './artifacts/publish.ts'
 export {
   type Action,
   type ActionContext,
@@ -50,7 +53,14 @@ export class Worker {
     )
     if (urls.length === 0) throw new RangeError('a worker needs at least one address')
     this.#core = new Core(
-      { ...rest, instance, concurrency, urls, headers: { authorization: `Bearer ${key}` } },
+      {
+        ...rest,
+        instance,
+        concurrency,
+        urls,
+        headers: { authorization: `Bearer ${key}` },
+        publish: publisherOf(new Transport({ url, key, project })),
+      },
       ports,
     )
   }

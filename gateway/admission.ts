@@ -89,8 +89,8 @@ const authenticate: Stage = (admission) => {
 }
 
 /**
- * The id by which requests are counted. All tokens of a person share the limit of the person; every
- * other key has its own limit.
+ * The id by which requests are counted. All tokens of a person share one limit; every other key has
+ * its own.
  */
 const limitedBy = ({ principal, credential }: Caller): string =>
   credential.type === 'cli_token' ? principal.id : credential.id

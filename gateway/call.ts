@@ -30,7 +30,7 @@ export interface Edge {
   /** Undefined when requests are not limited. */
   readonly limits: Limits | undefined
   readonly followers: Followers
-  /** Bounds the bytes of files in memory while they are transferred. */
+  /** Limits the memory that files occupy while they are transferred. */
   readonly bodyMemory: ByteSemaphore
   readonly sessionVisibility: SessionVisibility
 }

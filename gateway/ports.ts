@@ -156,9 +156,9 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * How many times this node has detected the end of another gateway, including a restart under the
-   * same name. A gateway that ended during a configuration change may not have announced the
-   * change. An environment without other gateways may omit the method.
+   * Number of times that this node has detected the end of another gateway, including a restart
+   * under the same name. A gateway that ended during a configuration change may not have announced
+   * the change. An environment without other gateways may omit the method.
    */
   ended?(): number
   /** The reasons why the gateway is not ready. Empty when it is ready. */

@@ -26,6 +26,7 @@ import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { RunListNames } from './ports.ts'
 import { withLeases } from './queries/job-leases.ts'
 import { localQueries } from './queries/local.ts'
+import { mergePages } from './queries/merge-pages.ts'
 import { listUsage } from './queries/usage.ts'
 import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
@@ -65,7 +66,7 @@ const pages: {
   },
 }
 /** Records that the gateway assembles from several sources. */
-const records: {
+export const records: {
   readonly [N in ViewRowName | 'artifact.get' | 'artifact.signed_url']?: (
     edge: Edge,
     call: Call,
@@ -210,18 +211,10 @@ async function audit(
     viewer: viewerOf(caller),
     ...(project_id !== undefined && { project_id }),
   })
-  const refused = answers.find(isRefusal)
-  if (refused) return refused
-  const parts = answers.flatMap((answer) => (isRefusal(answer) ? [] : [answer]))
-  const all = parts
-    .flatMap(({ items }) => items)
-    .sort((a, b) =>
-      a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1,
-    )
-  const items = all.slice(0, Number(query['limit']))
-  const last = items.at(-1)
-  const more =
-    last !== undefined &&
-    (all.length > items.length || parts.some(({ position }) => position !== undefined))
-  return { items, ...(more && { position: [parseTimestamp(last.created_at), last.id] }) }
+  const merged = mergePages(answers, Number(query['limit']), (a, b) =>
+    a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1,
+  )
+  if (isRefusal(merged)) return merged
+  const { items, last } = merged
+  return { items, ...(last && { position: [parseTimestamp(last.created_at), last.id] }) }
 }

@@ -24,6 +24,7 @@ import {
 } from './config/settings.ts'
 import { type ModelSettings, readModels } from './models.ts'
 import type { Access } from './nats/server/access.ts'
+import type { Bucket } from './s3/files.ts'
 
 /** The configuration of a node. */
 export interface Config {
@@ -132,6 +133,8 @@ export interface Config {
   readonly access: { readonly max_keys: number; readonly max_principals: number }
   /** Bytes that all artifacts may use (0: no limit), and maximum number of bytes of one. */
   readonly artifacts: { readonly quota_bytes: number; readonly max_bytes: number }
+  /** The bucket that stores files; absent: the object store of NATS does. */
+  readonly bucket?: Bucket
 }
 
 /**
@@ -304,6 +307,7 @@ export function readConfig(
         per_minute: v.BATON_TRIGGERED_RUNS_PER_MINUTE,
       },
       artifacts: { quota_bytes: v.BATON_ARTIFACT_QUOTA, max_bytes: v.BATON_ARTIFACT_MAX },
+      ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),
       ...(v.BATON_NODE_ID !== undefined && { node_id: v.BATON_NODE_ID }),

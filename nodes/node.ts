@@ -44,6 +44,7 @@ import { startExecutorRole } from './roles/executor.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
 import { startViews } from './roles/views.ts'
+import { openFiles } from './s3/open-files.ts'
 import { type Installed, initialise, install } from './storage/installation.ts'
 import { privateFile, privateFolder } from './storage/private.ts'
 import type { Verification } from './storage/verify.ts'
@@ -166,6 +167,7 @@ export async function startNode(
     stops.push(async () => storage.stop())
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
+    const files = await openFiles(config.bucket, blobs, stops)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
     const bus: Bus = createBus(nats, () => membership.alone())
     const neighbours = createNeighbours(bus)
@@ -190,20 +192,14 @@ export async function startNode(
     const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
       node: id,
-      kinds: actorKinds({
-        brand: config.brand,
-        timing: config.timing,
-        access: config.access,
-        triggers: config.triggers,
-        artifact_quota: config.artifacts.quota_bytes,
-        ...(config.plan_concurrency !== undefined && { plan_concurrency: config.plan_concurrency }),
-      }),
+      kinds: actorKinds(config),
       partitions: config.partitions,
       shards: config.shards,
       timing: config.timing,
       journal,
       snapshots,
       blobs,
+      files,
       bus,
       clock: systemClock,
       random,
@@ -260,7 +256,7 @@ export async function startNode(
       secret: Buffer.from(installed.secret, 'hex'),
       organization: installed.organization,
       bus,
-      files: blobs,
+      files,
       clock: systemClock,
       random,
       membership,

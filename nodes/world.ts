@@ -40,7 +40,7 @@ export interface WorldParts {
   readonly secret: Uint8Array
   readonly organization: string
   readonly bus: Bus
-  readonly files?: Files
+  readonly files: Files
   readonly clock: Clock
   readonly random: Random
   readonly membership: Membership
@@ -152,7 +152,7 @@ export function createWorld(parts: WorldParts): World {
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,
-    ...(parts.files && { files: parts.files }),
+    files: parts.files,
     lock: locks.lock,
     unlock: locks.unlock,
     id: (prefix, from, slot) => {

@@ -7,8 +7,7 @@
 import type { Definition } from './access/directory.ts'
 import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
-import type { CompleteUpload } from './artifacts/commands.ts'
-import type { ArtifactRecord } from './artifacts/schema.ts'
+import type { ArtifactQueueCommands, ArtifactRunCommands } from './artifacts/commands.ts'
 import type { JsonObject } from './common.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
@@ -35,10 +34,10 @@ export interface Renewal {
   readonly last_heartbeat_at?: string
 }
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
-export type QueueCommands = {
+export type QueueCommands = ArtifactQueueCommands & {
   /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop. */
+  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
   /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
   'queue.claim': {
@@ -68,19 +67,6 @@ export type QueueCommands = {
    * shard has changed.
    */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
-  /**
-   * Publishes an artifact that was uploaded under a lease: in one commit, the artifact becomes
-   * visible and its run records it. `lease_lost`: the lease is not current, and nothing changes.
-   * `published` does not say that the upload was still pending; the artifact itself does.
-   */
-  'job.publish_artifact': {
-    input: CompleteUpload & {
-      readonly lease_token: string
-      readonly job_id: string
-      readonly artifact_id: string
-    }
-    reply: { readonly outcome: 'published' | 'lease_lost' }
-  }
   wake: { input: unknown; reply: undefined }
 }
 /**
@@ -138,7 +124,7 @@ export interface ChildStart {
  * Internal commands of a run. The queue of the same shard sends `job.*` in the commit in which the
  * job changes.
  */
-export type RunCommands = {
+export type RunCommands = ArtifactRunCommands & {
   'job.settled': {
     input: {
       job_id: string
@@ -204,11 +190,6 @@ export type RunCommands = {
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
-  /** From an artifact of this run, once, when it has become visible. */
-  'run.artifact': {
-    input: { artifact: ArtifactRecord; step?: string; session_id?: string }
-    reply: undefined
-  }
   /** From the loop of the run: creates the run. */
   'run.open': { input: RunOpening; reply: undefined }
   /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */

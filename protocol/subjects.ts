@@ -38,7 +38,7 @@ export const hashOf = fnv1a
 
 /**
  * Encodes any text as one token of a subject. ASCII letters, digits, `_` and `-` are unchanged, and
- * each byte (UTF-8) of other characters becomes `=xx`. The empty text becomes `=`.
+ * each UTF-8 byte of any other character becomes `=xx`. The empty text becomes `=`.
  */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/
@@ -75,7 +75,7 @@ export const subjects = {
   shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
   /** Committed entries of one actor. The owner publishes them after the append was acknowledged. */
   live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
-  /** The cursor up to which the events of the feed of a project are committed. */
+  /** The cursor up to which the feed of a project is committed. */
   moved: (project: string) => `moved.${project}`,
   /**
    * Offers of jobs to workers. Gateways with free slots subscribe in one queue group. `capability`
@@ -113,8 +113,6 @@ export const subjects = {
    * from the name of a gateway on the same node.
    */
   executor: (node: string) => `x-${node}`,
-  /** A name for messages to all gateways. The service sends no such messages. */
-  gateways: 'gateways',
   /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
@@ -133,8 +131,8 @@ export const lineOf = (
 ): string => (job.workers_only ? `${offerCapability(job)}!` : offerCapability(job))
 /**
  * Returns the capability that a worker needs for a job, as one token of a subject. It encodes the
- * name of the action, or the provider and the model, the environment to which the job is pinned,
- * and whether only the service itself may do the job.
+ * action name, or the provider and the model; the environment to which the job is pinned; and
+ * whether only the service itself may do the job.
  */
 export function offerCapability(job: {
   kind: string

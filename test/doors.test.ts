@@ -1,5 +1,5 @@
 /**
- * Calls to actors and views through the ports of a gateway (`view`, `ask`, `command`, `everywhere`)
+ * The ports of a gateway for calls to actors and views (`view`, `ask`, `command`, `everywhere`)
  * derive the type of an answer from the name of the query or command, so no caller casts an answer.
  */
 import t from 'tap'

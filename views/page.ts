@@ -17,7 +17,7 @@ export interface Page<T> {
 export interface Including {
   readonly include?: readonly string[]
 }
-/** Whether an addition is requested; if it is not, costly fields are omitted. */
+/** Whether the query requests an addition. */
 export const wants = ({ include }: Including, name: string): boolean =>
   include?.includes(name) === true
 
@@ -85,8 +85,8 @@ export function page<R extends object, T>(
 }
 
 /**
- * Returns the SQL condition, and its parameter values, by which a statement continues after a
- * position. All `columns` are sorted in the same direction. The condition is empty if there is no
+ * Returns the SQL condition that makes a statement continue after a position, and the values of its
+ * parameters. All `columns` are sorted in the same direction. The condition is empty if there is no
  * position, or if the position does not match `columns`.
  */
 export function beyond(

@@ -108,10 +108,11 @@ export class View {
 
   /**
    * Applies messages in journal order; messages that were applied before are skipped.
-   * @param first the first sequence that the journal still has, after an operator trimmed it.
+   * @param first the first sequence that the journal still has. It grows when an operator trims the
+   *   journal.
    * @returns the number of applied entries.
    * @throws JournalHole when an envelope is missing; JournalReplaced when the journal has another
-   * message at the view's position; an error when a message is unreadable; errors of SQLite.
+   *   message at the view's position; an error when a message is unreadable; errors of SQLite.
    */
   apply(batch: readonly Message[], first = 0): number {
     const before = this.#position

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * C1. Messages are numbered 1, 2, 3… without gaps, and a number is never used again.
- * C2. The state does not grow with the messages: it holds members, pinned messages, bounded data
- *     about the latest threads, and the exchanges and confirmations in progress.
+ * C2. The state does not grow with the number of messages: it holds members, pinned messages,
+ *     bounded data about the latest threads, and the exchanges and confirmations in progress.
  * C3. A principal that may not see the channel gets the same replies as if the channel did not
  *     exist.
  * C4. A deleted channel is never reopened; a new channel with its name has another id.

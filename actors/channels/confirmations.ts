@@ -5,8 +5,8 @@
  * are not active. A disabled member of a direct message stays.
  *
  * Invariant: unless the channel is a direct message, a principal that is disabled before the second
- * check is expelled by it. If it is disabled later, the job that is enqueued at that time finds the
- * membership (actors/projects/access/partings.ts).
+ * check is expelled by it. If it is disabled later, the removal job that is enqueued with that
+ * change finds the membership (actors/projects/access/partings.ts).
  */
 
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
@@ -57,7 +57,7 @@ export function confirmationSettled(
   }
 }
 
-/** Reducers of the events of confirmations. */
+/** Reducers for the events of confirmations. */
 export const evolveConfirmations = {
   'confirmation.begun': (
     state: ChannelState,

@@ -35,10 +35,10 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /**
- * The agents that a message wakes. In a direct message, a message of a person wakes all agents. In
- * any other channel, it wakes the agents that it mentions and those of its thread. A message of an
- * agent wakes only agents that it mentions. Their number is limited, so that a thread has at most
- * `STREAK` consecutive messages of agents, including the answers that are still to come.
+ * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
+ * In any other channel, it wakes the agents that it mentions and those of its thread. A message
+ * from an agent wakes only agents that it mentions. It wakes no more of them than the limit of
+ * `STREAK` consecutive messages from agents in a thread allows, counting the answers still to come.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
@@ -177,8 +177,8 @@ export function errandSettled(
 
 /**
  * Ends an exchange.
- * @param unheard true if there was no turn, so the messages since the previous exchange still have
- * to be shown.
+ * @param unheard whether there was no turn, so that the agent still has to be shown the messages
+ * since the previous exchange.
  */
 function close(
   state: ChannelState,

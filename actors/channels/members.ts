@@ -24,8 +24,8 @@ import {
 } from './state.ts'
 
 /**
- * Data from the gateway for the command that adds a member: the principal of the new member, absent
- * when there is no such principal.
+ * Data that the gateway adds to the command that adds a member. `person`: the principal of the new
+ * member; absent if there is no such principal.
  */
 export interface Found {
   readonly person?: Person

@@ -3,7 +3,7 @@
  * members and its pinned messages from the state. The facts about an existing message that a reply
  * or an edit needs come with the command, because only views store them. They never change while
  * the channel exists, so a late command is safe. The command also contains the agents that a
- * message concerns (`Calls`); they affect only whom it wakes.
+ * message concerns (`Calls`), which determine only whom the message wakes.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -24,8 +24,7 @@ import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } fro
 
 /**
  * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which it
- * replies; `agent`: the agent to which it is attributed. A field is absent if the message has
- * no target or no agent.
+ * replies, if any; `agent`: the agent to which it is attributed, if any.
  */
 export interface SendFacts {
   readonly target?: MessageFacts
@@ -36,8 +35,8 @@ export interface SendFacts {
   readonly may_invoke: boolean
 }
 /**
- * Data that the gateway adds to an edit: the message; absent when the channel has no message with
- * this id.
+ * Data that the gateway adds to an edit. `target`: the message; absent if the channel has no
+ * message with this id.
  */
 export interface EditFacts {
   readonly target?: MessageFacts

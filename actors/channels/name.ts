@@ -1,10 +1,10 @@
 /**
- * The holder of a channel name in its project, or of the exact set of members of a direct message.
- * It is a separate actor, whose id is derived from the name or the set. The channel is created in
- * the same shard, so name, channel and members are committed together. The commit that deletes a
- * channel also releases its name.
+ * The actor that holds the name of a channel in its project or, for a direct message, the exact set
+ * of members. Its id is derived from the name or the set. The channel is created in the same shard,
+ * so name, channel and members are committed together. The commit that deletes a channel also
+ * releases its name.
  *
- * Invariant: at most one channel that is not deleted has the name.
+ * Invariant: at most one existing channel has the name.
  */
 import type { Api } from '../../protocol/api.ts'
 import {

@@ -69,8 +69,8 @@ export function open(
 }
 
 /**
- * Reopens a direct message: it is no longer archived, and missing members are added again, because
- * older releases removed disabled ones.
+ * Reopens a direct message: unarchives it, and adds missing members again, because older releases
+ * removed disabled ones.
  */
 export function reopen(
   state: ChannelState,

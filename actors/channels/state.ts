@@ -39,15 +39,15 @@ export interface ChannelState {
    */
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /**
-   * Sequence number up to which an agent was shown the messages of a thread, or those outside of
-   * threads, by `talkKey`; only the most recently set keys are stored.
+   * Sequence number up to which an agent has been shown the messages of a thread, or those outside
+   * of threads, by `talkKey`; only the most recently set keys are stored.
    */
   heard: Record<string, number>
   /** New members that are not confirmed yet, by the id of the job that confirms them. */
   confirmations: Record<string, readonly string[]>
   /**
-   * Number of messages of agents since the last message of a person, by the root of the thread (''
-   * outside of threads). Zeros are not stored, and only the latest threads have an entry.
+   * Number of messages from agents since the last message from a person, by the id of the thread's
+   * root ('' outside of threads). Zeros are not stored, and only the latest threads have an entry.
    */
   streaks: Record<string, number>
 }
@@ -119,7 +119,7 @@ function remember(numbers: Record<string, number>, key: string, value: number | 
   const [oldest = ''] = Object.keys(numbers)
   if (Object.keys(numbers).length > REMEMBERED) delete numbers[oldest]
 }
-/** Counts a message of an agent; a message of a person resets the count. */
+/** Counts a message from an agent; a message from a person resets the count. */
 export const countStreak = (
   { streaks }: ChannelState,
   { sender_type, reply_to = '' }: ChannelMessage,

@@ -1,8 +1,8 @@
 /**
  * Limits on the number of runs that triggers start for events that runs caused. Such events can
  * start runs whose events start more runs, so without limits one event could start any number of
- * runs. A tree is a root event, which no run caused, with all events that it caused, directly or
- * through others.
+ * runs. A tree consists of a root event, which no run caused, and of all events that follow from
+ * it, directly or indirectly.
  *
  * Invariants:
  * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused. Runs
@@ -33,13 +33,14 @@ type Fires = Readonly<Record<string, readonly string[]>>
 /** The numbers of runs that triggers have started. */
 export interface Budget {
   /**
-   * Runs by root, for the current generation of trees and for the previous one. A root that started
-   * a single run is not stored. `count` is the number of trees of the current generation.
+   * Number of runs by root event, for the current generation of trees and for the previous one. A
+   * root that started a single run is not stored. `count` is the number of trees of the current
+   * generation.
    */
   trees: Record<string, number>
   older: Record<string, number>
   count: number
-  /** Runs by loop, in the one-minute window that began at `since` (Unix milliseconds). */
+  /** Number of runs by loop, in the one-minute window that began at `since` (Unix milliseconds). */
   loops: Record<string, number>
   since: number
 }

@@ -42,7 +42,7 @@ interface Listener {
   readonly match?: JsonObject | undefined
   readonly condition?: Condition | undefined
 }
-/** The result of matching an event. `heard`: its type has listeners. */
+/** The result of matching an event. `heard`: whether the event's type has listeners. */
 export interface Matched {
   heard: boolean
   /** Number of listeners that the event was compared with. */
@@ -215,7 +215,7 @@ export function listenersOf(state: SourcesState): Listeners {
   return found
 }
 /**
- * Returns the index of a state if it was built. An index that is built later includes the changes
- * made until then, so the caller need not build it.
+ * Returns the index of a state if it has been built. A caller that changes listeners need not build
+ * it, because an index that is built later includes the change.
  */
 export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)

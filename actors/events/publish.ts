@@ -29,7 +29,7 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** Results of matching that are always empty for an event of a private session. */
+/** The results of matching that must be empty for an event of a private session. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /** The event that stores a publication; undefined when it need not be stored. */
@@ -135,8 +135,8 @@ function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
   }
 }
 /**
- * Decides the events of a client, in order. Of several with the same key, only the first is stored.
- * If it is unknown whether a key was used, nothing is stored.
+ * Decides in order which events of a client are stored. Of several with the same key, only the
+ * first is stored. If it is unknown whether a key was used, nothing is stored.
  */
 function publishAll(
   state: SourcesState,

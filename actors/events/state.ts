@@ -31,8 +31,8 @@ interface Keys {
   /** The number of the current generation. */
   generation: number
   /**
-   * `from`: Unix milliseconds since which all used keys are stored. `since`: Unix milliseconds at
-   * which the current generation began.
+   * `from`: the time since which all used keys are stored. `since`: the time at which the current
+   * generation began. Both are Unix milliseconds.
    */
   from: number
   since: number
@@ -111,7 +111,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
   keys.count++
 }
 
-/** Counts the faults of triggers' conditions; those of waits are not counted. */
+/** Counts the faults of the conditions of triggers, but not those of waits. */
 export function blame(
   state: SourcesState,
   {

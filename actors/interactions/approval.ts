@@ -1,7 +1,7 @@
 /**
- * Who may answer when the service requires approval before it executes an action: a principal that
- * may execute the action itself and is not an agent. In projects that require a separate approver,
- * the requester of the call may not answer either (`excludes`).
+ * Who may answer an interaction in which the service requires approval of an action: a principal
+ * that may itself execute the action and is not an agent. In projects that require a separate
+ * approver, the requester of the call may not answer either (`excludes`).
  */
 
 import { allows } from '../../protocol/access/roles.ts'

@@ -227,7 +227,10 @@ function foreign({ subject, references = [] }: Interaction, brand: string): Fiel
     }))
 }
 
-/** Refuses a record for reasons that depend on the time or on the creator. */
+/**
+ * Refuses an expiry in the past, and a review without named reviewers if the creator, who would be
+ * the reviewer, is also a target.
+ */
 function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   const {
     expires_at,

@@ -40,7 +40,7 @@ function closed(
 }
 
 /**
- * Maximum number of characters of an interaction as JSON (every read returns all of it), and
+ * Maximum number of characters of an interaction as JSON, because every read returns all of it, and
  * maximum number of review rounds.
  */
 const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const

@@ -30,8 +30,8 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * Ends an interaction.
  * @param state the state before the change.
  * @param change contains the new status; `completed_at` is added.
- * @param options `silent`: the waiting run is not notified, because it requested the end;
- * `invalid`: some targets or reviewers do not exist.
+ * @param options `silent`: whether the waiting run is not notified, because it requested the end;
+ * `invalid`: whether some targets or reviewers do not exist.
  */
 export function conclude(
   { record, depth, chain, withheld, callback }: InteractionState,
@@ -275,7 +275,8 @@ function dispatchOf(
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
     ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
-    // `outcome` and `value` are the same value, because receivers use either name.
+    // `outcome` and `value` have the same value, because some receivers read one and some the
+    // other.
     body: {
       interaction_id: id,
       kind,

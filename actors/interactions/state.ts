@@ -5,7 +5,7 @@
  * Invariants:
  * I1. The record comes from `interaction.created`, and only the changes in later events alter it
  *     (protocol/interactions/events.ts).
- * I2. `interaction.resolved` happens once, and nothing changes the record afterwards.
+ * I2. `interaction.resolved` is emitted once, and nothing changes the record afterwards.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -25,13 +25,13 @@ export interface InteractionState {
   /** Depth of the interaction's source events in a chain of runs. */
   readonly depth: number
   readonly chain?: Chain
-  /** The interaction was deleted: lists and reads omit it. */
+  /** Set if the interaction was deleted; lists and reads then omit it. */
   readonly deleted?: true
   /** The session whose turn opened the interaction. It receives every change to the record. */
   readonly session?: string
   /**
-   * The interaction was opened in a private session: only readers of the session receive its source
-   * events.
+   * Set if the interaction was opened in a private session. Only readers of the session then
+   * receive its source events.
    */
   readonly withheld?: true
   /**
@@ -44,7 +44,9 @@ export interface InteractionState {
    * contains the URL instead.
    */
   readonly callback?: KeptUrl
-  /** The service cancelled the interaction, because some targets or reviewers do not exist. */
+  /**
+   * Set if the service cancelled the interaction because some targets or reviewers do not exist.
+   */
   readonly invalid?: true
 }
 

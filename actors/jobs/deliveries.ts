@@ -104,8 +104,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 })
 
 /**
- * Whether an assignment that may have been sent needs no repeat: its lease was replaced or has
- * ended, or its worker has sent a heartbeat. Other messages are always repeated.
+ * Whether an assignment that may already have been sent need not be sent again, because its lease
+ * was replaced or has ended, or its worker has sent a heartbeat. All other messages are sent again.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

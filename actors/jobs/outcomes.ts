@@ -5,8 +5,8 @@
  *
  * Two limits, counted separately:
  * - `max_attempts` bounds reported failures: the worker executed the job and it failed.
- * - `max_losses` bounds lost leases: it is unknown whether the job was executed. A job that is safe
- *   to repeat may be allowed more losses than failures.
+ * - `max_losses` bounds lost leases, after which it is unknown whether the job was executed. A job
+ *   that is safe to repeat may be allowed more losses than failures.
  */
 
 import type { InvocationFacts } from '../../protocol/actions/invocation.ts'

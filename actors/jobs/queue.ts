@@ -10,9 +10,9 @@
  * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
  *     fairness key.
  * Q4. The state alone makes every command idempotent, so no command ids are stored.
- * Q5. Lease renewals are soft events, so a new owner assumes one full duration for every lease. If
- *     ownership changes repeatedly within that duration, leases are extended repeatedly; the
- *     worker's gateway may therefore report that an assumed lease has expired.
+ * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration
+ *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly;
+ *     the worker's gateway may therefore report that an assumed lease has expired.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -307,8 +307,8 @@ export function queueActor(
       const first = state.due[0]
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
-    // All leases now expire at the same time. The heap is rebuilt only if there are resting jobs,
-    // because their deadlines do not change.
+    // All leases now expire at the same time, so the heap is rebuilt only if it also contains
+    // resting jobs, whose deadlines have not changed.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held

@@ -16,9 +16,12 @@ const FINISHED = 1024
 interface Lease extends LeaseGrant {
   gateway: string
   expires_at: number
-  /** The worker has sent a heartbeat, so the job was delivered. */
+  /** Whether the worker has sent a heartbeat, which proves that the job was delivered. */
   heard: boolean
-  /** The shard's owner has changed since the last heartbeat, so `expires_at` is an upper bound. */
+  /**
+   * Set if the shard's owner has changed since the last heartbeat. `expires_at` is then an upper
+   * bound.
+   */
   assumed?: true
 }
 export interface Held {
@@ -41,7 +44,10 @@ export interface Held {
    * the waiting jobs.
    */
   rest?: number
-  /** The previous lease. `reported`: its outcome is known, so a report under it is a repeat. */
+  /**
+   * The previous lease. `reported`: whether its outcome is known; a report under it is then a
+   * repeat.
+   */
   last?: {
     readonly token: string
     readonly attempt: number
@@ -77,7 +83,9 @@ export const initial = (): QueueState => ({
  */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
-/** Number of attempts that were counted; the next claim gets the next number. */
+/**
+ * Number of attempts that count, that is, failures and losses. The next claim gets the next number.
+ */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**

@@ -30,8 +30,8 @@ export interface Level {
 }
 
 /**
- * Name of a fairness key in a ring. Every string is a valid key, but not every string is a valid
- * property name.
+ * Name of a fairness key in a ring. The prefix is needed because a key may be any string, but a
+ * ring accepts neither an empty name nor `__proto__`.
  */
 const nameOf = (header: JobHeader): string => `:${header.fairness_key}`
 const byAge: Order<QueueState, string> = {

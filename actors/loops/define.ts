@@ -36,7 +36,9 @@ const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknow
   ) as Of<K>
 const isEmpty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-/** Treats a run name whose templates are both empty as absent. */
+/**
+ * Replaces a run name whose templates are both empty with an empty object, which removes the field.
+ */
 const withoutBlanks = <T extends { run_name?: unknown }>(body: T): T => {
   const name = body.run_name as { template: string; description_template?: string } | undefined
   return name && name.template === '' && !name.description_template

@@ -17,7 +17,7 @@ export interface LoopOptions {
 export interface Draft {
   readonly cause: Cause
   readonly options: LoopOptions
-  /** A copy of the actor's state to which the events so far were applied. */
+  /** A copy of the actor's state, to which the events so far have been applied. */
   state: LoopState
   readonly events: LoopEvent[]
   readonly tells: Tell[]

@@ -21,8 +21,8 @@ import { isLiving, type LoopState } from './state.ts'
 const MAX_HELD = 1000
 
 /**
- * The principal that last changed the loop, or that created it. For loops that an earlier release
- * saved, it is known only if the loop was never changed.
+ * The principal that last changed the loop or, if it was never changed, that created it. Unknown
+ * for a loop whose last change was made under an earlier release.
  */
 function editorOf(state: LoopState): string | undefined {
   if (!isLiving(state)) return undefined

@@ -14,8 +14,8 @@ import { isLiving, type LoopState, triggersOf } from './state.ts'
 
 /**
  * Returns the triggers of a version, with their ids. A trigger whose key existed before keeps its
- * id. An HTTP trigger also keeps its handle unless another one is given; a new one without a handle
- * uses its id as its handle.
+ * id. An HTTP trigger also keeps its handle unless another one is given. A new HTTP trigger without
+ * a handle uses its id as its handle.
  */
 export function materialize(
   triggers: readonly Trigger[] | undefined,
@@ -63,8 +63,8 @@ const watches = (state: LoopState): Watch[] =>
     : []
 
 /**
- * Returns the events that follow when a loop changes: freed and bound handles, watched events, the
- * summary for its project, and times of schedules.
+ * Returns the events that follow from a change to the loop. They free and bind handles, and update
+ * the watched events, the summary for the loop's project, and the times of schedules.
  */
 export function consequences(
   before: LoopState,

@@ -212,7 +212,7 @@ export function rotateSecret(
   }
 }
 
-/** Reducers of the events of actions. */
+/** Reducers for the events of actions. */
 export const evolveActions = {
   'action.created': (
     state: ProjectState,

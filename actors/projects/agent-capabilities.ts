@@ -131,7 +131,7 @@ export function take(state: ProjectState, what: keyof AgentCapabilities, id: str
       state.equipment[agent] = { ...has, [what]: has[what].filter((one) => one.id !== id) }
   return state
 }
-/** Reducers of the events of assignments. */
+/** Reducers for the events of assignments. */
 export const evolveCapabilities = {
   'toolkits.assigned': (
     state: ProjectState,

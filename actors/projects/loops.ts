@@ -1,6 +1,6 @@
 /**
  * The data that a project tracks about its loops (protocol/loops/standing.ts): the actions that
- * they call, and which of them must end with the project.
+ * they call, and which loops must be ended when the project is deleted.
  */
 
 import { getOwn } from '../../protocol/lookup.ts'
@@ -65,7 +65,7 @@ export function endProject(
 export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
   Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
 
-/** Reducers of the events of tracked loops. */
+/** Reducers for the events of tracked loops. */
 export const evolveLoops = {
   'loop.noted': (
     state: ProjectState,

@@ -79,7 +79,7 @@ export const deleteSecret = (
     ? { events: [{ type: 'secret.deleted', id }], reply: undefined }
     : refuse('not_found')
 
-/** Reducers of the events of secrets. */
+/** Reducers for the events of secrets. */
 export const evolveSecrets = {
   'secret.stored': (
     state: ProjectState,

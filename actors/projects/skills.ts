@@ -53,8 +53,8 @@ export function createSkill(
 }
 
 /**
- * Replaces a skill as a whole: fields that the request omits are removed. Of the instructions, the
- * audit log contains only the lengths.
+ * Replaces a skill as a whole: fields that the request omits are removed. The audit log contains
+ * only the lengths of the instructions.
  */
 export function replaceSkill(
   { brand }: Options,

@@ -35,7 +35,7 @@ export interface ProjectState extends KeyHolder {
   roles: Record<string, KeptRole>
   /** Assignments of roles to principals, by id; no other record stores them. */
   assignments: Record<string, RoleAssignment>
-  /** Ids of the organizations that hold the claims on workflow handles, by workflow id. */
+  /** Id of the organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
   /** Actions by id. */
   actions: Record<string, KeptAction>
@@ -44,8 +44,8 @@ export interface ProjectState extends KeyHolder {
   /** Secrets by name. */
   secrets: Record<string, KeptSecret>
   /**
-   * Ids under which no workflow may be created (H2 of protocol/projects/configuration.ts), with the
-   * time since which this holds, in Unix milliseconds.
+   * Ids under which workflows can no longer be created (H2 of protocol/projects/configuration.ts),
+   * each with the time in Unix milliseconds at which it was added.
    */
   unused: Record<string, number>
   agents: Record<string, Agent>

@@ -200,8 +200,8 @@ export function rotateWebhookSecret(
 }
 
 /**
- * Sends a test event, to the given URL or to that of the webhook. The gateway waits for the outcome
- * of the delivery.
+ * Sends a test event to the given URL or, by default, to the webhook's URL. The gateway waits for
+ * the outcome of the delivery.
  */
 export function pingWebhook(
   state: ProjectState,
@@ -231,7 +231,7 @@ export function pingWebhook(
 }
 
 type On<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>
-/** Reducers of the events of webhooks. */
+/** Reducers for the events of webhooks. */
 export const evolveWebhooks = {
   'webhook.created': (
     state: ProjectState,

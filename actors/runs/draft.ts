@@ -98,7 +98,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
 /** The time of the decision as RFC 3339. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
-/** Returns the position, tries and wait of the current branch, or of the run itself. */
+/** Returns the progress of the current branch, or of the run itself. */
 export const placeOf = ({ state, at }: Draft): Place =>
   at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 

@@ -9,8 +9,8 @@
  * S2. A run that has not ended has `engine.wait` after every command, and its status is then
  *     `suspended`. Exceptions: a run that pauses, or waits for an event that the matcher has not
  *     confirmed, is `running`; a run that its loop holds (`held`) is `queued` and has no wait.
- * S3. `engine.position` is the index of the current step, or the number of steps after the last
- *     one. While `engine.ending` is present, it is an index into the cleanup steps, and
+ * S3. `engine.position` is the index of the current step; after the last step, it is the number of
+ *     steps. While `engine.ending` is present, it is an index into the cleanup steps, and
  *     `engine.ending` contains the position at which the run ended.
  * S4. The output of a completed step is stored in the `result` of its record; the engine keeps no
  *     copy.
@@ -49,8 +49,8 @@ interface Opened extends Waiting {
 /** A wait that the timeline shows; `kind` is the `wait_kind` of the API. */
 export type OpenWait =
   /**
-   * A job. `base`: attempts of the step before this job; `retried`: number of the job's last
-   * attempt that was reported as retried.
+   * A job. `base`: number of the step's attempts before this job; `retried`: number of the job's
+   * last attempt that was reported as retried.
    */
   | (Opened & {
       readonly kind: 'worker'
@@ -60,7 +60,10 @@ export type OpenWait =
     })
   | (Opened & { readonly kind: 'timer'; readonly due: number })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
-  /** An event. `asked`: the wait is not open yet, because the matcher has not confirmed it. */
+  /**
+   * An event. `asked`: set while the wait is not open, because the matcher has not confirmed it
+   * yet.
+   */
   | (Opened & {
       readonly kind: 'event'
       readonly event_type: string
@@ -73,7 +76,7 @@ export type OpenWait =
   | (Opened & { readonly kind: 'run'; readonly run_id: string })
   /** A loop from which a run was requested. */
   | (Opened & { readonly kind: 'loop'; readonly loop_id: string })
-  /** The branches of this step. */
+  /** The branches of the waiting step. */
   | (Opened & { readonly kind: 'branches' })
   /**
    * A turn of an agent. `job_id`: the job that looks up the turn's definition, until the turn is
@@ -123,7 +126,7 @@ export interface Branch extends Place {
   readonly rows: Readonly<Record<string, RunStep>>
   /** Bytes of the large outputs of the branch's steps (engine/retained.ts). */
   readonly size?: number
-  /** Present when a step of the branch has failed for good. */
+  /** Present when a step of the branch has failed permanently. */
   readonly fault?: { readonly error_type: string; readonly error: string }
 }
 /** The outcome of a branch or item that has completed or failed. */
@@ -159,7 +162,9 @@ export interface Ending {
   readonly payload: JsonObject
   readonly run: Patch<RunRecord>
 }
-/** The run that started this one. `waits`: the parent receives a message when this run ends. */
+/**
+ * The run that started this one. `waits`: whether the parent receives a message when this run ends.
+ */
 interface Parent {
   readonly run_id: string
   readonly waits: boolean
@@ -172,8 +177,8 @@ export interface Engine extends Place {
   readonly priority: number
   readonly fairness_key?: string
   /**
-   * Number of step attempts that the run has begun, including those in branches. Attempts of a job
-   * that only the queue repeats are not counted.
+   * Number of step attempts that the run has begun, including those in branches. Further attempts
+   * of the same job, which only the queue repeats, are not counted.
    */
   readonly executed: number
   /** Number of those attempts that belong to branches. */
@@ -196,9 +201,12 @@ export interface Engine extends Place {
    */
   readonly leaving?: Ending
   readonly parent?: Parent
-  /** Number of runs that led to this one, as its ancestors or through the triggering event. */
+  /**
+   * Depth of the run: one more than that of its parent, or the depth of the source event that
+   * started it; absent: 0.
+   */
   readonly depth?: number
-  /** Number of runs between this run and the first cause of its causal chain; absent: 0. */
+  /** Depth of the run in its causal chain; its own source events have the next depth. Absent: 0. */
   readonly cause_depth?: number
   /** Causal chain of the source event that caused the run, directly or through a parent run. */
   readonly chain?: Chain

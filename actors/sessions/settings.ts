@@ -149,7 +149,7 @@ export const cancel =
     const session = live(state, cause)
     if (!session) return refuse('not_found')
     const on = draft(session, cause, brand)
-    // The newest turn ends first, so that a turn that is about to be cancelled does not start.
+    // Turns are ended newest first, so that no queued turn starts only to be cancelled.
     const mine = turnsOf(session).filter(({ work }) => work.owner !== 'run' || force === true)
     for (const { record: turn, work } of [...mine].reverse())
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })

@@ -95,8 +95,8 @@ export interface SessionState extends Window {
   /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
   /**
-   * Tokens of the last generation, including cached ones, which show how full the model's context
-   * window is; 0 after a compaction.
+   * Number of tokens of the last generation, including cached ones, as a measure of how full the
+   * model's context window is; 0 after a compaction.
    */
   readonly tokens: number
 }
@@ -118,7 +118,9 @@ export const unborn = (): SessionState => ({
   tokens: 0,
 })
 
-/** A session that exists, and was neither deleted nor expired by the time of the decision. */
+/**
+ * A session that exists, and that had neither been deleted nor expired at the time of the decision.
+ */
 export type Live = SessionState & { readonly record: Session }
 /**
  * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is

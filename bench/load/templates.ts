@@ -23,8 +23,7 @@ const WORKFLOWS = 4
 /** The `workflow_type` of the runs of a workflow, by which runs can be listed. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
 /**
- * Out of twenty runs, the numbers that complete (`send`), fail, stay suspended (`hold`) or are
- * cancelled.
+ * Of every twenty runs, how many complete (`send`), fail, stay suspended (`hold`) or are cancelled.
  */
 const mix = [
   ['send', 17],

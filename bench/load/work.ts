@@ -13,7 +13,8 @@ const RUN = '"type":"run_updated","run_id":"'
 
 /**
  * Yields the ids of the runs that frames of the project's stream report as completed. The text is
- * searched, not parsed, because parsing all frames would take too much of the shared machine.
+ * searched, not parsed, because parsing all frames would use too much CPU time of the shared
+ * machine.
  */
 export function* completedIn(text: string): Generator<string> {
   for (let end = text.indexOf(ENDED); end >= 0; end = text.indexOf(ENDED, end + ENDED.length)) {

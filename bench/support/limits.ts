@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Maximum number of open files of a process that is started here. Node.js raises the soft limit to
- * the hard limit automatically.
+ * Maximum number of open files of this process, which child processes inherit. Node.js has already
+ * raised the soft limit to the hard limit.
  */
 const openFiles = (): number =>
   Number(

@@ -80,7 +80,7 @@ const STALLED = 60_000
 
 /**
  * Does `count` pieces of work with `concurrency` in flight.
- * @returns the time of each piece.
+ * @returns the duration of each piece.
  * @throws Error if no piece has ended for a minute, and any error that a piece throws.
  */
 export async function inFlight(
@@ -117,7 +117,8 @@ export async function inFlight(
 
 /**
  * Starts pieces of work at a fixed rate, regardless of whether earlier ones have ended.
- * @returns the time of each piece from its intended start, so that a delayed start counts as well.
+ * @returns the duration of each piece, measured from its intended start, so that a delayed start
+ * counts as well.
  */
 export async function atRate(
   perSecond: number,

@@ -9,8 +9,8 @@ export const COLLECT: readonly string[] = [
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
 ]
 /**
- * Maximum number of collections, and the fraction of its previous size to which memory must shrink
- * for another collection to be worthwhile.
+ * Maximum number of collections, and the fraction of its smallest size so far below which memory
+ * must shrink for another collection to follow.
  */
 const [ROUNDS, LESS] = [8, 0.99]
 /**

@@ -56,7 +56,10 @@ export function startStore(
   })
   return child
 }
-/** Retries a failed attempt every 200 ms, about 300 times. */
+/**
+ * Repeats an attempt every 200 ms until it succeeds, or rejects with its error after about 300
+ * failures.
+ */
 export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

@@ -33,7 +33,7 @@ export const cpuSeconds = (parties: Parties): Readonly<Partial<Record<keyof Part
     ]),
   )
 
-/** A process and its descendants. */
+/** Ids of a process and its descendants. */
 export function family(pid: number): number[] {
   let children: string[] = []
   try {

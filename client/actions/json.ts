@@ -52,7 +52,7 @@ function meant(data: unknown, field: string): unknown {
 
 /**
  * Finds a value by `/items/0/name` (a JSON pointer, RFC 6901), `items[0].name` or
- * `$.items[0].name`. An empty path is the whole value; a missing value is null.
+ * `$.items[0].name`. An empty path selects the whole value; a missing value yields null.
  */
 function find(data: unknown, query: unknown): unknown {
   let at = data

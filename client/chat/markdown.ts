@@ -70,8 +70,7 @@ const plain = (text: string): MarkdownElement => element('p', [text], { class: '
 class LimitExceeded extends Error {}
 
 /**
- * Characters at which the inline rules of the lexer scan ahead, some of them to the end of the
- * input.
+ * Characters at which inline rules of the lexer scan ahead, in some cases to the end of the input.
  */
 const marks = /[*_~[\]!`<\\(&:@]/g
 

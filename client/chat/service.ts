@@ -16,7 +16,7 @@ export interface Account {
   readonly key: string
   readonly project: string
 }
-/** The service rejected the request, or did not respond (status 0). */
+/** The error of a request that the service rejected, or to which it did not respond (status 0). */
 export class Refused extends Error {
   readonly status: number
   constructor(status: number, message: string) {

@@ -5,6 +5,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { isId } from '../../protocol/ids.ts'
 import { followChannel, followRun } from '../follow.ts'
+import { addArtifacts } from './artifacts/artifacts.ts'
 import { addCompletion } from './completion.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import { addLogin } from './connection/login.ts'
@@ -27,6 +28,7 @@ export function addClientCommands(
 ): void {
   addWorker(program, shell)
   addFollow(program, shell)
+  addArtifacts(program, shell)
   addCall(program, shell)
   addGroups(program, shell)
   addProfiles(program, shell)

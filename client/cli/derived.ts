@@ -48,7 +48,9 @@ export function addGroups(program: Command, shell: Shell): void {
     const parent =
       program.commands.find((command) => command.name() === group) ??
       program.command(group).description(`${row.shape.tag}: ${operationsOf(group)}`)
-    addRow(parent, name, kebab(operation), row, shell)
+    // A command with the same name, such as `artifact get`, replaces that of the row.
+    if (!parent.commands.some((command) => command.name() === kebab(operation)))
+      addRow(parent, name, kebab(operation), row, shell)
   }
 }
 const operationsOf = (group: string): string =>
@@ -279,7 +281,7 @@ async function call(
   const used = format ?? (shell.columns === undefined ? 'json' : 'table')
   const empty = items?.length === 0 && row.verb === 'query'
   if (empty) shell.note(noneOf(name, command))
-  // JSON and YAML output contains an empty list too, for programs that read it.
+  // An empty list is also printed as JSON or YAML, because programs read that output.
   if (!empty || used === 'json' || used === 'yaml')
     shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor

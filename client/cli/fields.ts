@@ -36,7 +36,9 @@ export interface UsageFault {
   readonly fault: string
 }
 
-/** Converts the name of a field to that of a flag: `definition_id` becomes `definition-id`. */
+/**
+ * Converts the name of a field to the name of its flag: `definition_id` becomes `definition-id`.
+ */
 export const kebab = (name: string): string => name.replaceAll('_', '-')
 
 /**
@@ -185,8 +187,8 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
 }
 
 /**
- * Builds an input from a body and `field=value` arguments. Later arguments take precedence; one
- * with an unknown field is an error whose message lists the known fields.
+ * Builds an input from a body and `field=value` arguments. Later arguments take precedence. An
+ * unknown field is an error whose message lists the known fields.
  */
 export function inputOf(
   fields: readonly Field[],

@@ -1,6 +1,7 @@
 /**
  * The files that the tour measures: in a git checkout, the tracked files and the untracked ones
- * that are not ignored; in other folders, all files. Folders of tools are always skipped.
+ * that are not ignored; in other folders, all files. Folders that tools maintain, such as
+ * `node_modules`, are always skipped.
  */
 import { execFile } from 'node:child_process'
 import { lstat, readdir } from 'node:fs/promises'

@@ -10,6 +10,7 @@
  * W3. `ended` resolves once, and afterwards no timer and no socket is active.
  */
 import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
+import type { Publish } from '../artifacts/publish.ts'
 import { Claims } from './claims.ts'
 import { Jobs } from './jobs.ts'
 import {
@@ -25,8 +26,8 @@ import { Reports } from './reports.ts'
 
 /**
  * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
- * `handlers`: the part of it in which handlers may return; `draining`: timeout of the drain
- * acknowledgement.
+ * `handlers`: time after which a stop reports the jobs of running handlers as cancelled; `draining`:
+ * timeout of the drain acknowledgement.
  */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
@@ -37,6 +38,8 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly instance: string
   readonly urls: readonly string[]
   readonly headers: Readonly<Record<string, string>>
+  /** Uploads a file of a job. */
+  readonly publish: Publish
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
 /** Maximum number of leases that a registration lists; a worker with more leases lists none. */
@@ -108,6 +111,7 @@ export class Core {
     this.#jobs = new Jobs({
       clock,
       actions: options.actions,
+      publish: options.publish,
       concurrency: this.#concurrency,
       log,
       beat: ({ id, lease_token }) => {

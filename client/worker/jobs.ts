@@ -10,6 +10,7 @@
  */
 import { inspect } from 'node:util'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { Publish } from '../artifacts/publish.ts'
 import type { Action, JobEvent, Parameters } from './options.ts'
 import type { Cancel, Clock } from './ports.ts'
 import { type Report, resultOf } from './reports.ts'
@@ -25,6 +26,8 @@ export interface JobsWorld {
   /** Called when a handler has returned and its slot is free. */
   freed(): void
   told(event: JobEvent): void
+  /** Uploads a file of a job. */
+  readonly publish: Publish
   log(line: string): void
 }
 interface Running {
@@ -147,6 +150,8 @@ export class Jobs {
             signal: stop.signal,
             job,
             log: (line) => this.#world.log(`${job.id}: ${line}`),
+            publish: (file, options) =>
+              this.#world.publish(job.lease_token, file, { ...options, signal: stop.signal }),
           }),
         ),
       }

@@ -1,5 +1,6 @@
 /** The options and types of the worker library. */
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { ArtifactReference, PublishOptions } from '../artifacts/publish.ts'
 
 /** The parameters of one execution of an action. */
 export type Parameters = Readonly<Record<string, unknown>>
@@ -12,6 +13,14 @@ export interface ActionContext {
   readonly job: ClaimedJob
   /** Writes a line to the worker's log, prefixed with the job id. */
   log(line: string): void
+  /**
+   * Uploads a file as an artifact of the job's run, and returns a reference for the job's result.
+   * @param file path of the file, or its bytes.
+   * @throws BatonError if the service refuses the upload, for example with `lease_lost`.
+   * @example
+   * return { report: await publish('out/report.pdf', { mime: 'application/pdf' }) }
+   */
+  publish(file: string | Uint8Array, options?: PublishOptions): Promise<ArtifactReference>
 }
 /**
  * Executes one action. A returned object becomes the result; an array or any other value becomes

@@ -22,9 +22,9 @@ const rememberedIn = (
 ) => world.view(project, 'published_keys', { keys, since: world.now() - DAY })
 
 /**
- * Sends the command again, with the keys that a view has, until the `events` actor can decide which
- * events are duplicates. Refused with `service_unavailable` if it still cannot after `QUESTIONS`
- * queries.
+ * Repeats the command, with a view's answer about the unsure keys (`Recalled`), until the `events`
+ * actor can decide which events are duplicates. Refused with `service_unavailable` if it still
+ * cannot after `QUESTIONS` queries.
  * @param send sends the command, under the same command id each time.
  * @param first the outcome of the first send; without it, the function sends first.
  */

@@ -1,7 +1,7 @@
 /**
- * Decides how the bytes of a stored file are sent: conditional requests (RFC 9110, 13), single
- * ranges (RFC 9110, 14), and which files a browser may display. Reading and sending the bytes is
- * left to the caller.
+ * Decides how the bytes of a stored file are sent: conditional requests (RFC 9110, section 13),
+ * single ranges (RFC 9110, section 14), and which files a browser may display. Reading and sending
+ * the bytes is left to the caller.
  */
 
 /** The properties of a file that its response depends on. `sha256` is lower-case hex. */
@@ -22,7 +22,7 @@ export interface ContentPlan {
   readonly headers: Readonly<Record<string, string>>
   /** The value of `Content-Type`. */
   readonly type: string
-  /** The bytes to send: from `start`, excluding `end`. */
+  /** The bytes to send: from `start` up to, but not including, `end`. */
   readonly start: number
   readonly end: number
 }
@@ -61,10 +61,11 @@ export function planContent(
     : mime_type.startsWith('text/')
       ? `${mime_type}; charset=utf-8`
       : mime_type
+  const disposition = inline && !download ? 'inline' : 'attachment'
   const headers = {
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-transform',
-    'Content-Disposition': `${inline && !download ? 'inline' : 'attachment'}; filename*=utf-8''${fileNameValue(file.name)}`,
+    'Content-Disposition': `${disposition}; filename*=utf-8''${fileNameValue(file.name)}`,
     'Content-Security-Policy': "default-src 'none'; sandbox",
     'X-Content-Type-Options': 'nosniff',
     ...(etag !== undefined && { ETag: etag }),
@@ -98,8 +99,8 @@ export function planContent(
 }
 
 /**
- * The `value-chars` of an extended header parameter (RFC 8187, 3.2.1), for the last segment of a
- * path. Lone surrogates, which have no UTF-8 form, are replaced.
+ * The `value-chars` of an extended header parameter (RFC 8187, section 3.2.1), for the last segment
+ * of a path. Lone surrogates, which have no UTF-8 form, are replaced.
  */
 const fileNameValue = (path: string): string =>
   encodeURIComponent(Buffer.from(path.split('/').at(-1) ?? '').toString()).replaceAll(

@@ -151,15 +151,38 @@ function linesOf(xml: string, element: string): string[] {
 
 async function workbookOf(archive: Archive): Promise<string | undefined> {
   const shared = linesOf((await archive.text('xl/sharedStrings.xml')) ?? '', 'si')
-  const titles: (string | undefined)[] = []
-  for (const token of readXml((await archive.text('xl/workbook.xml')) ?? ''))
-    if (token.tag === 'sheet' && !token.end) titles.push(attribute(token, 'name'))
+  const files = numbered(archive, /^xl\/worksheets\/sheet(\d+)\.xml$/)
+  const parts = await sheetParts(archive)
+  // Each file is read once, even if several sheets name it.
+  const named = new Map<string, string>()
+  let index = 0
+  for (const token of readXml((await archive.text('xl/workbook.xml')) ?? '')) {
+    if (token.tag !== 'sheet' || token.end) continue
+    const file = parts.get(attribute(token, 'id') ?? '') ?? files[index]
+    index++
+    if (file !== undefined && files.includes(file) && !named.has(file))
+      named.set(file, attribute(token, 'name') || `Sheet ${index}`)
+  }
+  if (index === 0) for (const [at, file] of files.entries()) named.set(file, `Sheet ${at + 1}`)
   const sheets: string[] = []
-  for (const [index, name] of numbered(archive, /^xl\/worksheets\/sheet(\d+)\.xml$/).entries()) {
-    const text = sheetOf((await archive.text(name)) ?? '', shared)
-    if (text !== '') sheets.push(`## ${titles[index] || `Sheet ${index + 1}`}\n\n${text}`)
+  for (const [file, title] of named) {
+    const text = sheetOf((await archive.text(file)) ?? '', shared)
+    if (text !== '') sheets.push(`## ${title}\n\n${text}`)
   }
   return sheets.join('\n\n')
+}
+/**
+ * The file of each sheet by the id of its relationship (ECMA-376 part 2, relationships). After
+ * sheets have been moved or deleted, only the relationships determine which file contains a sheet.
+ */
+async function sheetParts(archive: Archive): Promise<Map<string, string>> {
+  const parts = new Map<string, string>()
+  for (const token of readXml((await archive.text('xl/_rels/workbook.xml.rels')) ?? '')) {
+    const [id, target] = [attribute(token, 'Id'), attribute(token, 'Target')]
+    if (token.tag !== 'Relationship' || token.end || id === undefined || !target) continue
+    parts.set(id, target.startsWith('/') ? target.slice(1) : `xl/${target}`)
+  }
+  return parts
 }
 function sheetOf(xml: string, shared: readonly string[]): string {
   const rows: string[][] = []

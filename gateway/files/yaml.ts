@@ -1,7 +1,8 @@
 /**
  * Parses YAML that users supply: the front matter of skills, and scripts of the scripted model. The
- * parser of `yaml` recurses with the nesting of a document. Length and nesting are therefore
- * checked first; the nesting is determined from the tokens, which are found without recursion.
+ * parser of `yaml` recurses for each level of nesting. The length and the nesting of a document are
+ * therefore checked first; the nesting is determined from the tokens, which are found without
+ * recursion.
  */
 import { Lexer, parseDocument } from 'yaml'
 

@@ -50,8 +50,8 @@ export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusa
 
 type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | 'error_message'>
 /**
- * The result of a call whose wait has timed out. It is a failed result, because it does not have
- * the output that the tool's schema describes.
+ * The result of a call whose wait has timed out. It is a failed result, because it lacks the output
+ * that the tool's schema describes.
  * @param look name of the tool that reads the state of a run.
  */
 export const unfinished = (run_id: string, look: string, brand: string): McpResult =>

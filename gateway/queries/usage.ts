@@ -9,6 +9,7 @@ import { creditsOf } from '../../protocol/loops/credits.ts'
 import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import type { Call, Edge } from '../call.ts'
+import { mergePages } from './merge-pages.ts'
 
 /**
  * A page with the totals that the answer contains next to its items. `position` is present only
@@ -33,24 +34,18 @@ export async function listUsage(
     ...question,
     ...(scope.kind === 'project' && { project_id: [scope.project_id] }),
   })
-  const refused = answers.find(isRefusal)
-  if (refused) return refused
-  const parts = answers.flatMap((answer) => (isRefusal(answer) ? [] : [answer]))
   const sign = query['recorded_after'] === undefined ? -1 : 1
   const keyOf = ({ recorded_at, id }: UsageEvent) => `${recorded_at} ${id}`
-  const all = parts
-    .flatMap(({ items }) => items)
-    .sort((a, b) => (keyOf(a) < keyOf(b) ? -sign : sign))
-  const items = all.slice(0, Number(query['limit']))
-  const last = items.at(-1)
-  const more =
-    last !== undefined &&
-    (all.length > items.length || parts.some(({ position }) => position !== undefined))
+  const merged = mergePages(answers, Number(query['limit']), (a, b) =>
+    keyOf(a) < keyOf(b) ? -sign : sign,
+  )
+  if (isRefusal(merged)) return merged
+  const { items, last, pages } = merged
   const sum = (of: 'quantity' | 'milli') =>
-    parts.reduce((total, { totals }) => total + totals[of], 0)
+    pages.reduce((total, { totals }) => total + totals[of], 0)
   return {
     items,
-    ...(more && { position: [parseTimestamp(last.recorded_at), last.id] }),
+    ...(last && { position: [parseTimestamp(last.recorded_at), last.id] }),
     beside: {
       total_raw_quantity: sum('quantity'),
       total_credit_cost: creditsOf(sum('milli')),

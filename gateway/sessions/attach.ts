@@ -117,8 +117,8 @@ async function upload(
   return done.refused === 'not_found' ? missing : done
 }
 /**
- * Prepares a detachment: the bytes of the file are deleted before the call is answered. If the
- * gateway cannot delete them, an effect of the session does.
+ * Prepares a detachment: the bytes of the file are deleted before the call is answered. An effect
+ * of the session deletes them as well, in case the gateway could not.
  */
 const erase: Prepare = (edge, call) => ({
   answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
@@ -148,8 +148,8 @@ const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
   created_at > time || (created_at === time && id > other)
 
 /**
- * Answers with the bytes of a file. First reserves memory for the bytes, and releases it when the
- * exchange ends.
+ * Answers with the bytes of a file. Before they are read, memory is reserved for them; it is
+ * released when the exchange ends.
  */
 export async function sendFile(
   edge: Edge,

@@ -1,6 +1,6 @@
 /**
  * Queries of sessions that a view cannot answer alone: the list, whose filters refer to agents by
- * name and have defaults, and the record of a session, which has a compaction threshold.
+ * name and have defaults, and the record of a session, which includes a compaction threshold.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'

@@ -55,11 +55,9 @@ export class Connection {
   readonly #pipe: Pipe
   readonly #dispatch: (connection: Connection, incoming: Incoming) => void
   readonly #gone: () => void
-  /**
-   * Cancels the timer for a missing registration. `#drain` cancels the timer for a socket that does
-   * not drain.
-   */
+  /** Cancels the timer that closes a connection whose worker does not register in time. */
   #register: (() => void) | undefined
+  /** Cancels the timer that closes a connection whose socket sends no buffered data. */
   #drain: (() => void) | undefined
   readonly #pinging: Task = { due: () => this.#ping() }
   #credit: number = limits.frames_at_once

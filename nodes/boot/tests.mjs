@@ -31,14 +31,9 @@ const LONG = new RegExp(
     '^test.(checks|contributing|simulation)',
     '^test.hostile.(foreign|frames|roles|rows|secrets)',
     '^test.scenarios.[\\w-]+.(attachments|tour|webhooks|managed|storage|first-hour)\\.',
-    '^test.scenarios.[\\w-]+.nats-authentication\\.',
+    '^test.scenarios.[\\w-]+.nats-(authentication|permissions|permissions-cluster)\\.',
   ].join('|'),
 )
-/**
- * Tests that wait for most of their time: they run one after the other beside the long and the
- * shared ones, in addition to the processes that run at once.
- */
-const WAITING = /^test.scenarios.cluster.nats-permissions/
 /**
  * Maximum number of files that share a process. Unit tests use only as many processes as run at
  * once, so more of them may share one.
@@ -135,8 +130,8 @@ export async function runTests(root, args, loader) {
   const jobs = option('jobs', 0) || availableParallelism()
   const seconds = option('timeout', LIMIT)
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
-  const kinds = [LONG, WAITING, PAIRED, ALONE]
-  const [long = [], waiting = [], paired = [], alone = []] = kinds.map((kind) =>
+  const kinds = [LONG, PAIRED, ALONE]
+  const [long = [], paired = [], alone = []] = kinds.map((kind) =>
     files.filter((name) => kind.test(name)).map(single),
   )
   const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
@@ -256,7 +251,7 @@ export async function runTests(root, args, loader) {
     for (const child of running) child.kill(signal)
   }
   for (const signal of signals) process.on(signal, stop)
-  await Promise.all([all(beside, jobs), all(waiting, 1)])
+  await all(beside, jobs)
   await all(paired, Math.min(jobs, 2))
   await all(alone, 1)
   for (const signal of signals) process.off(signal, stop)

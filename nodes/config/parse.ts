@@ -5,6 +5,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { parseDuration } from '../../protocol/common.ts'
 import { wrongNetwork } from '../outbound/guard.ts'
+import type { Bucket } from '../s3/files.ts'
 
 /** The fault of a setting: a sentence that says what is accepted. */
 export interface SettingFault {
@@ -72,8 +73,8 @@ export const switched =
           : wrong('must be on, off or an id')
 export const any = matching(/^[^\0]+$/, 'must not be empty')
 export const address = matching(
-  /^((nats|tls|ws|wss):\/\/)?[^\s/]+(:\d+)?$/,
-  'must be addresses such as nats://10.0.0.1:4222, comma-separated',
+  /^((nats|tls):\/\/)?[^\s/]+(:\d+)?$/,
+  'must be addresses such as nats://10.0.0.1:4222 or tls://10.0.0.1:4222, comma-separated',
 )
 export const origin = matching(
   /^(\*|https?:\/\/[^\s/,]+)$/,
@@ -149,3 +150,28 @@ export const natsPrefix: Parse<string> = (text) =>
         'must be 1 to 32 letters, digits and -, beginning with a letter, ' +
           'and not a reserved subject token such as journal',
       )
+/**
+ * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the region and, for stores other
+ * than Amazon S3, the endpoint as query values. Names of buckets: Amazon S3 User Guide, "general
+ * purpose bucket naming rules".
+ */
+export const bucket: Parse<Bucket> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const { region, endpoint, ...others } = Object.fromEntries(url?.searchParams ?? [])
+  if (
+    url?.protocol !== 's3:' ||
+    !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.host) ||
+    url.username !== '' ||
+    Object.keys(others).length > 0
+  )
+    return wrong('must be such as s3://my-bucket/baton?region=eu-central-1, without credentials')
+  if (endpoint !== undefined && !/^https?:\/\/[^\s/]+$/.test(endpoint))
+    return wrong('has an endpoint that is not such as https://minio.example.org:9000')
+  const prefix = decodeURIComponent(url.pathname).replace(/^\//, '')
+  return {
+    bucket: url.host,
+    prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`,
+    region: region ?? 'us-east-1',
+    ...(endpoint !== undefined && { endpoint }),
+  }
+}

@@ -8,6 +8,7 @@ import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.
 import {
   address,
   any,
+  bucket,
   bytes,
   bytesOrNone,
   duration,
@@ -81,7 +82,7 @@ export const table = {
   BATON_NATS: setting(
     '',
     each(address),
-    'Addresses of the NATS servers, comma-separated; if empty, an embedded NATS server is started',
+    'NATS servers, comma-separated; tls:// requires TLS; if empty, an embedded NATS server is started',
   ),
   BATON_NATS_SERVER: optional(
     any,
@@ -343,6 +344,10 @@ export const table = {
     '10GiB',
     bytesOrNone,
     'Maximum size of all artifacts of the installation, such as 10GiB; 0 for no limit. The same on all nodes',
+  ),
+  BATON_ARTIFACTS: optional(
+    bucket,
+    'Where files are stored: s3://<bucket>/<prefix>, with ?region= and ?endpoint=; if absent, in NATS',
   ),
   BATON_ARTIFACT_MAX: setting('100MiB', bytes, 'Maximum size of one artifact, such as 100MiB'),
   BATON_NODE_ID: optional(

@@ -18,6 +18,8 @@ export interface HostDeps {
   readonly journal: Journal
   readonly snapshots: Snapshots
   readonly blobs: Blobs
+  /** The store of files, whose bytes effects erase. Absent: `blobs` stores them. */
+  readonly files?: Pick<Blobs, 'delete'>
   readonly bus: Bus
   readonly clock: Clock
   readonly random: Random

@@ -20,7 +20,7 @@ export interface ShardContext {
   readonly shard: number
   /** The shard as `partition.shard`, for logs and ids. */
   readonly name: string
-  /** Epoch and last sequence of this owner. They change with commits, so parts keep no copy. */
+  /** Epoch of this owner, and sequence of the last envelope. Parts must not store a copy. */
   readonly position: Readonly<ShardPosition>
   /** The actors in memory. */
   readonly instances: Pick<ActorCache, 'all' | 'loaded'>

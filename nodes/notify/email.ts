@@ -56,10 +56,12 @@ function recipientsOf(
   }))
   if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email)))
     return everybody
-  const named = new Set(delivery.channels.flatMap(({ email }) => email?.to ?? []))
+  // Addresses that differ only in case are one mailbox.
+  const named = new Map<string, string>()
+  for (const email of delivery.channels.flatMap(({ email }) => email?.to ?? []))
+    if (!named.has(email.toLowerCase())) named.set(email.toLowerCase(), email)
   return [...named].map(
-    (email) =>
-      everybody.find((one) => one.email.toLowerCase() === email.toLowerCase()) ?? { email },
+    ([key, email]) => everybody.find((one) => one.email.toLowerCase() === key) ?? { email },
   )
 }
 

@@ -109,6 +109,35 @@ export type ArtifactCommands = {
   wake: { input: unknown; reply: undefined }
 }
 
+/** Commands of a queue about artifacts that workers upload under the lease of a job. */
+export type ArtifactQueueCommands = {
+  /**
+   * Publishes an artifact: in one commit, the artifact becomes visible and its run records it.
+   * `lease_lost`: the lease is not current, and nothing changes. `published` does not say that the
+   * upload was still pending; the artifact itself does.
+   */
+  'job.publish_artifact': {
+    input: CompleteUpload & {
+      readonly lease_token: string
+      readonly job_id: string
+      readonly artifact_id: string
+    }
+    reply: { readonly outcome: 'published' | 'lease_lost' }
+  }
+}
+/** Commands of a run about its artifacts. */
+export type ArtifactRunCommands = {
+  /** From an artifact of this run, once, when it has become visible. */
+  'run.artifact': {
+    input: {
+      readonly artifact: ArtifactRecord
+      readonly step?: string
+      readonly session_id?: string
+    }
+    reply: undefined
+  }
+}
+
 /** Commands of an idempotency key of uploads. The key never expires. */
 export type ArtifactKeyCommands = {
   /**

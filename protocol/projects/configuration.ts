@@ -94,9 +94,9 @@ export type ClaimEvent =
   | (Event & { readonly type: 'handle.questioned'; readonly id: string; readonly project: string })
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
- * Private events of a project about claims of its workflows: the project uses a claim (`held`), or
- * no longer needs it (`freed`). `id` is the id of the workflow. `unused`: the workflow was never
- * created.
+ * Private events of a project about the handles that the organization has reserved for its
+ * workflows: a workflow uses its handle (`held`), or gives it up (`freed`). `id` is the id of the
+ * workflow. `unused`: no workflow with this id exists, and none can be created any more.
  */
 export type HoldEvent =
   | (Event & { readonly type: 'handle.held'; readonly id: string; readonly organization: string })

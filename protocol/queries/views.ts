@@ -30,7 +30,7 @@ interface InternalQueries {
     reply: {
       items: readonly unknown[]
       last: number
-      /** Absent when a view of an earlier release answers, which ends pages only at the limit. */
+      /** Absent in answers of views of earlier releases, whose pages end only at the limit. */
       more?: boolean
       ended: boolean
       oldest: number
@@ -39,8 +39,8 @@ interface InternalQueries {
   }
   /**
    * Run events of a project after a cursor, oldest first, each as the JSON that clients receive.
-   * `last` is the cursor that the page reached, even if it has no items. `more`: the page ended
-   * early, at the limit or at 1 MB.
+   * `last` is the cursor up to which the page covers the feed, even if the page is empty. `more`:
+   * the page ended early, at the limit or at 1 MB.
    */
   feed: {
     input: { after: number; limit: number }
@@ -51,11 +51,9 @@ interface InternalQueries {
       more: boolean
     } & Timely
   }
-  /** The id of the project to which a run belongs; absent when this partition has no such run. */
+  /** The id of the project of a run; absent if this partition has no such run. */
   locate: { input: { run_id: string }; reply: { project?: string } }
-  /**
-   * The id of the project to which an agent belongs; absent when this partition has no such agent.
-   */
+  /** The id of the project of an agent; absent if this partition has no such agent. */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
   /**
    * The run id that begins with `stem` (see `stemOf`), if the project has such a run.
@@ -77,18 +75,19 @@ interface InternalQueries {
     } & Timely
   }
   /**
-   * Checks that a viewer may follow a channel, and returns the facts on which this depends, as of
-   * the cursor `at`. Refused with `not_found` when the viewer may not.
+   * Whether a viewer may follow a channel: the facts that decide this, as of the cursor `at`.
+   * Refused with `not_found` when the viewer may not.
    */
   channel_access: {
     input: { id: string; viewer: Viewer }
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
   /**
-   * The access of a viewer to a session: whether the session exists (`known`), whether the viewer
-   * is not allowed to read it (`closed`), whether it is private (`restricted`), and the id of the
-   * channel to which it belongs. For an interaction, the answer is about the interaction itself,
-   * which is `restricted` if it belongs to a session.
+   * The access of a viewer to a session, or to the session of a turn: whether the session exists
+   * (`known`), whether the viewer is not allowed to read it (`closed`), whether it is private
+   * (`restricted`), and the id of its channel, if it belongs to one. For an interaction, `known`
+   * and `closed` refer to the interaction itself, and `restricted` means that it belongs to a
+   * session.
    */
   session_access: {
     input: {
@@ -102,8 +101,8 @@ interface InternalQueries {
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /**
-   * The immutable facts about a message. `thread`: the id of the agent that started the thread of
-   * the message, if an agent did, and of each agent that was mentioned in the thread.
+   * The immutable facts about a message. `thread`: the ids of the agents in its thread: the agent
+   * that started it, if an agent did, and the agents that its messages woke.
    */
   channel_facts: {
     input: { id: string; message_id: string }
@@ -111,11 +110,11 @@ interface InternalQueries {
   }
   /** The ids of the agents that are members of a channel. */
   channel_agents: { input: { id: string }; reply: { items: readonly string[] } }
-  /** The ids of the channels of which a principal is a member. */
+  /** The ids of the channels that a principal belongs to. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /**
-   * The ids of the source events that were stored under these idempotency keys since a time in Unix
-   * milliseconds, in the order of the keys. Null: no event has the key.
+   * For each deduplication key, in the order of the keys, the id of the latest source event that
+   * was published under it after `since` (Unix milliseconds); null if there is none.
    */
   published_keys: {
     input: { keys: readonly string[]; since: number }
@@ -154,9 +153,7 @@ interface InternalQueries {
       }[]
     }
   }
-  /**
-   * Actions of the organization. The view of the partition of the organization answers this query.
-   */
+  /** Actions of the organization. The view of the organization's partition answers this query. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
   /**
    * The jobs whose leases a worker session holds. `session_id`: only for a generation, the id of
@@ -169,14 +166,14 @@ interface InternalQueries {
 }
 
 /**
- * `late`: the view did not reach the requested position within the time limit of the caller, and
+ * `late`: the view did not reach the required position within the time limit of the caller, and
  * answered with older data.
  */
 interface Timely {
   readonly late?: boolean
 }
 
-/** The names of the rows that views answer. */
+/** The names of the rows that a view answers. */
 export type ViewRowName = {
   [N in RowName]: Api[N]['shape'] extends { readonly as: string }
     ? never
@@ -192,7 +189,7 @@ export type ViewRowName = {
 interface ViewPage<T> {
   readonly items: readonly T[]
   readonly position?: readonly SortKey[]
-  /** Further fields of the answer, in addition to those of the page. */
+  /** Fields of the answer in addition to those of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 export type SortKey = string | number | null
@@ -209,8 +206,8 @@ type ViewReply<R> = R extends { next_cursor?: string; items?: readonly (infer I)
   ? ViewPage<I>
   : R
 /**
- * The input of a row as the view receives it, with the sort keys from the cursor, and with the
- * viewer if the row has one.
+ * The input of a row as the view receives it: the cursor is replaced by the sort keys that it
+ * contains, and the viewer is added if the row has one.
  */
 type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
   readonly after?: readonly SortKey[]
@@ -223,7 +220,7 @@ type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
 interface AddedInputs {
   /**
    * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same for
-   * the caller, present with the parameter `inbox`.
+   * the caller, present if the parameter `inbox` is set.
    */
   'interaction.list': {
     viewer: Viewer & { readonly names: readonly string[] }
@@ -253,8 +250,8 @@ interface CompletedQueries {
   }
   'session.list': {
     /**
-     * `agent_id`: also present when the client sent the name of the agent. `since`: time in Unix
-     * milliseconds; only sessions that were active later are listed.
+     * `agent_id`: also set by the gateway if the client sent the name of the agent. `since`: time
+     * in Unix milliseconds; only sessions that were active after it are listed.
      */
     input: Omit<RowQuery<'session.list'>['input'], 'since'> & {
       since?: number
@@ -277,8 +274,7 @@ interface CompletedQueries {
   }
 }
 /**
- * The input of a row after validation and after its cursor was opened, before the gateway adds
- * fields.
+ * The input of a row once it is validated and its cursor is opened, before the gateway adds fields.
  */
 export type RowQuestion<N extends ViewRowName> = ViewInput<Input<Api[N]>, unknown>
 interface RowQuery<N extends ViewRowName> {

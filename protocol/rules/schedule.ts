@@ -94,7 +94,7 @@ export function nextFire(schedule: Schedule, after: number, anchor: number): num
 export function latestFire(schedule: Schedule, known: number, now: number, anchor: number): number {
   const next = (after: number): number => nextFire(schedule, after, anchor) ?? Infinity
   if (next(known) > now) return known
-  // Invariant: there is a firing after `low` up to `now`, and none after `high` up to `now`.
+  // Invariant: (low, now] contains a firing, and (high, now] contains none.
   let low = known
   let high = now
   while (high - low > 1000) {

@@ -78,7 +78,7 @@ export const blockOf = ({
   size_bytes,
   ...(as === 'document' && page_count !== undefined && { page_count }),
 })
-/** Returns the id of the file to which a block refers; undefined if it refers to none. */
+/** Returns the id of the file that a block refers to; undefined if it refers to none. */
 export function fileOf(block: JsonObject): string | undefined {
   const { type, source } = block
   if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)
@@ -103,8 +103,8 @@ export const unread = (
 
 export type AttachmentEvent =
   /**
-   * An upload is announced. Because of this record, the bytes of an unfinished upload can be found
-   * and erased.
+   * An upload is announced. This record makes it possible to find and erase the bytes of an upload
+   * that is never finished.
    */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
   | { readonly type: 'attachment.stored'; readonly id: string }

@@ -79,7 +79,7 @@ export interface TurnWork {
    */
   readonly boundary: number
   readonly after_sequence: number
-  /** The sequence before the first row of the turn; context rows belong to the turn. */
+  /** The sequence before the first row of the turn. Context rows of the turn count as its rows. */
   readonly before: number
   /**
    * `generations`: number of generations so far. `next_index`: the `turn_index` of the next row.

@@ -36,8 +36,8 @@ export type SessionCommands = {
    */
   'turn.open': { input: TurnOpening; reply: undefined }
   /**
-   * From the run that owns the turn: cancels the turn. Commands of a run arrive in order, so
-   * `turn.open` has already arrived.
+   * From the run that owns the turn: cancels the turn. The commands of a run arrive in order, so
+   * this command never arrives before `turn.open`.
    */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
@@ -47,7 +47,7 @@ export type SessionCommands = {
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**
-   * From the newest session of a session key to the first session of the key. `generation`:
+   * From the newest session of a session key to the first session of that key. `generation`: the
    * generation of the newest session.
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
@@ -77,8 +77,8 @@ export interface Attaching {
 export interface TurnOpening {
   readonly turn_id: string
   /**
-   * The location of the session, which is created from `seed` if it does not exist. Absent: the
-   * session already exists.
+   * The location of the session, which is created from `seed` if it does not exist; absent if the
+   * session is known to exist.
    */
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
@@ -119,7 +119,7 @@ export interface TurnReport {
 export interface TurnSpending {
   /** Id of the run that owns the turn and receives the report. */
   readonly run_id?: string
-  /** Id of the job of the generation, by which a repeated report is detected. */
+  /** Id of the generation's job. A report with a known id is a repeat. */
   readonly usage_id: string
   readonly step_key: string
   readonly tokens: number

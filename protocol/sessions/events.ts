@@ -1,11 +1,11 @@
 /**
- * Stored events of a session. The frames ARE the transcript: `message.upsert`, `message.block`,
+ * Stored events of a session. The frames are the transcript: `message.upsert`, `message.block`,
  * `message.block.patch`, `turn.upsert` and `interaction.upsert` contain exactly what a client
  * folds, so a snapshot is the fold of all frames (shapes: `schema.ts`, `turns/blocks.ts`). All
  * other events are not part of the transcript.
  *
  * Invariants:
- * T1. The n-th frame of a session has the REVISION n, counted from 1. The actor, the view and the
+ * T1. The n-th frame of a session has the revision n, counted from 1. The actor, the view and the
  *     streams count in the same way. A boundary is the revision before the first frame of a turn.
  * T2. A `message.upsert` with status `streaming` and content `[]` opens a streaming row. The row
  *     ends with a `message.upsert` of the same id with status `final` and a sequence, or with the
@@ -44,8 +44,8 @@ export type SessionFrame =
   | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /**
- * The data that the source event for a final message of a user or an agent contains in addition to
- * the message. It is not part of the transcript. `depth`: the `depth` of the source event.
+ * The data of the source event for a final message of a user or an agent that is neither in the
+ * message nor in the transcript. `depth`: the `depth` of the source event.
  */
 export interface Said {
   readonly session_key: string
@@ -103,7 +103,7 @@ export type SessionEvent =
     })
   | (Event & { readonly type: 'session.updated'; readonly session: Patch<Session> })
   /**
-   * All sessions of the key before this generation have ended. Only the first session of a key
+   * All sessions of the key with earlier generations have ended. Only the first session of a key
    * stores this event.
    */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })

@@ -1,7 +1,7 @@
 /**
  * Schemas of sessions, turns, messages and nudges as clients receive them. All objects except
  * usages and pages of messages are closed: they have exactly these fields. The messages and turns
- * that clients fold have the same shape in pages and in frames, except for `phase` of a turn.
+ * that clients fold have the same shape in pages and in frames, except for the `phase` of turns.
  */
 import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
@@ -112,7 +112,7 @@ export const Usage = Type.Object({
   calls: Type.Optional(Count),
 })
 export type Usage = Static<typeof Usage>
-/** The interaction for which a turn waits. */
+/** The interaction that a turn waits for. */
 export const Wait = Type.Object(
   {
     kind: Type.Literal('interaction'),
@@ -200,8 +200,8 @@ export const TranscriptMessage = Type.Object(
 )
 export type TranscriptMessage = Static<typeof TranscriptMessage>
 /**
- * A message of the log of a session, in which sequences are 1, 2, 3…. Context rows have sequences
- * too, but are not shown.
+ * A message of the log of a session, whose sequences are 1, 2, 3 and so on. Context rows have
+ * sequences too, but are listed only on request.
  */
 export const SessionMessage = Type.Object(
   {
@@ -254,7 +254,7 @@ export const sessionMessage = ({
 })
 
 /**
- * The reply to a request that started a turn. `resume_cursor` is before every row of the turn.
+ * The reply to a request that started a turn. `resume_cursor` lies before every row of the turn.
  * `after_sequence` is the sequence of its input.
  */
 export const TurnAck = Type.Object(

@@ -3,5 +3,5 @@
  * transcript need not load the schemas of sessions.
  */
 
-/** Statuses of a turn that never change. */
+/** The statuses in which a turn has ended. A turn never leaves them. */
 export const settledTurns: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])

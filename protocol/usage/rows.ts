@@ -1,6 +1,6 @@
 /**
- * The row for usage events: expenses in all projects of the organization, one event for each answer
- * of a model.
+ * The row for usage events: expenses in all projects of the organization, one event for each paid
+ * answer of a model.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, many, pageOf, paging, Timestamp } from '../common.ts'

@@ -91,8 +91,8 @@ const SecretRotated = Type.Object({
 })
 
 /**
- * Returns the faults that a schema cannot detect in a webhook. The gateway also checks whether the
- * URL may be called.
+ * Returns the faults of a webhook that the schema cannot detect. The gateway also checks whether
+ * the URL may be called.
  */
 function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {
   const faults = checkHookTypes(events, 'events')

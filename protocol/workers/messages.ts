@@ -44,7 +44,10 @@ export type GatewayMessage =
   /** Drops the cached configuration of a project or of the organization, and then replies. */
   | { readonly type: 'forget'; readonly project: string }
 
-/** An offer of jobs to gateways or executors. The jobs are in the order of assignment. */
+/**
+ * An offer of jobs to gateways or executors. The jobs are in the order in which they are to be
+ * assigned.
+ */
 export interface Offer {
   readonly project: string
   readonly queue: string
@@ -62,8 +65,8 @@ export interface Taking {
   readonly gateway: string
   readonly takes: readonly Take[]
   /**
-   * No job was accepted for now. The shard can offer the jobs to another gateway or executor at
-   * once.
+   * No job can be accepted at the moment. The shard can offer the jobs to another gateway or
+   * executor at once.
    */
   readonly busy?: true
   /** The service itself does the remaining jobs, so they must be offered to executors. */

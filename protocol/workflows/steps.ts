@@ -153,8 +153,8 @@ export const LoopStep = kindOf(
 
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 /**
- * The session of the turns of an agent step. The session is found by `name`, among the sessions of
- * the loop, workflow or inline run (`loop`, also for `auto`) or of the agent (`agent`).
+ * The session in which an agent step opens its turns. It is found by `name`, among the sessions of
+ * the loop, workflow or inline run (scope `loop` or `auto`) or of the agent (scope `agent`).
  * `thinking_effort` applies to each turn. `title`, `visibility` and `compaction_policy` apply only
  * when a session is created.
  */

@@ -40,7 +40,7 @@ export class Asker {
   readonly requests: Asked[] = []
   /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
-  /** While true, no attempt is made: pending requests end without an answer. */
+  /** Once true, no new attempt begins: a request without a final answer ends without one. */
   over = false
   open = 0
 

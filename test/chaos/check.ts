@@ -185,7 +185,7 @@ export interface Waits {
   readonly p50: number
   readonly p99: number
   readonly longest: number
-  /** The fault with the highest p99 after it. */
+  /** The fault that was followed by the highest p99. */
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
 /** A quantile of sorted numbers. */

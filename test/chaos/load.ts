@@ -1,6 +1,6 @@
 /**
- * The load. Runs are started at a fixed rate, whether or not earlier requests have been answered,
- * each under its own key and followed by later requests of its client. This file only records what
+ * The load. Runs are started at a fixed rate, whether or not earlier requests have been answered.
+ * Each start has its own key, and later requests of its client follow. This file only records what
  * happens; `check.ts` evaluates it.
  */
 import { type Dice, fork } from '../simulation/faults/dice.ts'

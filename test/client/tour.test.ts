@@ -21,7 +21,7 @@ import { unequal } from '../../client/tour/watch.ts'
 import { ensureWorkflow, partSpec, queueOf, tourSpec } from '../../client/tour/workflow.ts'
 import { Transcript } from '../../client/transcript.ts'
 import { checkSpec } from '../../protocol/workflows/spec.ts'
-import { jobOf } from './worker/stand.ts'
+import { jobOf, notPublished } from './worker/stand.ts'
 
 const never = new AbortController().signal
 const tree = {
@@ -99,6 +99,7 @@ t.test('a worker of the tour reads only files in its own folder', async (t) => {
         signal: never,
         job: jobOf(name),
         log: () => {},
+        publish: notPublished,
       }),
     )
   t.match(await run('tour.list', { folder, parts: '2' }), { files: 5, parts: [{}, {}] })
@@ -207,7 +208,14 @@ t.test('the git hook sends each commit to a trigger, signed, until it is answere
   })
   const actions = loopActions('x', made.folder)
   const run = (name: string, parameters: Record<string, unknown>) =>
-    Promise.resolve(actions[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+    Promise.resolve(
+      actions[name]?.(parameters, {
+        signal: never,
+        job: jobOf(name),
+        log: () => {},
+        publish: notPublished,
+      }),
+    )
   t.strictSame(await run('tour.count.x', { commit: id }), { files: 1, lines: 2 })
   t.strictSame(await run('tour.total.x', {}), { commits: 1 })
   await t.rejects(run('tour.count.x', { commit: '--help' }), /is not the id of a commit/)
@@ -249,7 +257,14 @@ t.test('the worker of the agent finds files, counts lines, and writes answers do
   const { find, lines, note } = toolsOf('x')
   const does = agentActions('x', folder, join(folder, 'notes'), (name) => used.push(name))
   const run = (name: string, parameters: Record<string, unknown>) =>
-    Promise.resolve(does[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+    Promise.resolve(
+      does[name]?.(parameters, {
+        signal: never,
+        job: jobOf(name),
+        log: () => {},
+        publish: notPublished,
+      }),
+    )
   t.match(await run(find, { ending: '.txt' }), { files: 3, largest: String })
   t.match(await run(lines, { path: 'b.txt' }), { path: 'b.txt', lines: 2 })
   await t.rejects(run(lines, { path: '../x' }), /is not in/)

@@ -42,7 +42,9 @@ export interface Outcome<S> extends Scene<S> {
   readonly soft: readonly Event[]
   /** External effects that the events cause. */
   readonly effects: readonly Effect[]
-  /** The reply, computed from the state after the command if it is a function. */
+  /**
+   * The reply of the decision. If that is a function, its result for the state after the command.
+   */
   readonly reply: unknown
   readonly refused?: Refusal
 }

@@ -62,7 +62,8 @@ const question = (id: string, event: InteractionEvent, more: Partial<Draft>): Dr
 const source = { event: {}, meta: {}, depth: 0 }
 
 /**
- * A journal of two projects and three shards with these changes, except those that do not apply.
+ * A journal of two projects and three shards with these changes. The first change of each run is
+ * replaced by the creation of the run, its job and its interaction.
  */
 function journalOf(happenings: readonly Happening[]): Written[] {
   const journal = new Journal()

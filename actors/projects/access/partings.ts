@@ -74,7 +74,7 @@ export function partingSettled(
   }
 }
 
-/** Reducers of the events of pending removals. */
+/** Reducers for the events of pending removals. */
 export const evolvePartings = {
   'parting.begun': (
     state: ProjectState,

@@ -41,8 +41,8 @@ export const withName = ({ principals }: ProjectState, name: string): KeptPrinci
   )
 
 /**
- * Returns a free handle such as `svc:<slug>`, with a number if that one is taken; undefined if the
- * slug of the name is empty.
+ * Returns an unused handle such as `svc:<slug>`, with a number appended if necessary. Undefined if
+ * the slug of the name is empty.
  */
 function handleOf(
   { principals }: ProjectState,

@@ -174,7 +174,7 @@ export function createOwnToken(
   if (cause.principal.type !== 'user')
     return refuse('not_found', undefined, 'Only people have personal tokens.')
   const made_with = cause.credential && getOwn(state.keys, cause.credential.id)?.key
-  // The token was revoked or expired after the request was authenticated.
+  // The token may have been revoked, or have expired, since the request was authenticated.
   if (cause.credential && !(made_with && unexpired(made_with, cause.at)))
     return refuse('unauthorized')
   const until = made_with?.expires_at

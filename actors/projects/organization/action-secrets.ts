@@ -138,7 +138,7 @@ export function activateSecret(
 }
 
 /**
- * Revokes a version at once. The active version of an enabled action is refused. A repeat changes
+ * Revokes a version at once. Refused for the active version of an enabled action. A repeat changes
  * nothing.
  */
 export function revokeSecret(

@@ -211,7 +211,7 @@ const patched = (
   return state
 }
 type On<T extends OrganizationActionEvent['type']> = Extract<OrganizationActionEvent, { type: T }>
-/** Reducers of the events of actions. */
+/** Reducers for the events of actions. */
 export const evolveActions = {
   'organization_action.created': (
     state: OrganizationState,

@@ -32,7 +32,7 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
 
 /**
  * For each claim that is due, returns the event that asks its project whether the workflow exists.
- * A project replies with a release, or not at all.
+ * If it does not exist, the project releases the claim; otherwise, the project does not reply.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>

@@ -71,8 +71,8 @@ export function deleteOrganizationSkill(
 }
 
 /**
- * Number of times that a skill has been held. A deletion must present this number, which reveals
- * holds since the caller read it.
+ * Number of times that a skill has been held. A deletion must present the number that its caller
+ * read before, which reveals holds granted in the meantime.
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
@@ -80,7 +80,7 @@ export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }
 export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 
-/** Reducers of the events of holds. */
+/** Reducers for the events of holds. */
 export const evolveHolds = {
   'skill.held': <S extends SkillHolds>(
     state: S,

@@ -20,7 +20,7 @@ import type { SkillHolds } from './skills.ts'
 type KeptProject = Project & { readonly deleted?: true }
 /**
  * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
- * which the project is asked whether the workflow was created; absent once it was asked.
+ * which the project is asked whether the workflow was created; absent once it has been asked.
  */
 interface Claim {
   readonly handle: string
@@ -42,7 +42,7 @@ export interface OrganizationOptions extends AccessLimits, QuotaOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
   readonly brand: string
   /**
-   * Maximum number of projects that are not deleted; 10 000 by default, because every gateway holds
+   * Maximum number of projects that are not deleted; 10,000 by default, because every gateway holds
    * them all in memory.
    */
   readonly max_projects?: number

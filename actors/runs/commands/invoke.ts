@@ -19,14 +19,14 @@ import { start } from './start.ts'
 type Row = (typeof actions)['action.invoke']
 /** Key of the only step. */
 const STEP = 'call'
-/** Minimum time limit of an attempt in seconds, even if the caller waits for less. */
+/** Minimum timeout of an attempt in seconds, even if the caller does not wait that long. */
 const MIN_ATTEMPT_S = 30
 
 /** Fields that the gateway adds to a direct call. */
 export interface InvokeExtra {
-  /** Id by which the caller finds the run again. */
+  /** Id by which the caller can find the run later. */
   readonly external_id?: string
-  /** The workflow that the action stands for, and the workflows that this one references. */
+  /** The workflow that the action stands for, and the workflows that it references. */
   readonly definitions?: Readonly<Record<string, Definition>>
 }
 

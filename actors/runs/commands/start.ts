@@ -166,7 +166,7 @@ function recordOf(
 }
 
 /**
- * The name of a run's initiator. For a person: the person's name, whatever token was used. For
+ * The name of a run's initiator. For a person: the person's name, regardless of the token used. For
  * other principals: the name of the key, else the name or id of the principal.
  */
 export const initiator = ({ credential, principal }: Cause): string =>

@@ -68,16 +68,16 @@ function withBranch(
   return others
 }
 /**
- * The record of a step of a branch. Records are stored under the step's own key, which all items
- * share, because V8 creates a hidden class for each set of unique names. Snapshots of the first
- * releases use the key with the branch's prefix.
+ * The record of a step of a branch. Records are stored under the step's own key, so that the
+ * objects of all items have the same property names and share their V8 hidden classes. Snapshots of
+ * the first releases use the key with the branch's prefix.
  */
 export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>
   getOwn(rows, step.slice(key.length + 1)) ?? getOwn(rows, step)
 
 /**
- * Stores the outcome of a branch in its chunk. Chunks are lists, because copying a list takes 1 µs;
- * copying a record with numeric names took 50 µs, 4 % of the cost of an item.
+ * Stores the outcome of a branch in its chunk. Chunks are lists, because copying one takes 1 µs,
+ * whereas copying a record with numeric names took 50 µs, 4 % of the cost of an item.
  */
 function withYield(yields: Yields, index: number, what: Yield): Yields {
   const [chunk, place] = [Math.floor(index / CHUNK), index % CHUNK]

@@ -76,7 +76,7 @@ function leave(on: Draft, ending: Ending): void {
 
 /**
  * Emits the event that ends the run. Withdraws the open interactions of a completed run, and
- * notifies the parent that waits and, unless the run failed, the loop.
+ * notifies the parent, if it waits, and the loop, unless the run failed.
  */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine

@@ -21,7 +21,7 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   const meta = record.meta ?? engine.meta
   const run = runRoot(record, engine.attempt)
   const done = outputs(state)
-  // An id may equal the index of another step: ids take precedence.
+  // The id of a step may equal the index of another step; ids take precedence.
   const steps = [
     ...done.map(([, output, index]) => [String(index), { output }] as const),
     ...done.map(([key, output]) => [key, { output }] as const),
@@ -59,7 +59,7 @@ export const outputs = (state: RunState): [key: string, output: unknown, index: 
     return row?.status === 'completed' ? [[key, row.result, index]] : []
   })
 
-/** Key (without that of the branch) and output of the completed steps of a branch, in order. */
+/** Key (without the branch's prefix) and output of the completed steps of a branch, in order. */
 export const outputsAt = (state: RunState, at: string): [key: string, output: unknown][] =>
   stepsAt(state, at).flatMap((step, index) => {
     const row = rowOf(state, keyBelow(at, step, index), at)

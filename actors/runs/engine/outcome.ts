@@ -4,9 +4,9 @@
  *
  * Invariants:
  * O1. The first attempt of a step begins with `step.started`, later attempts with `step.retried`. A
- *     branch that is repeated begins its steps anew.
- * O2. A step that fails for good fails the run. In a branch it marks the branch as failed instead;
- *     in the cleanup the next cleanup step follows.
+ *     repeated branch begins its steps from scratch.
+ * O2. A step that fails permanently fails the run. In a branch it marks the branch as failed
+ *     instead; in the cleanup the next cleanup step follows.
  */
 
 import { type JsonObject, parseDuration, timestamp } from '../../../protocol/common.ts'
@@ -24,8 +24,8 @@ import { countedSize, tooMuch } from './retained.ts'
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
- * Runs `work` for the current step. If an expression cannot be evaluated, `otherwise` receives the
- * fault; without `otherwise`, the attempt fails.
+ * Runs `work` for the current step. If an expression cannot be evaluated, calls `otherwise` with
+ * the fault or, without `otherwise`, fails the attempt.
  */
 export function attempting(
   on: Draft,
@@ -126,8 +126,8 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
 /**
- * Sequence number of a step. Steps of branches have that of their parent step; cleanup steps come
- * after all others.
+ * Sequence number of a step. A step of a branch has the number of its parent step; cleanup steps
+ * come after all others.
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position

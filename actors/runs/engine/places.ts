@@ -1,5 +1,5 @@
 /**
- * Lookup of the steps, waits and keys of a run and its branches. Nothing here changes the state.
+ * Lookups of the steps, waits and keys of a run and its branches. Nothing here changes the state.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
@@ -27,8 +27,8 @@ export function bodyOf(
 }
 
 /**
- * Returns the first place whose wait satisfies a condition: the run itself, else the branches in
- * the order in which they began.
+ * Returns the first place whose wait satisfies a condition. The run itself comes first, then the
+ * branches in the order in which they began.
  */
 export function waitingAt(
   state: RunState,
@@ -79,9 +79,10 @@ export const specOf = (
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
- * The prefix of all keys below a step of the run: the key, a dot, and as many tildes as necessary.
- * No key of a step of the run, and no prefix below another step, begins with it. The name of a
- * branch or the index of an item follows, and never begins with a tilde.
+ * Returns the prefix of the keys of a step's branches: the step's key, a dot, and enough tildes
+ * that no key of a step of the run, and no prefix of another step, begins with it. In a branch's
+ * key, the prefix is followed by the name of the branch or the index of the item, which never
+ * begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`
@@ -89,8 +90,8 @@ export function prefixBelow(steps: readonly Step[], key: string): string {
   return prefix
 }
 /**
- * The prefix of the keys of cleanup steps. If they could equal keys in the branches of a step that
- * has the key `cleanup`, an additional tilde separates them.
+ * The prefix of the keys of cleanup steps. It has an additional tilde if these keys could otherwise
+ * equal keys in the branches of a step with the key `cleanup`.
  */
 export function cleanupPrefix({ steps, cleanup = [] }: Spec): string {
   const prefix = prefixBelow(steps, 'cleanup')

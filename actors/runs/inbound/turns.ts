@@ -3,8 +3,8 @@
  * waits for: late, repeated and misdirected messages change nothing.
  *
  * Invariants:
- * U1. Commands to the session are effects of events of this run, sent in their order: a turn is
- *     opened before it is stopped.
+ * U1. Commands to the session are effects of events of this run and are sent in the order of the
+ *     events, so a turn is opened before it is stopped.
  * U2. A run with a requested cancellation waits until its open turns have ended; a turn that is not
  *     open yet is never opened.
  */
@@ -49,7 +49,10 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   service: 'service_account',
   system: 'system',
 }
-/** The principal that answers the agent's questions: the one on whose behalf the run acts. */
+/**
+ * The principal that counts as the asker of the run's turns: the one on whose behalf the run acts,
+ * else the system.
+ */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor
     ? { id: actor.principal_id, type: types[actor.principal_type] }

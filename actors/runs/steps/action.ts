@@ -49,8 +49,8 @@ export function executeAction(on: Draft, step: ActionStep): void {
 }
 
 /**
- * Runs the published workflow that the action refers to: its run is a child, whose result becomes
- * that of the step.
+ * Runs the published workflow that the action refers to as a child run, whose result becomes the
+ * result of the step.
  */
 function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void {
   const { key, row } = current(on) ?? {}

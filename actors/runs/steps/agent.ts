@@ -1,7 +1,8 @@
 /**
- * A step that sends a prompt to an agent: one turn in a session of the agent, whose answer is the
- * step's output. The session and the agent's settings belong to other actors, so the definition of
- * the turn must be looked up first. The run waits through all three stages of the turn:
+ * A step that sends a prompt to an agent. It requests one turn in a session of the agent, and the
+ * answer is the step's output. The session and the agent's settings belong to other actors, so the
+ * definition of the turn must be looked up first. The run waits through all three stages of the
+ * turn:
  *
  *     asked (an executor looks up the definition)
  *         → opened (the session runs the turn and reports its end)
@@ -76,7 +77,7 @@ export function executeAgent(on: Draft, step: AgentStep): void {
 /**
  * Requests a turn and suspends the step until the turn ends.
  * @param judges index of the assertion that the turn judges.
- * @param detail the verdict of a check so far.
+ * @param detail the results of a check so far.
  */
 export function askAgent(
   on: Draft,
@@ -158,8 +159,8 @@ function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Jo
 }
 
 /**
- * The id that scopes the session names of the run's agents: its loop, its workflow, or the run
- * itself.
+ * The id that scopes the session names of a run's agents: that of the run's loop, of its workflow,
+ * or of the run itself.
  */
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
   loop_id ?? (definition_id || id)

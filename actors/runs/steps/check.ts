@@ -1,8 +1,8 @@
 /**
  * A step that evaluates assertions. All of them are evaluated, and an evaluation error counts as a
- * failure. Agents judge their assertions one after the other, each in a separate turn. As
- * configured, a failed check fails the step, is only recorded, or is submitted to people, who
- * approve or reject it.
+ * failure. Agents judge their assertions one after the other, each in a separate turn. Depending on
+ * the step's configuration, a failed check fails the step, is only recorded, or is submitted to
+ * people, who approve or reject it.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
@@ -188,8 +188,8 @@ function openGate(
 }
 
 /**
- * Handles the decision of people on a failed check: `true` completes the step, any other outcome
- * fails it for good.
+ * Handles the decision of people on a failed check: `true` completes the step; any other outcome
+ * fails it permanently.
  */
 export function settleGate(
   on: Draft,

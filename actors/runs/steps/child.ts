@@ -15,12 +15,12 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
- * themselves.
+ * themselves, and counts the runs whose events started a loop too.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {
   error_type: 'too_deep',
-  error: `A run may have at most ${MAX_RUNS_ABOVE} ancestors`,
+  error: `At most ${MAX_RUNS_ABOVE} runs may lead to a run, as its ancestors or through the events that started them`,
 }
 /** Whether the run is too deeply nested to start another. */
 export const isDeepest = ({ state: { engine } }: Draft): boolean =>

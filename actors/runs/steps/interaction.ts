@@ -1,7 +1,8 @@
 /**
  * A step that requests an answer from people. The interaction lives in the shard of its run: the
  * question and the wait of the run are committed together, and so are the answer and the next step.
- * An expired or cancelled interaction fails or completes the step, as the step configures.
+ * An expired or cancelled interaction fails or completes the step, depending on the step's
+ * configuration.
  */
 import {
   type JsonObject,
@@ -86,7 +87,7 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
 }
 /**
  * The principal ids that result from a list of ids and templates, without duplicates. `whole`:
- * every entry was an id.
+ * whether every rendered entry is a string that is not empty.
  */
 function idsOf(
   list: readonly string[],

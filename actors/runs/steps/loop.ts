@@ -1,7 +1,7 @@
 /**
- * A step that starts another run. The run of a workflow lives in the same shard. As configured, the
- * step completes once that run is started, or waits until it has ended. A child that the step waits
- * for is stopped with its parent; any other child is independent.
+ * A step that starts another run. The run of a workflow lives in the same shard. Depending on its
+ * configuration, the step completes once that run has been started, or waits until it has ended. A
+ * child that the step waits for is stopped with its parent; any other child is independent.
  *
  * A run of a loop is in the shard of its loop, which may be a different shard: the loop receives a
  * request, and replies with the id of the run, or with the reason why there is none. The loop's own

@@ -31,8 +31,8 @@ const INSTRUCTIONS =
  * Begins a pass if one is needed.
  * @param trigger `manual` ignores the compaction strategy and the thresholds.
  * @returns whether a pass began. None begins while another is in progress, or if there is no
- * definition or nothing new to summarize. An automatic trigger also requires the strategy `auto`
- * and that a threshold is reached.
+ * definition or nothing new to summarize. An automatic pass also requires the strategy `auto`, and
+ * that a threshold has been reached.
  */
 export function beginCompaction(
   on: Draft,

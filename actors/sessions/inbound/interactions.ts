@@ -96,8 +96,8 @@ function resolved(
   resume(on, id)
 }
 /**
- * The status of a call whose question has ended: `error` for a refused or expired approval, but
- * `ok` for an expired question of the agent.
+ * The status of a call whose question has ended: `cancelled` for a cancelled question, `error` for
+ * a refused or expired approval, otherwise `ok`.
  */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'

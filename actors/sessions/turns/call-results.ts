@@ -11,7 +11,7 @@ import type { Turn } from '../state.ts'
 import type { Wait } from './next.ts'
 
 /**
- * The result of a call. `fine`: whether the model receives it as a success; by default, if `status`
+ * The result of a call. `fine`: whether the model is shown a success; by default, whether `status`
  * is `ok`.
  */
 interface Came {

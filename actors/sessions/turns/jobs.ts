@@ -6,7 +6,6 @@ import { type Draft, now, tellQueue } from '../draft.ts'
 import type { SessionState, Turn } from '../state.ts'
 
 export type Settled = SessionCommands['job.settled']['input']
-/** Name of the queue of generations, and of tool calls whose action specifies no queue. */
 const DEFAULT_QUEUE = 'default'
 /** The queue of generations, and of tool calls whose action specifies no queue. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE

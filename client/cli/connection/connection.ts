@@ -77,8 +77,8 @@ export function addressesOf(text: string): string[] {
 
 /**
  * The profile to use: the one that a flag or the environment names, otherwise the current one. The
- * current one is not used if `--server` or `BATON_URL` contains a server that it lacks, or if only
- * `BATON_PORT` is set.
+ * current one is not used if `--server` or `BATON_URL` contains a server that is not in the
+ * profile, or if only `BATON_PORT` is set.
  * @throws Mistake if the named profile does not exist, or an address is invalid.
  */
 function profileFor(

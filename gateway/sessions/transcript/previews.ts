@@ -80,7 +80,7 @@ const sizeOf = ({ text, ...more }: JsonObject): number =>
   (typeof text === 'string' ? text.length : 0) +
   (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
 
-/** Creates the publishers of a process, initially none. */
+/** Creates the `Previews` of a process. Its publishers are created as generations begin. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
   /** Chunks that are sent after this turn of the event loop, by project and session or run. */

@@ -60,8 +60,8 @@ export interface OfferSubscription {
 }
 
 /**
- * Updates the subscriptions of a session, and whether it is a claimant, to match its state. Must be
- * called after every change of the session's slots, claims or filters.
+ * Updates the subscriptions of a session, and its membership in `claimants`, to match its state.
+ * Must be called after every change of the session's slots, claims or filters.
  */
 export function settle(edge: Edge, session: Session): void {
   const subscription = subscriptionOf(edge, session.project)

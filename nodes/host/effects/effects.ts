@@ -211,10 +211,10 @@ export class Effects {
    * for this, so the number of attempts is limited.
    */
   async #erase(id: string, names: readonly string[]): Promise<void> {
-    const { blobs, clock, log } = this.#context.deps
+    const { blobs, files = blobs, clock, log } = this.#context.deps
     for (const name of names) {
       for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
-        const failure = await blobs.delete(name).then(
+        const failure = await files.delete(name).then(
           () => undefined,
           (error: unknown) => error,
         )

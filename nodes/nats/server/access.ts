@@ -61,15 +61,19 @@ export function authenticatorOf(credentials: Credentials): Authenticator {
 }
 
 /**
- * Returns the TLS options. Undefined when none are set: the connection then uses TLS if the server
- * offers or requires it, and trusts the CAs of the system. The scheme of an address has no effect.
+ * Returns the TLS options. With TLS options, even empty ones, the client library refuses a server
+ * that does not offer TLS before it sends credentials, at reconnections too. They are undefined
+ * when no TLS file is set and no address begins with `tls://`: the connection then uses TLS if the
+ * server offers or requires it. Without `ca`, the CAs of the system are trusted.
  */
-export const tlsOf = ({ tls }: Access): TlsOptions | undefined =>
-  tls && {
-    ...(tls.ca !== undefined && { caFile: tls.ca }),
-    ...(tls.cert !== undefined && { certFile: tls.cert }),
-    ...(tls.key !== undefined && { keyFile: tls.key }),
-  }
+export const tlsOf = ({ servers, tls }: Access): TlsOptions | undefined =>
+  tls || servers.some((server) => server.startsWith('tls://'))
+    ? {
+        ...(tls?.ca !== undefined && { caFile: tls.ca }),
+        ...(tls?.cert !== undefined && { certFile: tls.cert }),
+        ...(tls?.key !== undefined && { keyFile: tls.key }),
+      }
+    : undefined
 
 /** Joins the codes and messages of an error and its causes into one text. */
 function told(error: unknown): string {
@@ -119,6 +123,11 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
       `The certificate of the NATS server at ${where} is not trusted (${text}): ` +
       'set BATON_NATS_CA to the file of its certificate authority, ' +
       'and use the host name of the certificate in BATON_NATS.'
+    )
+  if (/does not support 'tls'/.test(text))
+    return (
+      `The NATS server at ${where} does not offer TLS, which an address with tls:// and the settings ` +
+      'BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY require. Enable TLS there, or change them.'
     )
   if (credentials && /seed|nkey|checksum|creds|unable to parse/i.test(text))
     return `${settingsOf[credentials.type]} cannot be used: ${text}.`

@@ -161,13 +161,6 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         'as in nats.conf, or set BATON_NATS_DOMAIN to a domain that has JetStream.',
     )
 
-  const { info } = connection
-  if (access.tls && info?.tls_required !== true && info?.tls_available !== true)
-    return refuseServer(
-      `${which} does not offer TLS, which BATON_NATS_CA, ` +
-        'BATON_NATS_CERT and BATON_NATS_KEY require. Enable TLS there, or remove these settings.',
-    )
-
   const requestMux = createRequestMux(connection, space, log)
   const forbidden = createForbidden(log)
   let up = true

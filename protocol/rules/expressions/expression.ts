@@ -29,8 +29,8 @@ export { ExpressionError } from './values.ts'
 export type Roots = Readonly<Record<string, unknown>>
 
 /**
- * Removes the `${{ }}` around an expression, if the text is exactly one interpolation. Returns the
- * expression and its offset in the text.
+ * Removes the `${{ }}` around an expression if the text consists of exactly one interpolation.
+ * Returns the expression and its offset in the text.
  */
 function unwrap(text: string): { readonly expression: string; readonly offset: number } {
   const offset = text.startsWith('${{') ? 3 : /^\s*\$\{\{/.exec(text)?.[0].length
@@ -123,7 +123,7 @@ function truthOf(value: unknown, source: string): boolean {
 
 /** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** If present, the condition is false for documents in which `path` does not have this value. */
+  /** If present: the condition is false for every document that has another value at `path`. */
   readonly guard?: Guard | undefined
   /**
    * Evaluates the condition like `predicate`.

@@ -1,7 +1,7 @@
 /**
- * Guards of conditions. A condition that begins with `a.b == "x"`, joined to the rest by `&&`, is
- * false for every document with another value at `a.b`. A caller with many conditions can skip the
- * conditions whose guards do not match, without evaluating them.
+ * Guards of conditions. A condition of the form `a.b == "x" && …` is false for every document with
+ * another value at `a.b`. A caller with many conditions can skip those whose guards do not match,
+ * without evaluating them.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 
@@ -12,8 +12,8 @@ export interface Guard {
 }
 
 /**
- * Returns the guard of a syntax tree, or undefined if the condition does not begin with a test of a
- * path for equality with a string, number or boolean literal.
+ * Returns the guard of a syntax tree, or undefined if the condition does not begin with an equality
+ * test between a path and a string, number or boolean literal.
  */
 export function guardOf(node: ASTNode): Guard | undefined {
   if (node.op === '&&') return guardOf(node.args[0])

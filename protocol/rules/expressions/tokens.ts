@@ -1,7 +1,7 @@
 /**
  * Scanner for the tokens of an expression. The CEL parser defines the grammar. This scanner exists
- * because two facts are required before parsing: where an interpolation ends, and which words are
- * operators. Both require string literals to be skipped.
+ * because two things must be known before parsing: where an interpolation ends, and which words are
+ * operators. For both, string literals must be skipped.
  *
  * Invariant: scanning never fails and always advances. Text that is not a token has the kind
  * `other`, and the parser rejects it.

@@ -18,7 +18,7 @@ interface Relation {
 export interface Rewritten {
   /** The rewritten source, in CEL. */
   readonly text: string
-  /** The relation of each `in` of the text, by offset in the text. */
+  /** The relation of each `in`, by the offset of the `in` in the text. */
   readonly relations: ReadonlyMap<number, Relation>
   /** Maps an offset in the rewritten text to the offset in the author's source. */
   readonly origin: (offset: number) => number

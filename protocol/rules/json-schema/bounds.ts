@@ -5,7 +5,10 @@
 import { type Budget, isObject, spend } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'
 
-/** Functions that return the size of a value, by unit; undefined for values of another type. */
+/**
+ * Functions that return the size of a value, by unit. They return undefined for values of other
+ * types.
+ */
 const sizes = {
   items: (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined),
   members: (value: unknown, budget: Budget): number | undefined => {

@@ -3,13 +3,13 @@
  * standard allows. `regex` is not enforced, because the JavaScript engine must not compile patterns
  * of users.
  *
- * Invariant: each test takes time linear in the length of the text. Texts are checked by patterns
- * that run on the automaton, or by JavaScript patterns that do not backtrack.
+ * Invariant: each test takes time linear in the length of the text. The patterns run on the
+ * automaton, or are JavaScript patterns in which no repetition is ambiguous.
  */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 
-/** Returns a test that a string passes if it matches a pattern and is not longer than a maximum. */
+/** Returns a test for strings that match a pattern and have at most `longest` UTF-16 units. */
 function shape(source: string, longest: number): (text: string) => boolean {
   const pattern = compilePattern(source, ECMASCRIPT)
   return (text) => text.length <= longest && test(pattern, text, { left: Number.POSITIVE_INFINITY })
@@ -32,7 +32,7 @@ function isTime(text: string): boolean {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(hours) > 23 || Number(minutes) > 59)
     return false
   if (Number(second) < 60) return true
-  // A leap second occurs only as the last second of a day in UTC.
+  // A leap second can only be the last second of a day in UTC.
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1)
   const utc = (Number(hour) * 60 + Number(minute) - offset + 1440) % 1440
   return Number(second) === 60 && utc === 1439

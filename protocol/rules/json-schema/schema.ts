@@ -1,7 +1,7 @@
 /**
- * Checks of JSON Schemas in requests, so that schemas can be applied later. A valid schema is
- * well-formed and within bounds, and its patterns run in linear time. Its references lead only to
- * parts of itself, and form no cycle of schemas for the same value.
+ * Validation of the JSON Schemas in requests, so that every accepted schema can be applied later. A
+ * valid schema is well-formed and within bounds, and its patterns run in linear time. Its
+ * references lead only to parts of itself, and form no cycle of schemas for the same value.
  */
 import type { FieldError } from '../../errors.ts'
 import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
@@ -112,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** Forms that need only a simple test: the test, and the message of its fault. */
+/** For each form that a simple test can check: the test, and the message of its fault. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],

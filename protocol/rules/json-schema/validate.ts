@@ -9,7 +9,7 @@
  * J1. Every step is charged to a budget and nesting is limited, so the work of a check is bounded
  *     for any schema and value. No check ends with an exception of the JavaScript engine, such as a
  *     stack overflow.
- * J2. Patterns run on the automaton in linear time, and formats never backtrack.
+ * J2. Patterns and formats are tested in time linear in the length of the text.
  * J3. A schema that was stored before a rule existed is still applied. A part that cannot be
  *     applied is reported with its path.
  */
@@ -28,7 +28,7 @@ import { type Check, type Evaluated, REQUIRED } from './check.ts'
 import { keywords, lastKeywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 
-/** Maximum number of steps of one check. A step takes about ten nanoseconds. */
+/** Default maximum number of steps of one check. A step takes about ten nanoseconds. */
 const MAX_STEPS = 2_000_000
 /** Maximum depth of one check, over nested schemas, references and values together. */
 const MAX_DEPTH = 400

@@ -12,7 +12,9 @@
  */
 import { fail } from '../expressions/values.ts'
 
-/** Ranges of code points: first and last code point of each range in turn. */
+/**
+ * Ranges of code points: the first and the last code point of each range, one range after another.
+ */
 type Ranges = readonly number[]
 /**
  * A Unicode property. `test` matches a string of one code point. It is a JavaScript pattern, which
@@ -133,7 +135,10 @@ function propertyOf(name: string, negated: boolean): Property | undefined {
 type Fork = Instruction & { op: 'fork' }
 const fork = (out: Output): Fork =>
   push<Fork>(out, { op: 'fork', next: out.program.length + 1, other: out.program.length + 1 })
-/** Appends a fork with equal branches. The returned function sets their target when it is known. */
+/**
+ * Appends an unconditional jump: a fork with two equal branches. The returned function sets the
+ * target once it is known.
+ */
 const jump = (out: Output) => {
   const choice = fork(out)
   return (target: number) => void (choice.next = choice.other = target)
@@ -210,7 +215,10 @@ export function compilePattern(source: string, dialect: Dialect = RE2): Pattern 
       bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
     return code
   }
-  /** Reads a code point, which may be escaped as a surrogate pair: `\ud83d\ude00`. */
+  /**
+   * Reads the digits of an escaped code point, which may be a surrogate pair such as
+   * `\ud83d\ude00`.
+   */
   const unit = (char: string): number => {
     const high = hexadecimal(char)
     const pair = high >= 0xd800 && high < 0xdc00 && chars[at] === '\\' && chars[at + 1] === 'u'

@@ -1,7 +1,7 @@
 /**
  * Validation of agent steps and of assertions that agents judge, beyond what the JSON Schema can
- * express, and collection of the agents that a workflow refers to. Only the gateway can check
- * whether these agents exist.
+ * express. Also collects the agents that a workflow refers to; only the gateway can check whether
+ * they exist.
  */
 import type { Static } from 'typebox'
 import { compactionFaults, routeFaults } from '../../agents/schema.ts'

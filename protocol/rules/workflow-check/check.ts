@@ -15,7 +15,7 @@ import { checkConfig } from './kinds.ts'
 import { below } from './path.ts'
 
 const MAX_FAULTS = 50
-/** The reserved prefix of ids of steps. */
+/** Ids of steps must not begin with this text. */
 const RESERVED = 'prepare_repository'
 
 /**

@@ -41,8 +41,8 @@ function mismatch(type: string | undefined, value: unknown, field: string): Fiel
 }
 
 /**
- * Checks the values with which a run is started, and adds defaults. Undeclared names are accepted.
- * Null counts as missing if the value is required, and is otherwise accepted.
+ * Checks the inputs or the configuration of a new run, and adds defaults. Undeclared names are
+ * accepted. Null counts as missing if the value is required, and is otherwise accepted.
  * @param path path of the values in the request, such as `input`.
  */
 export function applyDefaults(

@@ -3,9 +3,10 @@ import type { Step } from '../../workflows/steps.ts'
 import { below } from './path.ts'
 
 /**
- * Collects the results of `find` for the steps of a list and the steps inside them.
+ * Collects the results of `find` for the steps of a list. A step that contains steps is replaced by
+ * those steps.
  * @param path path of the list of steps.
- * @param find called for each step that contains no steps; `at` is the path of its config.
+ * @param find receives a step and the path of its config.
  */
 export const placesIn = <T>(
   steps: readonly Step[],

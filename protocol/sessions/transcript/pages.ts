@@ -17,8 +17,8 @@ export interface TranscriptQuestion {
   readonly after?: number
   readonly after_sequence?: number
   /**
-   * Excludes changes after this revision; absent: no exclusion. Open interactions and streaming
-   * rows are always returned in their current form.
+   * Excludes changes after this revision; absent: no exclusion. It does not affect open
+   * interactions and streaming rows, which are returned in their current form.
    */
   readonly until?: number
   /**
@@ -51,7 +51,7 @@ export interface TranscriptPage {
    */
   readonly revision: number
   readonly last: number
-  /** Ordered by revision; for final rows, this is also the order of their sequences. */
+  /** Final rows, ordered by revision, which is also the order of their sequences. */
   readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
   readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]

@@ -1,6 +1,6 @@
 /**
- * Content blocks, of which messages consist. There are seven types. All are open: fields that a
- * provider adds are stored and sent back to the provider.
+ * The content blocks of messages. There are seven types. All are open: fields that a provider adds
+ * are stored and sent back to the provider.
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject } from '../../common.ts'

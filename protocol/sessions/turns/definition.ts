@@ -44,7 +44,7 @@ export interface GrantedTool {
    */
   readonly approvers?: readonly Approver[]
 }
-/** A definition in which all sources of configuration are resolved. */
+/** A definition that is resolved from all sources of configuration. */
 export interface TurnDefinition
   extends Pick<
     EffectiveDefinition,

@@ -159,8 +159,8 @@ const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
 /**
- * The required and the optional counts of a usage. Some models return null for counts that they do
- * not measure.
+ * The required and the optional counts of a usage. Some models return null for optional counts that
+ * they do not measure.
  */
 const needed = ['input_tokens', 'output_tokens'] as const
 const optional = [

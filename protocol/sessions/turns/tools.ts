@@ -44,8 +44,7 @@ const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, nam
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
 
 /**
- * The name of a tool, with the single action (`one`) or the group of actions (`group`) to which it
- * refers.
+ * The name of a tool, with the action (`one`) or the group of actions (`group`) that it stands for.
  */
 interface Entry {
   readonly name: string

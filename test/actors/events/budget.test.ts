@@ -25,10 +25,7 @@ interface Outcome {
   readonly paused: Record<string, string>
 }
 
-/**
- * Loops that listen to the end of every run; the first one also listens to `go`. Every run ends at
- * once.
- */
+/** Loops with a trigger for the end of any run. The first loop also has a trigger for `go`. */
 const listening = (loops: number, limits: TriggerLimits): Scene<SourcesState> => {
   let scene = given<SourcesState>(eventsActor(limits) as unknown as AnyActor)
   for (let n = 0; n < loops; n++)
@@ -62,7 +59,8 @@ const ended = (run: number, depth: number, chain: Chain): Publication => ({
 })
 
 /**
- * Publishes an event and all events that follow from it.
+ * Publishes an event and all events that follow from it. Every run that a trigger starts ends at
+ * once.
  * @param at returns the time of the n-th event, in Unix milliseconds.
  */
 function follow(
@@ -121,7 +119,7 @@ t.test('for any loops and limits, no tree of runs exceeds its limit', async () =
         for (let n = 0; n < roots; n++) {
           const outcome = follow(scene, go(`sevt_${n}`))
           scene = outcome.scene
-          // The trigger of the root event is always allowed, so it exhausts a limit of 1.
+          // The run that the root event starts is always allowed, and uses up a limit of 1.
           if (total(outcome) > Math.max(1, per_root)) return false
           if (Object.keys(outcome.paused).length > 0) break
         }

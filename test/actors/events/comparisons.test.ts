@@ -1,6 +1,6 @@
 /**
- * The number of listeners with which an event is compared. Invariant: it depends only on the number
- * of listeners that may match.
+ * How many listeners an event is compared with. Invariant: this depends only on how many listeners
+ * may match.
  */
 import t from 'tap'
 import { Listeners } from '../../../actors/events/listeners.ts'

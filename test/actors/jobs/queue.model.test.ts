@@ -1,6 +1,7 @@
 /**
  * Random histories of commands to a queue. Invariants: every job ends exactly once, its failures
- * and losses are bounded, a superseded token has no effect, and every job is in exactly one place.
+ * and losses are bounded, a superseded token has no effect, and every unfinished job is either
+ * waiting, leased or resting.
  */
 import fc from 'fast-check'
 import t from 'tap'

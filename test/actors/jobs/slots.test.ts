@@ -1,6 +1,6 @@
 /**
- * Concurrency slots of an organization's plan: two loops, and messages that arrive in order but
- * delayed. Invariant: the limit is never exceeded.
+ * Concurrency slots of an organization's plan, with two loops whose messages arrive late but in
+ * order. Invariant: the limit is never exceeded.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -22,7 +22,7 @@ const catalog = [
   'actions.execute.mail',
   'actions.execute.*',
 ]
-/** The permissions for which access is checked. None of them contains a wildcard. */
+/** The permissions that the test checks. None of them contains a wildcard. */
 const wanted = [
   'project.view',
   'project.edit',

@@ -520,7 +520,7 @@ function checkRest(scene: Run): void {
     )
 }
 
-/** The turns in sessions that the run waits for: the session of each, by turn id. */
+/** The session of each turn that the run waits for, by turn id. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
     placesOf(scene.state).flatMap(([, { wait }]) =>

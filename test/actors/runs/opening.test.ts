@@ -28,7 +28,7 @@ const open = (
   spec: Partial<Spec> = {},
 ): Outcome<RunState> => given<RunState>(run).when('run.open', opening(steps, more, spec))
 const shown = (scene: Pick<Outcome<RunState>, 'ask'>): LoopRun => scene.ask('get') as LoopRun
-/** Sends the loop's answer to a failure, after which the run ends. */
+/** Sends the loop's answer to the failure that the run has reported. The run then ends. */
 const fails = (scene: Outcome<RunState>, paused?: Record<string, unknown>) =>
   scene.when('run.end', { ...(paused && { paused }) })
 const toLoop = ({ tells }: Pick<Outcome<RunState>, 'tells'>) =>

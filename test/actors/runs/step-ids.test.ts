@@ -1,4 +1,7 @@
-/** Keys of steps. Invariant: no key below a step equals an id or a key below another step. */
+/**
+ * Keys of steps. Invariant: the keys of nested steps and of cleanup steps differ from one another
+ * and from every step id.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { cleanupPrefix, prefixBelow } from '../../../actors/runs/engine/places.ts'

@@ -1,6 +1,6 @@
 /**
  * Random orders of attempts, losses, repeats and late reports. Invariants: at most ten attempts are
- * made, one at a time and with the same content, none after the end, and the delivery ends once the
+ * made, one at a time, with the same content, and none after the end; the delivery ends once the
  * receiver accepts it.
  */
 import fc from 'fast-check'

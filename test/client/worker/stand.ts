@@ -162,6 +162,9 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 }
 
 let made = 0
+/** The `publish` of handlers that publish nothing. */
+export const notPublished = (): Promise<never> =>
+  Promise.reject(new Error('this handler publishes nothing'))
 /** A job as it is in the response to a claim. */
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
   id: `job_${++made}`,

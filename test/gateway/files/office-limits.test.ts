@@ -1,4 +1,7 @@
-/** Limits of the conversion of Office files: large, damaged and hostile content costs bounded work. */
+/**
+ * Limits of the conversion of Office files: the work for large, damaged and hostile content is
+ * bounded.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { markdownOf } from '../../../gateway/files/office.ts'

@@ -61,6 +61,26 @@ t.test('ill-formed XML: what can be read is read', async (t) => {
     t.equal(await said({ 'word/document.xml': body }), text, body)
 })
 
+t.test('a workbook whose sheets were moved: titles by relationship, sheets in order', async (t) => {
+  const cellOf = (text: string) =>
+    `<worksheet><sheetData><row><c r="A1" t="str"><v>${text}</v></c></row></sheetData></worksheet>`
+  t.equal(
+    await said({
+      'xl/workbook.xml':
+        '<workbook><sheets><sheet name="Second" sheetId="2" r:id="rId2"/>' +
+        '<sheet name="First" sheetId="1" r:id="rId1"/><sheet name="Again" r:id="rId1"/>' +
+        '<sheet name="Outside" r:id="rId3"/></sheets></workbook>',
+      'xl/_rels/workbook.xml.rels':
+        '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/>' +
+        '<Relationship Id="rId2" Target="/xl/worksheets/sheet2.xml"/>' +
+        '<Relationship Id="rId3" Target="../word/document.xml"/></Relationships>',
+      'xl/worksheets/sheet1.xml': cellOf('one'),
+      'xl/worksheets/sheet2.xml': cellOf('two'),
+    }),
+    '## Second\n\n| two |\n| --- |\n\n## First\n\n| one |\n| --- |',
+  )
+})
+
 t.test('a workbook: sheets with their names, cells in their columns', async (t) => {
   t.equal(
     await said({

@@ -1,4 +1,6 @@
-/** Toolkits and skills that an inline config refers to by name when several have the same name. */
+/**
+ * An inline config refers to toolkits and skills by name, and several of them have the same name.
+ */
 import t from 'tap'
 import { byName, type CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

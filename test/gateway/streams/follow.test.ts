@@ -297,8 +297,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // After the first page, a query is refused if it names a cursor before its own position, as
-  // if by a view that has not applied the entries of that page.
+  // After the first page, a query is refused if it does not require the entries up to its own
+  // position, as if a view that has not applied them had received it.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

@@ -257,7 +257,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
 export type TestGateway = Awaited<ReturnType<typeof gateway>>
 export const home = PRJ
 /**
- * Polls until the condition holds. Real sockets take time.
+ * Polls until the condition holds, because real sockets take time.
  * @throws {Error} after about 2 s.
  */
 export async function until(holds: () => boolean, what = 'it'): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The shards that a node claims when their records are missing from the registry, and the restarts
- * of a shard with an actor whose timer handler throws.
+ * Which shards a node claims when their records are missing from the registry, and how often a
+ * shard restarts if the timer handler of an actor throws.
  */
 import t from 'tap'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'

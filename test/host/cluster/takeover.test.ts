@@ -114,8 +114,8 @@ t.test(
     const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
     const first = await world.owner(0, deps)
     for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
-    // These 1.9 s are shorter than the timeout of a push to a gateway, and longer than the time
-    // until a changed actor is stored.
+    // This takes 1.9 s: less than the timeout of a push to a gateway, and long enough for a changed
+    // actor to be stored.
     for (let i = 0; i < 19; i++) await world.clock.advance(100)
     await first.submit(command(runId(0), 'add', { by: 100 }))
     first.drop()

@@ -31,7 +31,9 @@ const spec = {
 }
 /** The answers of the model: the first submits no output, the second a valid one. */
 const script = [[say('what?')], [use('o', 'service_submit_output', { n: 7 })]]
-/** The queues that contain jobs: those that open turns, and generations. */
+/**
+ * The queues of the jobs: `$openings` for the errands that open turns, `default` for generations.
+ */
 const queues = ['0.$openings', '1.default'] as const
 const shardOfQueue = (id: string): 0 | 1 => (id.startsWith('0') ? 0 : 1)
 

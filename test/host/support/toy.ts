@@ -1,6 +1,6 @@
 /**
  * A minimal actor for tests of the shard host, and in-memory stores for it. The actor counts,
- * forwards messages and sets timers. It stands in for all kinds of actors that the tests use.
+ * forwards messages and sets timers. It replaces the actors of all kinds that the tests use.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
@@ -164,7 +164,7 @@ export class ToyWorld {
   }
   /**
    * Starts an owner of a shard.
-   * @param lost collects the reasons for which the owner drops the shard.
+   * @param lost collects the reasons why the owner drops the shard.
    */
   async owner(shard = 0, deps = this.deps(), lost: string[] = []): Promise<Shard> {
     const owner = new Shard(deps, 0, shard, (reason) => lost.push(reason))

@@ -1,9 +1,8 @@
 /**
  * Hostile texts at every location of the endpoint table where a body or a query contains text.
  * Invariants: every request is answered as its row documents, no request fails with an internal
- * error, and memory stays bounded.
- * `HOSTILE_RUNS=20` tries twenty times as many texts at each location, at most all texts of its
- * kind.
+ * error, and memory stays bounded. With `HOSTILE_RUNS=20`, twenty times as many texts are tried at
+ * each location, up to all texts of its kind.
  */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'

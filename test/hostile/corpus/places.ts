@@ -85,10 +85,7 @@ interface Leaf {
   readonly holding: Holding
 }
 
-/**
- * Values of fields that a check of the row may require in addition to the location, although the
- * schema does not.
- */
+/** Values for other fields that a check of the row may require, although the schema does not. */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',
   prompt: 'judge',
@@ -102,7 +99,7 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
   workflow_id: workflow,
   checks: [{ name: 'a', kind: 'expr', expr: 'true' }],
 })
-/** Fields that exclude another field, each with the excluded field. */
+/** Pairs of fields that exclude each other. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
 /**
  * The other fields of the object at a location: those of the base, and those that the schema or a

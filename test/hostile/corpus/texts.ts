@@ -61,7 +61,7 @@ export const patterns: readonly string[] = [
  * expression, and beyond its work limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
-/** Expressions that nest deeply, cost much work, or use forbidden names. */
+/** Expressions that nest deeply, take a lot of work, or use forbidden names. */
 export const expressions: readonly string[] = [
   '('.repeat(2000),
   `${'('.repeat(2000)}1${')'.repeat(2000)}`,
@@ -129,8 +129,8 @@ const templates: readonly string[] = [
 ]
 
 /**
- * JSON Schemas: circular references, keywords of wrong types, patterns, and short schemas that
- * require much work.
+ * JSON Schemas: circular, external and unresolvable references, keywords with invalid values, very
+ * deep and very wide schemas, and hostile patterns.
  */
 export const schemas: readonly string[] = [
   '{"$ref":"#"}',

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 
-/** JSON texts that are never or rarely valid. */
+/** JSON texts that are rarely or never valid at their location. */
 const odd: readonly string[] = [
   'null',
   'true',

@@ -5,6 +5,7 @@
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
+import { artifactClient } from '../../scenarios/artifacts/client.ts'
 import { acting, failing, instant, listOf, sleeping } from '../../scenarios/support/given.ts'
 import { until } from '../../scenarios/support/sockets.ts'
 import type { Service } from '../../support/service.ts'
@@ -60,6 +61,8 @@ export interface Place {
   readonly nudge: string
   /** A file of the session. */
   readonly artifact: string
+  /** An artifact of the project. */
+  readonly upload: string
 }
 let made = 0
 
@@ -196,6 +199,11 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     name: `${mark}.txt`,
     file: Buffer.from(mark).toString('base64'),
   })) as Record<string, Record<string, never>>
+  const { body: upload } = await artifactClient(s.url, s.key).put(
+    `${mark}.txt`,
+    Buffer.from(mark),
+    { project: handle },
+  )
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') =>
@@ -239,6 +247,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     turn: id(talk['turn']),
     nudge: id(nudge, 'nudge_id'),
     artifact: id(file['artifact']),
+    upload: id(upload),
   }
 }
 /** All ids, handles and names of a place. */
@@ -293,7 +302,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
           : place.session,
     turn_id: () => place.turn,
     nudge_id: () => place.nudge,
-    artifact_id: () => place.artifact,
+    artifact_id: () => (name.startsWith('artifact.') ? place.upload : place.artifact),
     user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal),
   }
   return Object.fromEntries(

@@ -1,5 +1,5 @@
 /**
- * The task that removes a principal from all channels: the commands that it sends, and their
+ * The errand that removes a principal from all channels: the commands that it sends, and their
  * effects.
  */
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Rules for which server of a replicated stream may report the end of the stream. */
+/** Which server of a replicated stream may report the end of the stream. */
 import t from 'tap'
 import { createSuccession, leads } from '../../../nodes/nats/leader.ts'
 

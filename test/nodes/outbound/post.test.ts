@@ -1,6 +1,6 @@
 /**
- * The exchange of an outbound request with receivers that answer in unusual or hostile ways: one
- * connection to a checked address, one request, and a result within the limits.
+ * Outbound requests to receivers that answer in unusual or hostile ways: one connection to a
+ * checked address, one request, and a result within the limits.
  */
 import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'

@@ -72,6 +72,29 @@ t.test('lists, durations and choices are parsed', async (t) => {
   })
 })
 
+t.test('the bucket of files is parsed', async (t) => {
+  t.equal(config({}).bucket, undefined)
+  t.strictSame(config({ BATON_ARTIFACTS: 's3://files' }).bucket, {
+    bucket: 'files',
+    prefix: '',
+    region: 'us-east-1',
+  })
+  t.strictSame(
+    config({
+      BATON_ARTIFACTS: 's3://files/team%20a?region=eu-central-1&endpoint=http://127.0.0.1:9000',
+    }).bucket,
+    {
+      bucket: 'files',
+      prefix: 'team a/',
+      region: 'eu-central-1',
+      endpoint: 'http://127.0.0.1:9000',
+    },
+  )
+  for (const text of ['files', 'http://files', 's3://f', 's3://key:secret@files', 's3://files?a=1'])
+    t.match(faults({ BATON_ARTIFACTS: text }), [/must be such as s3:/], text)
+  t.match(faults({ BATON_ARTIFACTS: 's3://files?endpoint=minio:9000' }), [/endpoint/])
+})
+
 t.test('all faults are reported together, with instructions', async (t) => {
   const told = faults(
     { BATON_PORT: 'x', BATON_ROLES: 'gateway,cook', BATON_KEY_PREFIX: 'a_b' },
@@ -96,6 +119,7 @@ t.test('all faults are reported together, with instructions', async (t) => {
 
 t.test('settings that contradict each other are refused', async (t) => {
   t.match(faults({ BATON_REPLICAS: '3' }), [/BATON_REPLICAS/])
+  t.match(faults({ BATON_NATS: 'wss://a:443' }), [/BATON_NATS is .*tls:/])
   t.match(faults({ BATON_WORKER_LEASE: '30' }), [/lease must be at least three/])
   t.match(faults({ BATON_ROLES: ',' }), [/BATON_ROLES is empty/])
   t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [/set BATON_NOTIFY_FROM/])

@@ -1,6 +1,6 @@
 /**
- * Actions over the real stack: defined, called by runs and directly by clients, signed by an
- * executor, and verified by a receiver.
+ * Actions over the real stack: their definitions, their calls by runs and by clients, and the
+ * signed requests of an executor, which a receiver verifies.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

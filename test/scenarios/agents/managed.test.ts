@@ -1,6 +1,6 @@
 /**
- * Managed model routes: real requests to a provider in a separate process, which also fails in
- * several ways.
+ * Managed model routes: real requests to a provider stub in a separate process, including several
+ * kinds of failures of the provider.
  */
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'

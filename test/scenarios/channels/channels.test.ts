@@ -1,5 +1,5 @@
 /**
- * Channels over the real stack: the effect of every operation, and the reasons for its rejection.
+ * Channels over the real stack: the effects of every operation, and the reasons why it is refused.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

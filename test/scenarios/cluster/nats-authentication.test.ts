@@ -95,7 +95,7 @@ function endOf(settings: Settings): Promise<{ code: number | null; text: string 
   })
 }
 /**
- * Asserts that a node with these settings does not start: within 5 s in this process, and in a
+ * Asserts that a node with these settings fails to start: in this process within 5 s, and as a
  * child process with exit code 1 and one line of text.
  */
 async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<void> {
@@ -196,6 +196,20 @@ t.test('a node connects over TLS with a private certificate authority', { skip }
       t,
       { BATON_NATS: `tls://${address}`, ...settings },
       /is not trusted .*set BATON_NATS_CA to the file of its certificate authority/,
+    )
+})
+
+t.test('a server without TLS gets no credentials from a node that requires TLS', async (t) => {
+  const address = await serverWith(t, 'authorization { user: baton, password: secret }')
+  const login = { BATON_NATS_USER: 'baton', BATON_NATS_PASSWORD: 'secret' }
+  await works(t, { BATON_NATS: `nats://${address}`, ...login })
+  await fails(t, { BATON_NATS: `tls://${address}`, ...login }, /does not offer TLS, .* tls:\/\//)
+  const authority = skip ? undefined : createAuthority(newFolder(), 'unused')
+  if (authority)
+    await fails(
+      t,
+      { BATON_NATS: `nats://${address}`, BATON_NATS_CA: authority.ca, ...login },
+      /does not offer TLS, .* BATON_NATS_CA/,
     )
 })
 

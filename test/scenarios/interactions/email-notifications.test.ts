@@ -133,7 +133,9 @@ t.test(
         channels: [
           {
             kind: 'email',
-            email: { to: ['ADA@example.org', 'team@example.net', 'gone@example.net'] },
+            email: {
+              to: ['ADA@example.org', 'team@example.net', 'TEAM@example.net', 'gone@example.net'],
+            },
           },
         ],
       },

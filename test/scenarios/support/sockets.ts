@@ -132,7 +132,7 @@ export async function until<T>(
       throw new Error(`${what} did not come true within 10 s; last seen: ${JSON.stringify(found)}`)
   }
 }
-/** Settings with which leases, polls and takeovers of workers end within seconds. */
+/** Settings with short times: leases, polls and takeovers of workers end within seconds. */
 export const hasty = {
   BATON_WORKER_CADENCE: '1s',
   BATON_WORKER_LEASE: '3s',

@@ -1,8 +1,8 @@
 /**
- * Calls every read operation with every id that fits its path. The values of a path parameter are
- * the ids, or else the names, in the list that precedes the parameter in the path. If that list was
- * not read, the values are those of the field with the parameter's name in earlier responses.
- * Required query parameters also take their values from those fields. New operations are therefore
+ * Calls every read operation with every id that fits its path. A path parameter takes the ids of
+ * the items in the list that precedes it in the path, or their names if they have no ids. If that
+ * list was not read, it takes the values that the field with its name had in earlier responses.
+ * Required query parameters also take their values from such fields. New operations are therefore
  * covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'

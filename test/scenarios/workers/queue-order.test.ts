@@ -86,8 +86,8 @@ async function turns(more: Record<string, unknown> = {}): Promise<string> {
   return order.map((id) => keys.get(id)).join('')
 }
 /**
- * Whether the numbers of served jobs never differed by more than one among the keys that still had
- * waiting jobs.
+ * Whether the keys that still had waiting jobs were always served equally often, give or take one
+ * job.
  */
 function alternates(order: string): boolean {
   const served = { a: 0, b: 0, c: 0 }

@@ -155,9 +155,9 @@ export class LoopRules {
     )
   }
   /**
-   * The reason why a loop is not at rest. Undefined if the loop was deleted, its project has
-   * recorded the deletion, and the loop stores exactly those of its runs that have not ended, none
-   * of which is waiting to start.
+   * The reason why a loop is not at rest. Undefined if the loop was never created, or if it was
+   * deleted, its project has recorded the deletion, and it stores exactly those of its runs that
+   * have not ended, none of which is waiting to start.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address

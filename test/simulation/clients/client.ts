@@ -125,7 +125,8 @@ export class Clients {
     )
   }
   /**
-   * Answers an interaction as people do: some people answer twice or too late, review, or cancel.
+   * Acts on an interaction as people do: answers it, sometimes twice or too late, reviews it or
+   * cancels it.
    */
   #answer({ address, state }: Past, times: number): void {
     const { dice } = this.#sim

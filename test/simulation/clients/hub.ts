@@ -158,9 +158,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases that have expired without a renewal. Leases that received no heartbeat or report
-   * for a full lease duration are also expired at their queues, if this connection is still the
-   * current one of its session.
+   * Drops leases that have expired without a renewal. If this connection is still the current one
+   * of its session, also tells the queues to end those leases that received no heartbeat or report
+   * for a full lease duration.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

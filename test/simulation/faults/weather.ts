@@ -1,6 +1,6 @@
 /**
- * The kinds of faults, of which each seed selects some. Each kind has a separate random stream, so
- * that switching one off, as when a failing seed is shrunk, does not affect the others.
+ * The kinds of faults. Each seed selects some of them. Each kind has a separate random stream, so
+ * switching one off, for example to shrink a failing seed, does not affect the others.
  */
 import { type Dice, fork } from './dice.ts'
 

@@ -10,7 +10,7 @@
  * M3. A death can be scheduled for a future external call, before or after the call takes effect.
  */
 
-import type { Log, World } from '../../../gateway/ports.ts'
+import type { Files, Log, World } from '../../../gateway/ports.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { createNeighbours, listenAs } from '../../../nodes/host/cluster/neighbours.ts'
 import type { HostDeps } from '../../../nodes/host/deps.ts'
@@ -124,6 +124,7 @@ export class Machine {
       artifacts: { max_bytes: 1_048_576 },
     }
     this.world = createWorld({
+      files: blobs,
       node: id,
       settings,
       partitions: 1,
@@ -228,10 +229,14 @@ export class Machine {
     }
   }
 }
-const blobs: Blobs = {
+const blobs: Blobs & Files = {
   put: async () => {
     throw new Error('nothing here is that large')
   },
   get: async () => undefined,
+  write: async () => {
+    throw new Error('no file is stored here')
+  },
+  read: async () => undefined,
   delete: async () => {},
 }

@@ -21,7 +21,7 @@ interface Way {
   readonly slow?: number
 }
 /**
- * Performs one call, for which `act` runs on the servers. If no answer arrives in time, the call
+ * Performs one call; `act` is its effect on the servers. If no answer arrives in time, the call
  * returns `missed`, or rejects if `missed` is absent.
  */
 function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {

@@ -315,8 +315,8 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
 /**
- * The changes of one record in an entry that are audited. `index`: the position in the entry of the
- * first event that changes the record.
+ * The audited changes of one record in an entry. `index`: the position in the entry of the first
+ * event that changes the record.
  */
 interface Told extends Reading {
   readonly action: Rule['action']

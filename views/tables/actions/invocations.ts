@@ -191,7 +191,7 @@ function whole(store: Store, project: number, record: Invocation): Invocation {
 }
 /**
  * The parameters of a step's call, from the step's record. Undefined when a later job of the step
- * has replaced them; the timeline still has them then.
+ * has replaced them; only the timeline then has them.
  */
 function inputsOf(
   store: Store,

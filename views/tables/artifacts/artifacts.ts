@@ -10,7 +10,7 @@ import type { Placed } from '../../../protocol/entry.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
-import { sessionOpenTo, viewerValues } from '../sessions/visibility.ts'
+import { openTo, viewerValues } from '../sessions/visibility.ts'
 
 /** Applies an entry of an artifact. */
 export function applyArtifact(store: Store, { entry }: Placed): void {
@@ -57,36 +57,45 @@ interface ArtifactListing extends Paging {
   readonly mime?: string
   readonly viewer: Viewer
 }
-/**
- * The artifacts that a viewer may read, newest first: its own, and the shared ones unless they come
- * from a session that is closed to the viewer.
- */
-export function artifactList(
-  store: Store,
+/** The statement of a list, and its parameters. */
+export function planArtifacts(
   project: number,
   { run_id, step_id, mime, viewer, ...paging }: ArtifactListing,
-): Page<ArtifactRecord> {
+): { readonly sql: string; readonly values: readonly Value[] } {
   const after = beyond(['created_at', 'id'], 'DESC', paging.after)
   const filters: (readonly [sql: string, value: Value])[] = []
   if (run_id !== undefined) filters.push(['run = ?', run_id])
   if (step_id !== undefined) filters.push(['step = ?', step_id])
   if (mime !== undefined) filters.push(['instr(mime, ?) = 1', mime.toLowerCase()])
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
+  return {
+    sql: `SELECT id, created_at, record
      FROM artifacts
      WHERE project = ?${filters.map(([sql]) => ` AND ${sql}`).join('')}
-       AND (owner = ? OR (shared = 1 AND ${sessionOpenTo('artifacts')}))${after.sql}
+       AND (owner = ? OR (shared = 1 AND ${openTo('artifacts')}))${after.sql}
      ORDER BY created_at DESC, id DESC LIMIT ?`,
-    project,
-    ...filters.map(([, value]) => value),
-    viewer.id,
-    ...viewerValues(viewer),
-    ...after.values,
-    limitOf(paging) + 1,
-  )
+    values: [
+      project,
+      ...filters.map(([, value]) => value),
+      viewer.id,
+      ...viewerValues(viewer),
+      ...after.values,
+      limitOf(paging) + 1,
+    ],
+  }
+}
+/**
+ * The artifacts that a viewer may read, newest first: its own, and the shared ones except those of
+ * sessions that are closed to the viewer.
+ */
+export function artifactList(
+  store: Store,
+  project: number,
+  input: ArtifactListing,
+): Page<ArtifactRecord> {
+  const { sql, values } = planArtifacts(project, input)
   return page(
-    rows,
-    paging,
+    store.upToPage<{ id: string; created_at: number; record: string }>(sql, ...values),
+    input,
     (row) => JSON.parse(row.record) as ArtifactRecord,
     (row) => [row.created_at, row.id],
   )

@@ -112,8 +112,8 @@ export interface InteractionFilters extends Paging {
   readonly inbox?: boolean
   readonly caller?: readonly string[]
   /**
-   * The viewer, with the names by which targets address it (its id and `role:` names); absent: the
-   * service itself.
+   * The viewer, and the names that targets use for it: its id, and `role:<name>` for each of its
+   * roles. Absent: the service itself.
    */
   readonly viewer?: Viewer & { readonly names: readonly string[] }
 }

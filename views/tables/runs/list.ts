@@ -78,8 +78,9 @@ const newest = (a: ListRow, b: ListRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /**
- * Runs of the project, each in the form of its origin (workflow or loop). Filters by fields that
- * runs of loops lack (queue, type, initiator, external id, definition) exclude those runs.
+ * Runs of the project: runs of workflows and of loops, each kind with its own record. Filters by
+ * fields that runs of loops lack (queue, type, initiator, external id, definition) exclude those
+ * runs.
  */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>

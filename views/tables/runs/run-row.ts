@@ -9,7 +9,9 @@ export interface RunRow {
   readonly n: number
   readonly project: number
   readonly created_at: number
-  /** The run's own spec as JSON, or the hash of a spec that several runs share. */
+  /**
+   * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
+   */
   readonly spec: string | null
   record: RunRecord
   last: number

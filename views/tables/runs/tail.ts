@@ -46,7 +46,10 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000
-/** Maximum number of frames in a stored row, except that frames of one event are never split. */
+/**
+ * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
+ * exceed it.
+ */
 const IN_ROW = 64
 
 export class FeedTail {
@@ -71,7 +74,7 @@ export class FeedTail {
   add(project: number, frame: Frame): void {
     this.#batch.push({ project, frame })
   }
-  /** Adds the size in characters of payloads to which frames in memory may refer. */
+  /** Adds the size of payloads that frames in memory may refer to, in characters. */
   weigh(size: number): void {
     this.#young.size += size
   }

@@ -39,9 +39,9 @@ const found = (store: Store, project: number, { session_id }: Of): SessionRow | 
   sessionRow(store, project, session_id)
 
 /**
- * The access rights of a viewer: `known` states whether the session, turn or interaction exists,
- * `closed` whether the viewer may not read it (false if it does not exist), `restricted` whether
- * the session is private, and `channel` the channel that the session belongs to.
+ * The access of a viewer. `known`: the session, turn or interaction exists. `closed`: it exists,
+ * but the viewer may not read it. `restricted`: the session is private. `channel`: the channel that
+ * the session belongs to.
  */
 export function sessionAccess(
   store: Store,

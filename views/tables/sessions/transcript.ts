@@ -84,7 +84,10 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
     )
     .map(({ record }) => JSON.parse(record) as Interaction)
 
-/** The revision that corresponds to a reader that has every message up to a sequence number. */
+/**
+ * The revision of the last message up to a sequence number, from which a reader of these messages
+ * continues; 0 if there is none.
+ */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(
     `SELECT revision

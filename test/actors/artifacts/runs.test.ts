@@ -2,7 +2,7 @@
 import t from 'tap'
 import { timelineTypes } from '../../../protocol/runs/events.ts'
 import { typesOf } from '../../support/given.ts'
-import { action, failed, started } from './story.ts'
+import { action, failed, started } from '../runs/story.ts'
 
 const artifact = {
   id: 'art_1',

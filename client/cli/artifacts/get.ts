@@ -1,0 +1,82 @@
+/**
+ * `baton artifact get`: downloads an artifact to a file. The bytes are first written to a file with
+ * the suffix `.part`. An interrupted download continues there when the command runs again.
+ */
+import { once } from 'node:events'
+import { createReadStream, createWriteStream, renameSync, statSync } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import type { Command } from 'commander'
+import { api } from '../../../protocol/api.ts'
+import type { Artifact } from '../../../protocol/artifacts/schema.ts'
+import { getArtifact } from '../../artifacts.ts'
+import type { Transport } from '../../transport.ts'
+import { clientFor, connected } from '../connection/connection.ts'
+import { Mistake } from '../mistake.ts'
+import type { Shell } from '../shell.ts'
+
+/** Adds `baton artifact get` to the command `artifact`. */
+export function addGet(parent: Command, shell: Shell): void {
+  const command = connected(
+    parent
+      .command('get')
+      .description('Download an artifact, or show its record')
+      .argument('<id>', 'id of the artifact')
+      .argument(
+        '[file]',
+        'file to write; - writes to standard output; if absent, the record is shown',
+      ),
+  ).addHelpText(
+    'after',
+    '\nExamples:\n  $ baton artifact get art_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\n' +
+      '  $ baton artifact get art_01JZ3M0Q0R8XG4V2T6Y9ABCDEF may.pdf\n' +
+      'A download that was interrupted continues when the command runs again.\n',
+  )
+  command.action(
+    shell.guarded(async (id: string, file?: string) => {
+      const { transport } = clientFor(command, shell.env)
+      const artifact = (await transport.call(api['artifact.get'], { id })) as Artifact
+      if (file === undefined) return shell.print(JSON.stringify(artifact, undefined, 2))
+      if (file === '-') return print(transport, id)
+      await download(transport, artifact, file, shell)
+    }),
+  )
+}
+
+async function print(transport: Transport, id: string): Promise<void> {
+  for await (const chunk of getArtifact(transport, id))
+    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
+}
+
+async function download(
+  transport: Transport,
+  { id, size_bytes, sha256 = '' }: Artifact,
+  file: string,
+  shell: Shell,
+): Promise<void> {
+  // The name contains the hash, so that bytes of another artifact are never continued.
+  const part = `${file}.${sha256.slice(0, 12)}.part`
+  const after = Math.min(sizeOf(part), size_bytes)
+  if (after > 0) shell.note(`Continuing after ${after} of ${size_bytes} bytes.`)
+  const bar = shell.progress?.('bytes')
+  const known = after > 0 ? createReadStream(part, { end: after - 1 }) : undefined
+  const out = createWriteStream(part, after > 0 ? { flags: 'r+', start: after } : {})
+  let at = after
+  try {
+    for await (const chunk of getArtifact(transport, id, { after, ...(known && { known }) })) {
+      at += chunk.length
+      if (!out.write(chunk)) await once(out, 'drain')
+      bar?.update(size_bytes > 0 ? at / size_bytes : 1, at)
+    }
+  } finally {
+    bar?.stop()
+    out.end()
+    await finished(out)
+  }
+  renameSync(part, file)
+  shell.note(`Wrote ${at} bytes to ${file}.`)
+}
+function sizeOf(file: string): number {
+  const stat = statSync(file, { throwIfNoEntry: false })
+  if (stat && !stat.isFile()) throw new Mistake(`${file} is not a file.`)
+  return stat?.size ?? 0
+}

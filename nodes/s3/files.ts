@@ -1,0 +1,137 @@
+/**
+ * Files in a bucket of an S3-compatible store. Each name is an object whose key is the prefix and
+ * the name. Bytes are streamed in both directions.
+ *
+ * Invariants:
+ * S1. A reader gets a complete file or nothing: S3 shows an object only when its upload is complete
+ *     (Amazon S3 User Guide, "data consistency model").
+ * S2. A failed write leaves neither an object nor parts of one. The parts of an upload whose process
+ *     died are deleted by the rule `AbortIncompleteMultipartUpload` of the bucket.
+ */
+import { createHash } from 'node:crypto'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  NoSuchKey,
+  PutObjectCommand,
+  S3Client,
+  type S3ClientConfig,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
+import type { Files, StoredBytes } from '../../gateway/ports.ts'
+
+/** Where files are stored. Credentials come from the environment of the process. */
+export interface Bucket {
+  readonly bucket: string
+  /** Prefix of all keys; empty for none. */
+  readonly prefix: string
+  /** Address of the store; that of Amazon S3 if absent. */
+  readonly endpoint?: string
+  readonly region: string
+}
+/**
+ * Bytes of a part of an upload; S3 accepts no smaller ones (Amazon S3 User Guide, "multipart upload
+ * limits"). An upload buffers up to two parts.
+ */
+const PART_SIZE = 5 * 2 ** 20
+/** Maximum number of bytes that all uploads buffer. Further uploads wait. */
+const MAX_BUFFERED = 16 * PART_SIZE
+
+/** A store of files in S3. */
+export interface S3Files extends Files {
+  /** @throws when the bucket cannot be reached with the credentials. */
+  check(): Promise<void>
+  close(): void
+}
+
+/**
+ * Opens a store.
+ * @param config further options of the client, such as credentials in tests.
+ */
+export function openS3(
+  { bucket: Bucket, prefix, endpoint, region }: Bucket,
+  config: S3ClientConfig = {},
+): S3Files {
+  const client = new S3Client({
+    region,
+    // Stores other than Amazon S3 have no host name per bucket.
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    // Checksums in trailers are unknown to some stores. The service checks SHA-256 itself.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    ...config,
+  })
+  const buffered = createByteSemaphore(MAX_BUFFERED)
+  const at = (name: string) => ({ Bucket, Key: `${prefix}${name}` })
+  const get = async (name: string, range?: string) => {
+    try {
+      const { Body } = await client.send(
+        new GetObjectCommand({ ...at(name), ...(range !== undefined && { Range: range }) }),
+      )
+      return Body as (AsyncIterable<Uint8Array> & { destroy(): void }) | undefined
+    } catch (error) {
+      if (error instanceof NoSuchKey) return undefined
+      throw error
+    }
+  }
+  return {
+    put: async (name, bytes) => {
+      await client.send(new PutObjectCommand({ ...at(name), Body: bytes }))
+    },
+    get: async (name) => {
+      const body = await get(name)
+      if (!body) return undefined
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body) chunks.push(chunk)
+      return Buffer.concat(chunks)
+    },
+    write: async (name, bytes): Promise<StoredBytes> => {
+      const release = await buffered.acquire(2 * PART_SIZE)
+      const hash = createHash('sha256')
+      let size_bytes = 0
+      let fault: { readonly error: unknown } | undefined
+      const counted = async function* () {
+        try {
+          for await (const chunk of bytes) {
+            hash.update(chunk)
+            size_bytes += chunk.length
+            yield chunk
+          }
+        } catch (error) {
+          fault = { error }
+          throw error
+        }
+      }
+      const upload = new Upload({
+        client,
+        params: { ...at(name), Body: ReadableStream.from(counted()) },
+        partSize: PART_SIZE,
+        queueSize: 1,
+      })
+      try {
+        await upload.done()
+      } catch (error) {
+        // The library aborts the upload, so that its parts are deleted.
+        throw fault ? fault.error : error
+      } finally {
+        release()
+      }
+      return { size_bytes, sha256: hash.digest('hex') }
+    },
+    read: async (name, start, end) => {
+      const body = await get(name, start === end ? undefined : `bytes=${start}-${end - 1}`)
+      if (start === end) body?.destroy()
+      return body && (start === end ? nothing() : body)
+    },
+    delete: async (name) => {
+      await client.send(new DeleteObjectCommand(at(name)))
+    },
+    check: async () => {
+      await client.send(new HeadBucketCommand({ Bucket }))
+    },
+    close: () => client.destroy(),
+  }
+}
+async function* nothing(): AsyncGenerator<Uint8Array, void> {}

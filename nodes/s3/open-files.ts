@@ -1,0 +1,28 @@
+/** Chooses the store of files: a bucket if one is set, otherwise the object store of NATS. */
+import type { Files } from '../../gateway/ports.ts'
+import { StartFault } from '../process/fault.ts'
+import type { Bucket } from './files.ts'
+
+/**
+ * Opens the store of files. The client of S3 is loaded only if a bucket is set.
+ * @param stops receives the function that closes the store.
+ * @throws StartFault when the bucket cannot be reached.
+ */
+export async function openFiles(
+  bucket: Bucket | undefined,
+  blobs: Files,
+  stops: (() => Promise<void>)[],
+): Promise<Files> {
+  if (!bucket) return blobs
+  const { openS3 } = await import('./files.ts')
+  const files = openS3(bucket)
+  stops.push(async () => files.close())
+  await files.check().catch((error: Error) => {
+    throw new StartFault(
+      `The bucket ${bucket.bucket} cannot be reached at ${bucket.endpoint ?? 'Amazon S3'} ` +
+        `(${error.name}: ${error.message}). Correct BATON_ARTIFACTS, or the credentials ` +
+        'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+    )
+  })
+  return files
+}
