@@ -15,6 +15,7 @@ const it = await processes({ ...hasty, BATON_SHARDS: '2' })
 t.teardown(() => it.stop())
 const ports = await portsFor(3)
 const [steady = 0] = ports
+let owner = await it.node('shards-0', 'shards')
 await it.node('steady', 'gateway,views', steady)
 const clients = ports.map((port) => artifactClient(`http://127.0.0.1:${port}`, it.key))
 const client = clients[0] as (typeof clients)[0]
@@ -27,7 +28,6 @@ const read = async (path: string): Promise<Open> => {
 }
 
 t.test('uploads while gateways and the owner are killed', async (t) => {
-  let owner = await it.node('shards-0', 'shards')
   const gateways = await Promise.all(
     [1, 2].map((n) => it.node(`gateway-${n}`, 'gateway', ports[n])),
   )
