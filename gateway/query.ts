@@ -70,7 +70,7 @@ const pages: {
   'table.search': searchRows,
 }
 /** Records that the gateway assembles from several sources. */
-const records: {
+export const records: {
   readonly [N in ViewRowName | 'artifact.get' | 'artifact.signed_url']?: (
     edge: Edge,
     call: Call,

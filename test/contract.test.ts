@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Compile } from 'typebox/compile'
 import { localQueries } from '../gateway/queries/local.ts'
+import { records } from '../gateway/query.ts'
 import { permissions } from '../protocol/access/schema.ts'
 import { api } from '../protocol/api.ts'
 import { type Row, routeOf } from '../protocol/contract.ts'
@@ -54,6 +55,10 @@ t.test('the shape of each row fits its verb', async (t) => {
       if (shape.to && 'mint' in shape.to)
         t.ok(shape.status === 201 || shape.status === 202, `${name} makes something`)
       if (method === 'DELETE') t.equal(shape.status, 204, name)
+    } else if (shape.body) {
+      t.equal(method, 'POST', `${name} sends a body`)
+      t.strictSame([shape.to, shape.each], [undefined, undefined], `${name}: the gateway answers`)
+      t.ok(shape.upload === 'streamed' || shape.answeredBy === 'gateway', name)
     } else {
       t.equal(
         method,
@@ -74,7 +79,7 @@ t.test('the shape of each row fits its verb', async (t) => {
       shape.reply !== undefined || shape.status === 204 || shape.stream === 'socket',
       `${name} answers with a body or with 204`,
     )
-    const statuses = row.verb === 'blob' ? [200, 206, 304] : [200, 201, 202, 204]
+    const statuses = row.verb === 'blob' && !shape.upload ? [200, 206, 304] : [200, 201, 202, 204]
     for (const status of [shape.status ?? 200, ...(shape.alsoStatus ?? [])])
       t.ok(statuses.includes(status), name)
   }
@@ -231,7 +236,7 @@ t.test('every query has a handler', async (t) => {
   for (const [name, row] of Object.entries(table)) {
     if (row.verb !== 'query') continue
     t.ok(
-      queryOf(name) !== undefined || (row.shape.as ?? name) in localQueries,
+      queryOf(name) !== undefined || (row.shape.as ?? name) in { ...localQueries, ...records },
       `${name} is answered by a view or by the edge`,
     )
   }

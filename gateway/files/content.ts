@@ -61,10 +61,11 @@ export function planContent(
     : mime_type.startsWith('text/')
       ? `${mime_type}; charset=utf-8`
       : mime_type
+  const disposition = inline && !download ? 'inline' : 'attachment'
   const headers = {
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-transform',
-    'Content-Disposition': `${inline && !download ? 'inline' : 'attachment'}; filename*=utf-8''${fileNameValue(file.name)}`,
+    'Content-Disposition': `${disposition}; filename*=utf-8''${fileNameValue(file.name)}`,
     'Content-Security-Policy': "default-src 'none'; sandbox",
     'X-Content-Type-Options': 'nosniff',
     ...(etag !== undefined && { ETag: etag }),

@@ -42,6 +42,7 @@ export const artifacts = {
     status: 201,
     alsoStatus: [200],
     errors: [
+      'unsupported_media_type',
       'artifact_conflict',
       'lease_lost',
       'artifact_quota_exceeded',

@@ -51,7 +51,7 @@ export function withExample(operation: Json, example: Example | undefined): Json
 function filled(described: Content, example: unknown): Content {
   if (example === undefined || !described.content) return described
   const content = Object.entries(described.content).map(([type, media]) => {
-    const fields = type === 'application/json' || type === 'application/x-www-form-urlencoded'
+    const fields = /^(application\/(json|x-www-form-urlencoded)|multipart\/form-data)$/.test(type)
     const fits = typeof example === 'string' ? !fields : fields
     return [type, fits ? { ...media, example } : media]
   })

@@ -22,6 +22,8 @@ interface Request {
   readonly key: string | undefined
   /** The fields of a form, which is sent as the body. */
   readonly form?: Readonly<Record<string, string>>
+  /** The body is sent as a form with the bytes of `file`. */
+  readonly streamed?: boolean
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -41,11 +43,13 @@ async function exampleOf(s: Service, request: Request): Promise<Example> {
     signal: abort.signal,
     headers: {
       ...(request.key !== undefined && { authorization: `Bearer ${request.key}` }),
-      ...(request.body && { 'content-type': 'application/json' }),
+      ...(request.body && !request.streamed && { 'content-type': 'application/json' }),
       ...(request.form && deviceForm(request.form).headers),
       ...request.headers,
     },
-    ...(request.body && { body: JSON.stringify(request.body) }),
+    ...(request.body && {
+      body: request.streamed ? multipart(request.body) : JSON.stringify(request.body),
+    }),
     ...(request.form && { body: deviceForm(request.form).body }),
   })
   const stream = /event-stream/.test(answer.headers.get('content-type') ?? '')
@@ -108,11 +112,13 @@ export async function recordExamples(s: Service): Promise<Examples> {
       route: row.route,
       slots: filled(name, place),
       query: queryFor(name),
+      streamed: row.shape.upload === 'streamed',
       ...(await accepted(s, name, place)),
     })
     worker?.close()
   }
   Object.assign(examples, await signedIn(s))
+  examples['artifact.download'] = await downloaded(s)
   examples['trigger.http'] = await triggered(s)
   examples['integration.receive'] = await received(s)
   return Object.fromEntries(
@@ -166,6 +172,27 @@ async function received(s: Service): Promise<Example> {
       object_attributes: { iid: 7, title: 'Count orders', action: 'open' },
     },
     headers: { 'X-Gitlab-Token': webhook_secret, 'Idempotency-Key': 'delivery-1' },
+    key: undefined,
+  })
+}
+
+/** The fields of a body as a form. */
+function multipart(body: object): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(body))
+    form.append(name, name === 'file' ? new Blob([String(value)]) : String(value))
+  return form
+}
+
+/** Reads an artifact by a signed URL. */
+async function downloaded(s: Service): Promise<Example> {
+  const { handle: project, upload: artifact_id } = await furnish(s, 'orders')
+  const { url } = await s.ok('artifact.signed_url', { project, artifact_id })
+  return exampleOf(s, {
+    route: unauthenticated['artifact.download'].route,
+    slots: { token: String(url).split('/').at(-1) ?? '' },
+    query: '',
+    body: undefined,
     key: undefined,
   })
 }

@@ -1,7 +1,8 @@
 /**
  * The token of an answer link: the interaction, the person, the review round and the expiry, sealed
- * by the installation (`../../http/sealed-token.ts`). Links are not stored. A link becomes invalid when its person has answered, and when the round or the
- * interaction ends. These checks are in `answer.ts`.
+ * by the installation (`../../http/sealed-token.ts`). Links are not stored. A link becomes invalid
+ * when its person has answered, and when the round or the interaction ends. These checks are in
+ * `answer.ts`.
  */
 import { openToken, type Sealer, sealToken } from '../../http/sealed-token.ts'
 

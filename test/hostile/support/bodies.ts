@@ -89,6 +89,8 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }),
   'session.nudge': () => ({ content: 'faster' }),
   'session.attach': () => ({ file: 'aGVsbG8=', name: `file ${++made}` }),
+  'artifact.create': () => ({ name: `reports/${++made}.txt`, file: 'hello' }),
+  'artifact.signed_url': () => ({ ttl_seconds: 600 }),
   'agent.create': () => ({ name: `agent ${++made}` }),
   'agent.update': () => ({ description: 'changed' }),
   'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }),

@@ -5,6 +5,7 @@
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
+import { artifactClient } from '../../scenarios/artifacts/client.ts'
 import { acting, failing, instant, listOf, sleeping } from '../../scenarios/support/given.ts'
 import { until } from '../../scenarios/support/sockets.ts'
 import type { Service } from '../../support/service.ts'
@@ -63,6 +64,8 @@ export interface Place {
   readonly artifact: string
   readonly table: string
   readonly row: string
+  /** An artifact of the project. */
+  readonly upload: string
 }
 let made = 0
 
@@ -202,6 +205,11 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const definition = { name: `t${made}`, description: mark, schema: tableSchema }
   const table = await s.ok('table.create', { ...at, ...definition })
   const row = await s.ok('row.insert', { ...at, id: table['id'], data: { name: mark } })
+  const { body: upload } = await artifactClient(s.url, s.key).put(
+    `${mark}.txt`,
+    Buffer.from(mark),
+    { project: handle },
+  )
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') =>
@@ -247,6 +255,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     artifact: id(file['artifact']),
     table: id(table),
     row: id(row),
+    upload: id(upload),
   }
 }
 /** All ids, handles and names of a place. */
@@ -302,8 +311,8 @@ export function filled(name: RowName, place: Place): Record<string, string> {
           : place.session,
     turn_id: () => place.turn,
     nudge_id: () => place.nudge,
-    artifact_id: () => place.artifact,
     row_id: () => place.row,
+    artifact_id: () => (name.startsWith('artifact.') ? place.upload : place.artifact),
     user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal),
   }
   return Object.fromEntries(

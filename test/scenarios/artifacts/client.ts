@@ -2,6 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { api } from '../../../protocol/api.ts'
+import type { Row } from '../../../protocol/contract.ts'
+import { requestOf } from '../../support/service.ts'
 
 export type Open = Record<string, unknown>
 /** An answer with its bytes. */
@@ -66,7 +69,8 @@ export interface ArtifactClient {
 
 /** A client of a gateway. */
 export function artifactClient(url: string, root: string): ArtifactClient {
-  const pathOf = (project = 'default') => `/v1/projects/${project}/artifacts`
+  const pathOf = (project = 'default', row: Row = api['artifact.create'], artifact_id = '') =>
+    requestOf(row, { project, artifact_id }).path
   const authorization = (key: string | null | undefined): Record<string, string> =>
     key === null ? {} : { authorization: `Bearer ${key ?? root}` }
   const send = (
@@ -140,7 +144,7 @@ export function artifactClient(url: string, root: string): ArtifactClient {
       ),
     get,
     content: (id, { query = '', ...options } = {}) =>
-      get(`${pathOf(options.project)}/${String(id)}/content${query}`, options),
+      get(pathOf(options.project, api['artifact.content'], String(id)) + query, options),
     begin: (size, sent, headers = {}) =>
       new Promise((resolve) => {
         const { hostname, port } = new URL(url)
