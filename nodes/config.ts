@@ -211,7 +211,7 @@ export function readConfig(
     } else values[name] = value
   }
   faults.push(...misspelt(env))
-  // Incomplete if there are faults. No configuration is returned then.
+  // If there are faults, values may be missing, and no configuration is returned.
   const v = values as Values
   const timing: WorkerTiming = {
     lease: v.BATON_WORKER_LEASE,

@@ -78,7 +78,7 @@ export function errandJob(
     max_attempts: ATTEMPTS,
   } as const
   const now = timestamp(at)
-  // This record is never listed, like the record of a delivery.
+  // Like the record of a delivery, this record is never listed.
   const record = {
     ...shared,
     kind: 'action_execution',

@@ -225,8 +225,8 @@ export type RunCommands = ArtifactRunCommands & {
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
 /**
- * The turn that an agent step requests. An executor looks up its definition. Without `agent`, the
- * turn is for the reviewer that the service itself provides.
+ * The turn that an agent step or a check step requests. An executor looks up its definition.
+ * Without `agent`, the reviewer that the service itself provides judges a check.
  */
 export interface TurnWanted {
   readonly turn_id: string

@@ -28,7 +28,7 @@ export interface Located {
   readonly place: Place
   /** The session's record. Absent when the session does not exist, was deleted or has expired. */
   readonly session?: Session
-  /** Set when the id was generated at random for this request, so no such actor exists yet. */
+  /** Set when the id was generated at random for this request, so its actor does not exist yet. */
   readonly born?: true
 }
 /**

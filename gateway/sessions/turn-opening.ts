@@ -18,7 +18,10 @@ const REVIEWER =
   'You are a reviewer. You are given a statement about some work, and sometimes evidence. ' +
   'Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. ' +
   'Give a reason that names what decided it.'
-/** The agent of the service's own judge, which has no tools and no memory. */
+/**
+ * The service's own reviewer, which judges the assertions of check steps: an agent without tools
+ * and memory.
+ */
 function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`
   const at = timestamp(0)

@@ -37,7 +37,7 @@ const itemOf = (record: ChannelEventRecord): Item => ({
   frame: frame(record.event_type, record, record.sequence),
 })
 
-/** The items of an entry. Its events must contain everything that clients receive. */
+/** The items of an entry whose events contain everything that clients receive. */
 function itemsOf({ cursor, entry }: Placed): Item[] {
   const at = timestamp(entry.origin.at)
   return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {

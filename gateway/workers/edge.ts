@@ -94,8 +94,8 @@ export const limits = {
  */
 export type Serves = (project: string, job: JobHeader) => MaybePromise<Served | Refusal>
 /**
- * Whether the service executes a job itself. `losses` is the number of leases that may be lost
- * before the job fails, if it is greater than the number in the job's header.
+ * Whether the service executes a job itself. `losses` raises the number of lost leases at which the
+ * job fails (`max_losses`) to at least this number.
  */
 export interface Served {
   readonly byService: boolean

@@ -119,8 +119,8 @@ async function build(root, file) {
 }
 
 /**
- * Semi-spaces of up to 32 MiB, so that the garbage collector moves fewer objects of commits in
- * flight.
+ * Larger semi-spaces (up to 32 MiB), so that the garbage collector moves fewer objects of commits
+ * in flight.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /**

@@ -39,7 +39,7 @@ const LONG = new RegExp(
  * once, so more of them may share one.
  */
 const TOGETHER = 16
-/** The line that reports the end of a file in a shared process. */
+/** Matches the line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
  * Default maximum duration of a file, in seconds, and how many seconds its process then gets to

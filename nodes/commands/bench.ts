@@ -25,8 +25,8 @@ interface Benchmark {
 
 /**
  * Returns the name of each benchmark with what it measures. Benchmarks are the files of `bench/`
- * that export `about`: string literals that are joined with `+`, one per line. The files are read
- * as text, so that listing them loads no module.
+ * that export `about`, which must consist of string literals joined with `+`, one per line: the
+ * files are read as text, so that listing them loads no module.
  */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()

@@ -1,7 +1,7 @@
 /**
  * `baton cluster`: a whole installation on this machine. It has three NATS servers (three replicas
  * of each stream), two gateways, two shard nodes and one node with the roles views and executor,
- * each a separate process. A process that ends is restarted, so that any of them can be killed to
+ * all in separate processes. A process that ends is restarted, so that any of them can be killed to
  * check that nothing is lost.
  */
 import { existsSync, readFileSync } from 'node:fs'

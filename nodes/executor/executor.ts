@@ -6,8 +6,8 @@
  * X1. Reserved and running jobs together never exceed the limit, and no project ever has more than
  *     its share of the limit. At the limit, the executor does not listen, so that offers go to
  *     other executors.
- * X2. Nothing is reported about a job whose lease is known to be lost. A report is repeated until
- *     it is decided, or the duration of a lease has passed.
+ * X2. Nothing is reported about a job whose lease is known to be lost when its attempt ends. A
+ *     report is repeated until it is decided, or the duration of a lease has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
  *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is
  *     used.
@@ -79,8 +79,8 @@ interface Running {
 }
 
 /**
- * Limits the size of a result, as is done for workers. The failure is final, because another
- * attempt would not make the result smaller.
+ * Replaces an outcome whose result is too large by a failure, as is done for workers. The failure
+ * is final, because another attempt would not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result

@@ -5,7 +5,7 @@
  */
 import type { Outcome } from './handler.ts'
 
-/** The first and the last step of the doubling pause, in milliseconds, without jitter. */
+/** The first and the longest pause in milliseconds, without jitter. */
 const PAUSE = { first: 500, last: 30_000 } as const
 /** Maximum number of characters of a stored error message. */
 const SHOWN = 500

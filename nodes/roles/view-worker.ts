@@ -24,7 +24,10 @@ export interface ThreadPorts extends Pick<ViewPorts, 'position' | 'lag' | 'alarm
   end(): number | undefined
   blob(name: string): Promise<Uint8Array | undefined>
   later(ms: number, run: () => void): () => void
-  /** Called when the maintenance of the view's write-ahead log is left to SQLite. */
+  /**
+   * Called with the error that ended the thread that checkpoints the view's write-ahead log. SQLite
+   * then checkpoints the log itself.
+   */
   warn(error: Error): void
 }
 type Told = Pick<Error, 'name' | 'message' | 'stack'>

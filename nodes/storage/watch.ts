@@ -17,7 +17,7 @@ import type { Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { DiskUse } from './disk.ts'
 
-/** The embedded NATS server, as far as its disk is concerned. */
+/** The functions of the embedded NATS server that concern its disk. */
 export interface EmbeddedStore {
   use(): Promise<DiskUse>
   /** Whether the server found its disk full and has stopped storing. */

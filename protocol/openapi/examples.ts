@@ -45,8 +45,8 @@ export function withExample(operation: Json, example: Example | undefined): Json
 }
 
 /**
- * Adds an example to content: a text to media types other than JSON and forms, and any other value
- * to JSON and forms.
+ * Adds an example to the media types of a content that it fits: a text fits all types except JSON
+ * and forms, and any other value fits only these.
  */
 function filled(described: Content, example: unknown): Content {
   if (example === undefined || !described.content) return described

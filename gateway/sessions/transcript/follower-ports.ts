@@ -28,9 +28,9 @@ export interface Ports {
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
   later(ms: number, run: () => void): () => void
-  /** The time after which a stream ends so that its client reconnects. */
+  /** The time after which a stream ends, so that its client reconnects. */
   readonly age: number
-  /** Counts a client that was too slow. `given` counts the changes that were written. */
+  /** `slow` counts a client that was too slow, `given` the changes that were written. */
   slow(): void
   given(changes: number): void
 }

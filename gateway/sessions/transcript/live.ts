@@ -50,7 +50,8 @@ export class LiveRows {
   readonly #sought = new Set<string>()
 
   /**
-   * Replaces all rows with the rows of a view. Drops shown content from before a row was restarted.
+   * Replaces all rows with the rows of a view. Drops the shown content of rows that were restarted,
+   * have stored content, or are no longer streaming.
    */
   set(rows: readonly Changed<TranscriptMessage>[]): void {
     this.#rows.clear()
@@ -180,8 +181,8 @@ export class LiveRows {
     }
   }
   /**
-   * The ids of rows whose chunks may have been published before this follower subscribed. Each row
-   * is returned only once.
+   * The ids of rows whose chunks may have been published before this follower subscribed. A row is
+   * returned once, and again only after a restart.
    */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {

@@ -38,7 +38,7 @@ export interface Previews {
    * Publishes a chunk.
    * @param delta `{text}` or `{type: 'thinking', thinking}`. Other shapes are not sent to clients
    * of the transcript stream.
-   * @param sequence the worker's own counter. A chunk whose number does not exceed the previous one
+   * @param sequence the number of the chunk. A chunk whose number does not exceed the previous one
    * is dropped.
    */
   publish(generation: Generation, delta: JsonObject, sequence?: number): void
@@ -66,7 +66,7 @@ interface Publisher {
   whole: Previewed | undefined
   run_id: string | undefined
   size: number
-  /** The worker's counter in the last chunk. */
+  /** The number of the last chunk. */
   last: number
   /** The time at which the last chunk arrived, in Unix milliseconds. */
   touched: number

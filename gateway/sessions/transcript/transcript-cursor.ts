@@ -1,6 +1,6 @@
 /**
- * Cursors of transcripts: a revision of a session, sealed to this session. Equal revisions have
- * equal cursors.
+ * Cursors of transcripts. A cursor is a revision of a session, sealed for that session. Equal
+ * revisions have equal cursors.
  */
 import type { Refusal } from '../../../protocol/errors.ts'
 import { openCursor, sealCursor } from '../../http/cursor.ts'

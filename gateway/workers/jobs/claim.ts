@@ -7,8 +7,8 @@
  * Invariants:
  * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
  *     not fit wait for the next claim.
- * C2. The number of jobs in an answer never exceeds the number of slots in its claim or in the
- *     latest claim.
+ * C2. The number of jobs in an answer exceeds neither the remaining slots of its claim nor those of
+ *     the latest claim.
  * C3. After an answer that leaves slots free or jobs undelivered, a worker that takes jobs and has
  *     no other open claim receives `work.available` unless the gateway is stopping, because many
  *     workers do not claim again on their own.

@@ -44,7 +44,8 @@ interface Promised {
 export interface OfferSubscription {
   readonly interests: Map<string, Listened>
   /**
-   * How many times a session has been chosen for a job. The chosen session stores it in `served`.
+   * Counts how many times a session was chosen for a job. The chosen session stores the new count
+   * in its own `served`.
    */
   served: number
   /** The sessions for which jobs are reserved, by job id. */

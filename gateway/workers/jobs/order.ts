@@ -32,8 +32,8 @@ const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Milliseconds for which the information about which shards have jobs remains valid, once every
- * shard has had time to send an offer.
+ * Milliseconds for which it counts as known which shards have jobs, after every shard has had time
+ * to send an offer.
  */
 const KNOWN = 2000
 /** Number of fairness keys above which keys with past turns are removed. */

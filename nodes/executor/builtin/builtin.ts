@@ -1,6 +1,6 @@
 /**
- * Built-in actions of the service for agents. They are jobs, so that they have leases, attempts and
- * records like any other call. Each is idempotent, because the id of its command and the ids that
+ * Built-in actions of the service for agents. They run as jobs, so they have leases, attempts and
+ * records like all other calls. Each is idempotent, because the id of its command and the ids that
  * it creates are derived from the job.
  */
 import type { Directory } from '../../../gateway/directory.ts'

@@ -245,9 +245,9 @@ export class Effects {
 
   /**
    * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
-   * at once. A job that may have reached its worker stays leased, because after a release it would
-   * be executed twice (measured: a new owner released jobs that its predecessor had sent through a
-   * gateway that had disconnected since).
+   * at once. A job that may have reached its worker stays leased, because after a release it could
+   * be executed twice. This happened when a new owner released jobs that its predecessor had sent
+   * through a gateway that was no longer connected.
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#context.deps

@@ -11,8 +11,9 @@
  * commit earlier.
  *
  * Invariants:
- * O1. Every queue with waiting work is in `#queues`, which is part of the checkpoint: the next
- *     owner also offers the work of a queue whose actor is not in memory.
+ * O1. While no append is in flight, every queue with waiting work is in `#queues`, which is part of
+ *     the checkpoint. The next owner therefore also offers the work of a queue whose actor is not
+ *     in memory.
  * O2. A job that is accepted before the commit is only reserved, and the reservation expires. The
  *     job itself is sent after the commit, as an effect of its claim.
  */

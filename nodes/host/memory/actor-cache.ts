@@ -247,7 +247,7 @@ export class ActorCache {
     })
     return this.#nextLook
   }
-  /** Retries while the storage does not answer. */
+  /** Retries for up to `ACTOR_LOAD_MS.most` while the storage does not answer. */
   async #patiently<T>(attempt: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps
     const until = clock.elapsed() + ACTOR_LOAD_MS.most

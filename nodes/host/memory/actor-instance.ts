@@ -7,7 +7,8 @@ import { type AnyActor, evolve } from '../../../actors/actor.ts'
 import { type Address, lastCursor, type Placed } from '../../../protocol/entry.ts'
 
 /**
- * Maximum number of commands without an idempotency key that remain after a search (`LOOK_EVERY`).
+ * Maximum number of commands without an idempotency key that are still remembered after a search
+ * (`LOOK_EVERY`).
  */
 const REMEMBERED = 256
 /**
@@ -17,8 +18,8 @@ const REMEMBERED = 256
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
 /**
- * Number of commands between two searches for commands to forget. They are not more frequent,
- * because a search visits everything that is remembered.
+ * Number of commands between two searches for commands to forget. Searches are not more frequent,
+ * because each visits all remembered commands.
  */
 const LOOK_EVERY = 64
 
@@ -53,7 +54,7 @@ export interface ActorInstance extends Address {
    */
   grown: number
   stored: number
-  /** Revision of the stored snapshot as far as known; 0 when there is none. */
+  /** Last known revision of the stored snapshot; 0 when there is none. */
   revision: number
   /**
    * When the actor entered memory and when it was last used, in monotonic milliseconds

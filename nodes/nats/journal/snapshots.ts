@@ -107,7 +107,7 @@ export function createSnapshots(nats: Nats): Snapshots {
       return stored
     },
     delete: async (partition, key) => {
-      // Unlike a deletion, a purge leaves no delete marker when an actor has ended.
+      // Unlike a deletion, a purge leaves no delete marker.
       await nats.manager.streams.purge(streamOf(partition), {
         filter: subjectOf(partition, key),
       })

@@ -22,7 +22,10 @@ import { createRegistry } from '../journal/registry.ts'
 import type { Nats } from './connect.ts'
 import type { Namespace } from './namespace.ts'
 
-/** Sizes that are fixed when the installation is created; only `replicas` may be raised later. */
+/**
+ * The sizes of an installation. They are fixed when it is created, except that `replicas` may be
+ * raised later.
+ */
 export interface Layout {
   readonly partitions: number
   readonly shards: number
