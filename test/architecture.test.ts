@@ -25,7 +25,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^yaml$|^ipaddr\.js$/,
         /^nodemailer$|^smtp-server$|^mailparser$|^mailauth$/,
         /^typebox$|^typebox\/value$|^ai$|^@ai-sdk\//,
-        /^@oxc-node\/core$|^esbuild$|^tar\/header$/,
+        /^@oxc-node\/core$|^esbuild$|^tar\/header$|^@aws-sdk\/(client-s3|lib-storage)$/,
       ]
         .map(({ source }) => source)
         .join('|'),

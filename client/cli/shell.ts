@@ -26,7 +26,7 @@ export interface Shell {
 }
 
 /** A progress bar. */
-export interface Progress {
+interface Progress {
   /** Shows the completed part, 0 to 1, and the number of items that are done. */
   update(part: number, count: number): void
   /** Removes the bar. */

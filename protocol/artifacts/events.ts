@@ -35,7 +35,7 @@ export type ArtifactAuditEvent =
       readonly until: number
     })
 /** Private events of an upload. */
-export type ArtifactUploadEvent =
+type ArtifactUploadEvent =
   | (Event & { readonly type: 'artifact.reserved'; readonly kept: Reserved })
   | (Event & { readonly type: 'artifact.renewed'; readonly until: number })
   | (Event & {

@@ -22,7 +22,7 @@ const systemFields = {
   created_at: 'date',
   updated_at: 'date',
 } as const satisfies Readonly<Record<string, ColumnType>>
-export type SystemField = keyof typeof systemFields
+type SystemField = keyof typeof systemFields
 
 /** A field of a query: a member of the data, or a system field. */
 export interface QueryField {
@@ -31,7 +31,7 @@ export interface QueryField {
   /** The field is the system field with this name, not a member of the data. */
   readonly system?: SystemField
 }
-export type Operator = '$eq' | '$ne' | '$gt' | '$gte' | '$lt' | '$lte' | '$in' | '$exists'
+type Operator = '$eq' | '$ne' | '$gt' | '$gte' | '$lt' | '$lte' | '$in' | '$exists'
 /**
  * One condition; a row must fulfil all. `value`: of `$in` a list, of `$exists` a boolean, otherwise
  * a value of the field's type. Null, only in `$eq`, `$ne` and `$in`, stands for a missing value.

@@ -18,9 +18,9 @@ import {
   pathOf,
   placedPath,
   rows,
-  shownIn,
   slotsOf,
 } from './support/rows.ts'
+import { shownIn } from './support/shown.ts'
 
 const s = await service()
 const client = openClient(s.url)

@@ -14,15 +14,8 @@ import { service } from '../support/service.ts'
 import { type Answered, openClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import { accepted } from './support/people.ts'
-import {
-  bodyFor,
-  furnish,
-  type Place,
-  placedPath,
-  queryFor,
-  rows,
-  shownIn,
-} from './support/rows.ts'
+import { bodyFor, furnish, type Place, placedPath, queryFor, rows } from './support/rows.ts'
+import { shownIn } from './support/shown.ts'
 
 const s = await service()
 const client = openClient(s.url)

@@ -33,7 +33,7 @@ export type FormPart = readonly [
 ]
 const BOUNDARY = 'b0undary'
 /** The body of a form. */
-export const formOf = (parts: readonly FormPart[]): Buffer =>
+const formOf = (parts: readonly FormPart[]): Buffer =>
   Buffer.concat([
     ...parts.flatMap(([name, content, file]) => [
       Buffer.from(
@@ -47,7 +47,7 @@ export const formOf = (parts: readonly FormPart[]): Buffer =>
     ]),
     Buffer.from(`--${BOUNDARY}--\r\n`),
   ])
-export interface UploadOptions {
+interface UploadOptions {
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
   /** Sends the body in chunks without a length. */

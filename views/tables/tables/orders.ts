@@ -14,8 +14,8 @@ import { after, everything, type KeyRange, keyOf } from './keys.ts'
 import { COLUMNS, type Reader, type RowRecord, readerOf } from './rows.ts'
 
 /** States of an order. */
-export const READY = 0
-export const BUILDING = 1
+const READY = 0
+const BUILDING = 1
 export const DROPPED = 2
 
 export interface Order {

@@ -101,7 +101,7 @@ const quoted = (token: string): string => `"${token}"`
  * The expressions for rows with exactly 0, 1, 2 … of the words; undefined if there are too many.
  * https://www.sqlite.org/fts5.html#full_text_query_syntax
  */
-export function levelsOf(words: readonly string[], code: string): readonly string[] | undefined {
+function levelsOf(words: readonly string[], code: string): readonly string[] | undefined {
   let levels: string[][][] = [[[]]]
   for (const word of words) {
     const exact = quoted(code + word)

@@ -95,7 +95,7 @@ const textOrValue = (type: Type): fc.Arbitrary<unknown> =>
     ? fc.oneof(fc.constantFrom(...texts), phrase)
     : fc.constantFrom<unknown>(...values[type])
 /** The data of a row without its identity; it fits every schema of `schemas`. */
-export const data: fc.Arbitrary<JsonObject> = fc
+const data: fc.Arbitrary<JsonObject> = fc
   .record(
     {
       ...Object.fromEntries(columns.map(({ name, type }) => [name, textOrValue(type)])),
@@ -129,7 +129,7 @@ const condition = (name: string) =>
             : wanted(name)
     return value.map((one) => [operator, one])
   })
-export const filters = fc
+const filters = fc
   .array(
     field.chain((name) =>
       fc
@@ -139,7 +139,7 @@ export const filters = fc
     { maxLength: 2 },
   )
   .map((members) => Object.fromEntries(members))
-export const sorts = fc.uniqueArray(
+const sorts = fc.uniqueArray(
   fc.record({ field, order: fc.constantFrom('asc' as const, 'desc' as const) }),
   { maxLength: 3, selector: (one) => one.field },
 )

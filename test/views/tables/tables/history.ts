@@ -28,11 +28,11 @@ import { maintain, needsMaintenance } from '../../../../views/tables/tables/main
 import { queryRows } from '../../../../views/tables/tables/query.ts'
 import { searchRows } from '../../../../views/tables/tables/search.ts'
 
-export const PROJECT = 'prj_1'
+const PROJECT = 'prj_1'
 export const TABLE = 'tbl_1'
 export const START = Date.UTC(2031, 0, 1)
 
-export function emptyStore(): Store {
+function emptyStore(): Store {
   const db = new Database(':memory:')
   migrate(db)
   return new Store(db)
