@@ -75,8 +75,9 @@ export interface Shape {
    */
   readonly to?: To
   /**
-   * Commands to several actors: the command named `command` is sent once for each id in the field
-   * `over` of the body. The reply contains the outcome of each.
+   * Commands to several actors: the command named by `command` is sent once for each id in the body
+   * field named by `over`. An id without the prefix `prefix` is not found. The reply contains the
+   * outcome of each.
    */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
   /**

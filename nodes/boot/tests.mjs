@@ -225,7 +225,8 @@ export async function runTests(root, args, loader) {
       for (const line of lines)
         if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
     const why = late ? `it took longer than ${seconds} s` : how === 0 ? '' : `it ended with ${how}`
-    // In a shared process, only the summary is left here, unless something else went wrong.
+    // The files of a shared process were reported when they ended. The process itself is reported
+    // only if some of its files did not end, or if it failed although all of them passed.
     if (left > 0 || (how !== 0 && sound))
       tell(
         files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name,

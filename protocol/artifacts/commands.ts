@@ -131,7 +131,7 @@ export type ArtifactQueueCommands = {
 }
 /** Commands of a run about its artifacts. */
 export type ArtifactRunCommands = {
-  /** From an artifact of this run, once, when it has become visible. */
+  /** From an artifact of this run, once, when its upload has completed. */
   'run.artifact': {
     input: {
       readonly artifact: ArtifactRecord

@@ -21,6 +21,14 @@ export const limits = {
   signed: { standard: 900, most: 3600 },
 } as const
 
+/** The state of the extraction of a file's text. */
+export const Conversion = Type.Object(
+  {
+    state: Type.Enum(['converting', 'ready', 'failed']),
+    error: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+)
 /** A file as clients see it. */
 export const Artifact = Type.Object(
   {
@@ -35,15 +43,7 @@ export const Artifact = Type.Object(
     created_by: Type.Optional(Type.String()),
     updated_by: Type.Optional(Type.String()),
     metadata: Type.Optional(JsonObject),
-    conversion: Type.Optional(
-      Type.Object(
-        {
-          state: Type.Enum(['converting', 'ready', 'failed']),
-          error: Type.Optional(Type.String()),
-        },
-        { additionalProperties: false },
-      ),
-    ),
+    conversion: Type.Optional(Conversion),
     created_at: Timestamp,
     updated_at: Type.Optional(Timestamp),
   },

@@ -83,7 +83,10 @@ export const Accepted = Type.Object({
   source_event_id: Type.String(),
   deduped: Type.Optional(Type.Boolean()),
 })
-/** The reply to a publication of one event, and to an accepted HTTP trigger. */
+/**
+ * The reply to a publication of one event, to a webhook of an integration, and to a request that
+ * fires an HTTP trigger.
+ */
 export const EventAccepted = Type.Object({
   ...Accepted.properties,
   status: Type.Literal('accepted'),

@@ -19,7 +19,7 @@ import { MessagingBinding, SetBinding } from '../agents/messaging-bindings.ts'
 import { WorkerModel } from '../agents/model-rows.ts'
 import { CatalogModel, CatalogProvider } from '../agents/models.ts'
 import * as agents from '../agents/schema.ts'
-import { Artifact } from '../artifacts/schema.ts'
+import { Artifact, Conversion } from '../artifacts/schema.ts'
 import { ExchangeRecord } from '../channels/exchange.ts'
 import { Channel, ChannelEventRecord, ChannelMember, ChannelMessage } from '../channels/schema.ts'
 import type { Shape } from '../contract.ts'
@@ -43,6 +43,7 @@ import * as sessions from '../sessions/schema.ts'
 import * as blocks from '../sessions/turns/blocks.ts'
 import { SkillUsage } from '../skills/rows.ts'
 import { ImportSkill, Skill, SkillBody } from '../skills/schema.ts'
+import { Column, TableIndex, TableSchema } from '../tables/schema.ts'
 import { Selector, Toolkit, ToolkitBody } from '../toolkits/schema.ts'
 import { UsageEvent } from '../usage/rows.ts'
 import { DeliveryRecord, Webhook } from '../webhooks/rows.ts'
@@ -72,6 +73,7 @@ const chosen: Readonly<Record<string, unknown>> = {
   ApiKeyCreated: access.ApiKeyCreated,
   ApplicationContext,
   Artifact,
+  ArtifactConversion: Conversion,
   Assertion: steps.Assertion,
   AssignSkills: equipment.AssignSkills,
   AssignToolkits: equipment.AssignToolkits,
@@ -191,6 +193,9 @@ const chosen: Readonly<Record<string, unknown>> = {
   Step: steps.Step,
   StepRetry: steps.StepRetry,
   StepTimeout: steps.StepTimeout,
+  TableColumn: Column,
+  TableIndex,
+  TableSchema,
   TextBlock: blocks.Text,
   ThinkingBlock: blocks.Thinking,
   TokenUsage: sessions.Usage,

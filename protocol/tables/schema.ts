@@ -48,13 +48,14 @@ export const Column = Closed({
   indexed: Type.Optional(Type.Boolean({ description: 'Deprecated hint without effect' })),
 })
 export type Column = Static<typeof Column>
+export const TableIndex = Closed({ name: Type.String(), columns: Type.Array(Type.String()) })
 export const TableSchema = Closed({
   columns: Type.Array(Column, { minItems: 1, maxItems: tableLimits.columns }),
   identity_column: Type.String(),
   secondary_key_column: Type.Optional(Type.String()),
   open: Type.Optional(Type.Boolean({ description: 'Rows may have undeclared keys' })),
   indexes: Type.Optional(
-    Type.Array(Closed({ name: Type.String(), columns: Type.Array(Type.String()) }), {
+    Type.Array(TableIndex, {
       maxItems: 20,
       description: 'Deprecated: stored, without effect',
     }),

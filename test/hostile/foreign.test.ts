@@ -7,7 +7,7 @@ import type { RowName } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { listOf } from '../scenarios/support/given.ts'
 import { service } from '../support/service.ts'
-import { type Answered, openClient } from './support/ask.ts'
+import { type Answered, encodedBody, openClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import {
   bodyFor,
@@ -62,16 +62,15 @@ const encoded = (slots: Readonly<Record<string, string>>) =>
     Object.entries(slots).map(([slot, value]) => [slot, encodeURIComponent(value)]),
   )
 
-const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
-  client.ask({
+function ask(row: Row, path: string, body?: object): Promise<Answered> {
+  const sent = encodedBody(row, body)
+  return client.ask({
+    ...sent,
     method: routeOf(row).method,
     path,
-    headers: {
-      authorization: `Bearer ${key}`,
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
+    headers: { authorization: `Bearer ${key}`, ...sent.headers },
   })
+}
 /**
  * Returns a text of the other project that appears in the answer but not in the request, or
  * undefined.

@@ -11,7 +11,7 @@ import {
 } from '../../protocol/access/schema.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { service } from '../support/service.ts'
-import { type Answered, openClient } from './support/ask.ts'
+import { type Answered, encodedBody, openClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import { accepted } from './support/people.ts'
 import { bodyFor, furnish, type Place, placedPath, queryFor, rows } from './support/rows.ts'
@@ -79,27 +79,32 @@ const ask = (
   key: string,
   body = bodyFor(name, place),
 ): Promise<Answered> => {
-  const { method } = routeOf(rows.find(([other]) => other === name)?.[1] as never)
+  const row = rows.find(([other]) => other === name)?.[1] as Row
+  const sent = encodedBody(row, body)
   return client.ask({
-    method,
+    ...sent,
+    method: routeOf(row).method,
     path: placedPath(name, place) + queryFor(name),
-    headers: {
-      authorization: `Bearer ${key}`,
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
+    headers: { authorization: `Bearer ${key}`, ...sent.headers },
   })
 }
 const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
 /** Rows that end records come after the others, and the row that ends the project comes last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/** The permissions that a row requires. The removal of another member requires a second one. */
+/**
+ * The permissions that a row requires. The removal of another member requires a second one, and an
+ * upload without a lease token the permission to edit.
+ */
 const demands = (
   name: string,
   { shape: { permission } }: Row,
 ): readonly Row['shape']['permission'][] =>
-  name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
+  name === 'channel.remove_member'
+    ? [permission, 'channel.write']
+    : name === 'artifact.create'
+      ? ['project.edit']
+      : [permission]
 /** The permission that a refusal must name; for an action call, the action's own permission. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
@@ -252,16 +257,7 @@ t.test(
                 : name === 'assignment.create'
                   ? { principal_id: target['id'], role_id: role['id'] }
                   : bodyFor(name, place)
-          const { method } = routeOf(row)
-          const answer = await client.ask({
-            method,
-            path: placedPath(name, place) + queryFor(name),
-            headers: {
-              authorization: `Bearer ${key}`,
-              ...(body && { 'content-type': 'application/json' }),
-            },
-            ...(body && { body: JSON.stringify(body) }),
-          })
+          const answer = await ask(name, place, key, body)
           const { error } =
             answer.status === 204 || answer.status < 300
               ? {}

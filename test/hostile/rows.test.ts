@@ -8,7 +8,7 @@ import type { RowName } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { service } from '../support/service.ts'
-import { type Answered, type Asked, openClient } from './support/ask.ts'
+import { type Answered, type Asked, encodedBody, openClient } from './support/ask.ts'
 import { often, seed, tries } from './support/campaign.ts'
 import { fitting } from './support/generate.ts'
 import { bad } from './support/judge.ts'
@@ -197,22 +197,23 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
 function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const { method } = routeOf(row)
   const path = placedPath(name, place)
+  const sent = encodedBody(row, row.shape.body ? bodyFor(name, place) : undefined)
   const base = {
     authorization,
-    ...((row.verb === 'command' || row.shape.body) && { 'content-type': json }),
+    ...(row.verb === 'command' && { 'content-type': json }),
+    ...sent.headers,
   }
-  const body = row.shape.body ? JSON.stringify(bodyFor(name, place)) : undefined
-  const good: Asked = { method, path, headers: base, ...(body !== undefined && { body }) }
+  const good: Asked = { ...sent, method, path, headers: base }
   const values = row.shape.body
     ? fc.oneof(fitting(row.shape.body, shortcut(place)), fc.constant(bodyFor(name, place)))
     : fc.jsonValue({ maxDepth: 2 })
   return fc.oneof(
     {
       weight: row.shape.body ? 12 : 2,
-      arbitrary: mutated(values).map((text) => ({
-        ...good,
-        ...(method !== 'GET' && { body: text }),
-      })),
+      arbitrary: (row.shape.upload === 'streamed'
+        ? values.map((value) => encodedBody(row, Object(value) as object).body ?? '')
+        : mutated(values)
+      ).map((text) => ({ ...good, ...(method !== 'GET' && { body: text }) })),
     },
     {
       weight: row.shape.query ? 5 : 2,

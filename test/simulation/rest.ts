@@ -6,6 +6,7 @@ import type { QueueState } from '../../actors/jobs/state.ts'
 import type { LoopState } from '../../actors/loops/state.ts'
 import { isAsked, type RunState } from '../../actors/runs/state.ts'
 import type { WorkerState } from '../../actors/workers/worker.ts'
+import { ERRANDS } from '../../protocol/errand.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { unsettledInteraction } from './checks/interactions.ts'
 import type { Added, Ledger } from './checks/ledger.ts'
@@ -52,7 +53,8 @@ export function unsettled(sim: Simulation): string | undefined {
   const sent = new Map<string, number>()
   for (const past of sim.history.actors.values()) {
     const { id, kind } = past.address
-    if (kind === 'queue') {
+    // The simulation has no executors, so errands wait.
+    if (kind === 'queue' && !id.endsWith(`.${ERRANDS}`)) {
       const [job] = Object.values((past.state as QueueState).jobs)
       if (job)
         return `${job.header.id} is still in queue ${id}${job.lease ? ` under ${job.lease.token}` : ''}`

@@ -22,7 +22,7 @@ export interface ArtifactForm {
   readonly convert?: true
 }
 
-/** Names that the service itself determines. */
+/** Fields whose values the service determines. A form that contains one of them is refused. */
 const assigned = new Set([
   'run_id',
   'step_id',

@@ -61,7 +61,7 @@ const names: Readonly<Record<TextKind, string>> = {
     runtime_version scope_name scope_role_id secondary_key_column secret_ref
     sender_agent_id sender_id sender_session_id session_id
     session_key signal_name skill_ids skill_name source_event_id source_id source_kind source_type status
-    step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to
+    step_id step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to
     tool_call_id toolkit_ids type user_code user_id user_ids workflow_id workflow_type workspace_id`,
 }
 const kindsByName: ReadonlyMap<string, TextKind> = new Map(

@@ -3,6 +3,7 @@
  * connections.
  */
 import { Agent, request } from 'node:http'
+import type { Row } from '../../../protocol/contract.ts'
 
 export interface Asked {
   readonly method: string
@@ -15,6 +16,29 @@ export interface Answered {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Empty for a stream, which is aborted as soon as it starts. */
   readonly text: string
+}
+
+/**
+ * The content type and the text of a body: a form for rows whose uploads are streamed, otherwise
+ * JSON.
+ */
+export function encodedBody(
+  { shape }: Row,
+  body: object | undefined,
+): { readonly headers: Readonly<Record<string, string>>; readonly body?: string } {
+  if (!body) return { headers: {} }
+  if (shape.upload !== 'streamed')
+    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  const parts = Object.entries(body).map(
+    ([name, value]) =>
+      `--x\r\ncontent-disposition: form-data; name=${JSON.stringify(name)}` +
+      `${name === 'file' ? '; filename="f"' : ''}\r\n\r\n` +
+      `${typeof value === 'string' ? value : JSON.stringify(value)}\r\n`,
+  )
+  return {
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
+    body: `${parts.join('')}--x--\r\n`,
+  }
 }
 
 /**

@@ -112,7 +112,7 @@ t.test('the pages of a list may include different members', async (t) => {
 t.test('saving a definition warns of events that nothing publishes', async (t) => {
   const include = ['warnings']
   const wait = { code: 'event_type_not_published', field: 'steps[1].config.event_type' }
-  const triggers = [{ kind: 'event', config: { event_type: 'table.row.*' } }]
+  const triggers = [{ kind: 'event', config: { event_type: 'table.column.*' } }]
   t.match(await s.ok('loop.create', { name: 'Warned', steps, triggers, include }), {
     warnings: [{ code: wait.code, field: 'triggers[0].config.event_type' }, wait],
   })
