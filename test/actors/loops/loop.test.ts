@@ -237,7 +237,7 @@ t.test('events are watched while the loop is active, and changes are published',
 })
 
 t.test('a trigger on an event that nothing publishes is saved and logs a warning', async (t) => {
-  const types = ['table.row.*', 'run.*', 'order.paid', 'table.row.*', 'artifact.created', 'x']
+  const types = ['table.column.*', 'run.*', 'order.paid', 'table.column.*', 'artifact.moved', 'x']
   const yard = made({
     triggers: types.map((event_type, at) => ({
       kind: 'event',
@@ -263,7 +263,7 @@ t.test('a trigger on an event that nothing publishes is saved and logs a warning
         fields: {
           loop_id: yard.id,
           project: 'p',
-          event_types: 'table.row.*, artifact.created',
+          event_types: 'table.column.*, artifact.moved',
           trigger_ids: ['0', '3', '4'].map((key) => yard.state.trigger_ids[key]).join(', '),
         },
       },

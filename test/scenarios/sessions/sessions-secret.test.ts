@@ -4,6 +4,7 @@
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
+import { artifactClient } from '../artifacts/client.ts'
 import { ended, type Found, instant, listOf, until } from '../support/given.ts'
 import { editor, person } from '../support/people.ts'
 import { reading, Walk } from '../support/walk.ts'
@@ -105,8 +106,17 @@ async function run(): Promise<Found> {
 async function furnish(): Promise<void> {
   const { id: channel_id } = await s.ok('channel.create', { name: 'talk' })
   const { id: user_id } = await s.ok('user.create', { name: 'Uma', email: 'uma@example.com' })
+  const { id: table_id } = await s.ok('table.create', {
+    name: 'orders',
+    schema: {
+      identity_column: 'name',
+      columns: [{ name: 'name', type: 'string', required: true }],
+    },
+  })
   await Promise.all([
     s.ok('channel.send', { id: channel_id, content: 'hello' }),
+    s.ok('row.insert', { id: table_id, data: { name: 'A-1' } }),
+    artifactClient(s.url, s.key).put('orders.txt', Buffer.from('A-1')),
     s.ok('token.create', { id: user_id, name: 'laptop' }),
     s.ok('workflow.create', { name: 'flow', spec: instant() }),
     s.ok('webhook.create', { name: 'hook', url: 'https://receiver.invalid/' }),
