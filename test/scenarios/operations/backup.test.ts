@@ -27,6 +27,7 @@ import type { Server } from '../../../nodes/nats/server/server.ts'
 import { names } from '../../../protocol/subjects.ts'
 import { silent } from '../../support/memory.ts'
 import { type Frame, service } from '../../support/service.ts'
+import { artifactClient } from '../artifacts/client.ts'
 import { accessTo, natsServers, settingsFor } from '../support/clusters.ts'
 import { instant, listOf, waiting } from '../support/given.ts'
 import { everything, fill } from '../support/record.ts'
@@ -167,6 +168,10 @@ t.test('restored files have their original content', async (t) => {
     ).text,
     'a note',
   )
+})
+t.test('a restored artifact has its original bytes', async (t) => {
+  const { bytes } = await artifactClient(r.url, r.key).content(record.slots['artifact_id'])
+  t.equal(bytes.toString(), 'all orders')
 })
 t.test(
   'runs acknowledged before the backup are restored, and the restored feed is a prefix of the original',
