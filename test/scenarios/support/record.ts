@@ -254,8 +254,8 @@ export async function everything(
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
     // Only people have such credentials, which `token.list` returns as well.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
-    // This response contains the time of the request.
-    if (name === 'session.turn_live') continue
+    // These responses depend on the time of the request.
+    if (name === 'session.turn_live' || name === 'artifact.signed_url') continue
     const named: readonly unknown[] = !row.route.includes(':id')
       ? [undefined]
       : name.startsWith('run.')
