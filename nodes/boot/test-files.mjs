@@ -56,6 +56,7 @@ const STRUCTURE = [
  * @type {Readonly<Record<string, string>>}
  */
 const NOT_UNIT = {
+  'test/actors/artifacts/model.test.ts': 'its 1,500 random uploads take 3 s',
   'test/actors/channels/exchanges.test.ts': 'its random exchanges take 3 s',
   'test/actors/channels/members.test.ts': 'its largest channels take 2 s',
   'test/actors/channels/model.test.ts': 'its random channels take 2 s',
@@ -71,6 +72,7 @@ const NOT_UNIT = {
   'test/client/chat/markdown.test.ts': 'its random texts take 4 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
   'test/gateway/files/office-limits.test.ts': 'its large documents take 3 s',
+  'test/gateway/files/streaming/transfer.test.ts': 'its files take 3 s over sockets',
   'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
   'test/host/crash': 'a crash at every write takes 15 s',
   'test/language/engine.test.ts': 'it starts a service',
@@ -79,6 +81,7 @@ const NOT_UNIT = {
   'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',
   'test/views/agree.test.ts': 'its 300 random histories take 2 s',
   'test/views/properties.test.ts': 'its random histories take 3 s',
+  'test/views/tables/tables/rows.test.ts': 'its random tables take 6 s',
 }
 
 /**
