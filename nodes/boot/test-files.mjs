@@ -69,6 +69,8 @@ const NOT_UNIT = {
   'test/actors/runs/model.test.ts': 'its 1,500 random runs take 4 s',
   'test/actors/sessions/bounds.test.ts': 'its largest messages take 8 s',
   'test/actors/sessions/size.test.ts': 'its largest sessions take 8 s',
+  'test/actors/tables/bounds.test.ts': 'its largest tables take 3 s',
+  'test/actors/tables/model.test.ts': 'its random tables take 2 s',
   'test/client/chat/markdown.test.ts': 'its random texts take 4 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
   'test/gateway/files/office-limits.test.ts': 'its large documents take 3 s',
@@ -82,6 +84,7 @@ const NOT_UNIT = {
   'test/views/agree.test.ts': 'its 300 random histories take 2 s',
   'test/views/properties.test.ts': 'its random histories take 3 s',
   'test/views/tables/tables/rows.test.ts': 'its random tables take 6 s',
+  'test/views/tables/tables/tables.test.ts': 'its large tables take 2 s',
 }
 
 /**
