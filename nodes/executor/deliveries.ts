@@ -22,6 +22,7 @@ import { signed } from '../outbound/sign.ts'
 import { passing, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
 import { openedUrl } from './open-url.ts'
+import { systemOrigin } from './system-origin.ts'
 
 interface Deliveries {
   readonly world: Pick<
@@ -195,11 +196,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
         command_id,
         name: 'delivery.begin',
         input: { job_id: job.id },
-        origin: {
-          at: world.now(),
-          principal: { type: 'system', id: 'system' },
-          credential: { type: 'internal', id: world.node },
-        },
+        origin: systemOrigin(world, world.node),
       })
       if (isRefusal(begun))
         throw new Error(`the delivery attempt could not be started: ${begun.refused}`)

@@ -28,6 +28,7 @@ import { shardOf } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer, Taking } from '../../protocol/workers/messages.ts'
 import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
 import { type Handler, type Handlers, NOT_OURS, type Outcome } from './handler.ts'
+import { systemOrigin } from './system-origin.ts'
 
 export interface ExecutorParts {
   readonly world: Pick<
@@ -199,11 +200,7 @@ export function startExecutor({
       command_id,
       name,
       input,
-      origin: {
-        at: world.now(),
-        principal: { type: 'system', id: 'system' },
-        credential: { type: 'internal', id: mailbox },
-      },
+      origin: systemOrigin(world, mailbox),
     })
 
   async function report(

@@ -11,6 +11,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'
 import type { Handler } from './handler.ts'
 import { refused } from './refused.ts'
+import { systemOrigin } from './system-origin.ts'
 
 /** Error types with which a step fails, by refusal. */
 const names: Readonly<Partial<Record<Code, string>>> = {
@@ -40,11 +41,7 @@ export function openings(asking: CapabilityReader): Handler {
         command_id: `turn.defined:${id}:${claim_attempt}`,
         name: 'turn.defined',
         input: found,
-        origin: {
-          at: world.now(),
-          principal: { type: 'system', id: 'system' },
-          credential: { type: 'internal', id: world.node },
-        },
+        origin: systemOrigin(world, world.node),
       })
       return isRefusal(told) ? refused(told) : { status: 'completed' }
     },

@@ -6,6 +6,7 @@
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
+import { systemOrigin } from '../executor/system-origin.ts'
 import type { Notice } from '../host/deps.ts'
 
 type Asking = Pick<World, 'ask' | 'command' | 'organization' | 'now' | 'node' | 'hash'>
@@ -39,11 +40,7 @@ export async function checkTargets(
     command_id: world.hash(`targets\n${id}`).slice(0, 40),
     name: 'interaction.invalidate',
     input: { unknown },
-    origin: {
-      at: world.now(),
-      principal: { type: 'system', id: 'system' },
-      credential: { type: 'internal', id: world.node },
-    },
+    origin: systemOrigin(world, world.node),
   })
   return isRefusal(done) ? undefined : 'invalid'
 }

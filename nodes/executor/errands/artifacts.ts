@@ -1,5 +1,6 @@
 /** Deletes the artifacts of a deleted project. A repeat finds only those that are left. */
 import { isRefusal } from '../../../protocol/errors.ts'
+import { systemOrigin } from '../system-origin.ts'
 import type { Runs } from './errands.ts'
 
 /** Number of artifacts that are looked up at once. */
@@ -20,11 +21,7 @@ export const removeArtifacts: Runs<'remove_artifacts'> = async ({ world }, proje
         command_id: Buffer.from(world.random(16)).toString('hex'),
         name: 'artifact.remove',
         input: {},
-        origin: {
-          at: world.now(),
-          principal: { type: 'system', id: 'system' },
-          credential: { type: 'internal', id: world.node },
-        },
+        origin: systemOrigin(world, world.node),
       })
       if (isRefusal(removed)) return removed
     }

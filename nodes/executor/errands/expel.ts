@@ -3,6 +3,7 @@ import type { CapabilityReader } from '../../../gateway/queries/agent-capabiliti
 import { activePrincipal, type ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import { systemOrigin } from '../system-origin.ts'
 
 /**
  * Returns the project, including every change that was acknowledged before the call, and a function
@@ -33,11 +34,7 @@ export async function expel(
     command_id: Buffer.from(world.random(16)).toString('hex'),
     name: 'channel.expel',
     input: { member_id, disabled: getOwn(home.principals, member_id)?.state === 'disabled' },
-    origin: {
-      at: world.now(),
-      principal: { type: 'system', id: 'system' },
-      credential: { type: 'internal', id: world.node },
-    },
+    origin: systemOrigin(world, world.node),
   })
   return isRefusal(outcome) ? outcome : undefined
 }

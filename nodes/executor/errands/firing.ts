@@ -5,6 +5,7 @@
 import { mayRead } from '../../../gateway/sessions/reader.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Firing } from '../../../protocol/events/sources.ts'
+import { systemOrigin } from '../system-origin.ts'
 import type { Runs } from './errands.ts'
 
 /**
@@ -32,11 +33,7 @@ export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
     command_id: Buffer.from(world.random(16)).toString('hex'),
     name: 'trigger.fire',
     input,
-    origin: {
-      at: world.now(),
-      principal: { type: 'system', id: 'system' },
-      credential: { type: 'internal', id: world.node },
-    },
+    origin: systemOrigin(world, world.node),
   })
   return isRefusal(outcome) ? outcome : {}
 }
