@@ -44,6 +44,15 @@ export type Queries<N extends ViewQueryName = ViewQueryName> = {
 /** A function that applies an entry to the tables and caches of the store. */
 export type Arm = (store: Store, place: Placed) => void
 
+/**
+ * Work on the tables that is done in small parts between queries, such as deleting rows that no
+ * query can find. `perform` does a part that takes a few milliseconds, if anything is due.
+ */
+export interface Upkeep {
+  isDue(store: Store): boolean
+  perform(store: Store): void
+}
+
 export interface ViewDefinition<
   N extends ViewQueryName = ViewQueryName,
   K extends Kind = Kind,
@@ -67,6 +76,7 @@ export interface ViewDefinition<
    * (https://www.sqlite.org/fileformat2.html, payload overflow).
    */
   readonly tables: string
+  readonly upkeep?: Upkeep
   readonly queries: Queries<N>
 }
 

@@ -22,9 +22,7 @@ import { defaultTiming } from '../protocol/workers/timing.ts'
 import type { InParts } from './define-view.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
-import { deleteDropped, hasDropped } from './tables/channels/messages.ts'
-import { maintain, needsMaintenance } from './tables/tables/maintenance.ts'
-import { armsOf, gathered, queryOf } from './views.ts'
+import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
 
 /**
  * A journal message as a view receives it. `message_id`, if known, allows a view to detect that the
@@ -190,15 +188,14 @@ export class View {
       return entries
     })
   }
-  /** Whether rows remain that no query can find, or an index is incomplete. */
+  /** Whether upkeep is due. */
   untidy(): boolean {
-    return hasDropped(this.#store) || needsMaintenance(this.#store)
+    return upkeeps.some((upkeep) => upkeep.isDue(this.#store))
   }
-  /** Deletes some of the rows that no query can find, and extends an incomplete index. */
+  /** Does a part of the upkeep of each view. */
   tidy(): void {
     this.#store.db.transaction(() => {
-      deleteDropped(this.#store)
-      maintain(this.#store)
+      for (const upkeep of upkeeps) upkeep.perform(this.#store)
     })()
   }
   /** Whether there are applied entries that are not yet in the file. */

@@ -6,7 +6,7 @@ import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
 import { type Kind, kinds } from '../protocol/entry.ts'
 import type { ViewQueryName } from '../protocol/queries/views.ts'
-import type { Arm, Queries, QueryContext, ViewDefinition } from './define-view.ts'
+import type { Arm, Queries, QueryContext, Upkeep, ViewDefinition } from './define-view.ts'
 import { access } from './tables/access/view.ts'
 import { actions } from './tables/actions/view.ts'
 import { agents } from './tables/agents/view.ts'
@@ -48,6 +48,11 @@ const views = [
 
 /** The statements that create the tables of all views. */
 export const tables = views.map((view) => view.tables).join('')
+
+/** The upkeep of all views. */
+export const upkeeps: readonly Upkeep[] = views.flatMap(
+  (view: ViewDefinition<never>) => view.upkeep ?? [],
+)
 
 const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
   kinds.map((kind) => [kind, views.flatMap((view) => view.kinds[kind] ?? [])]),

@@ -13,7 +13,7 @@ import {
 import { applyChannel, channelEventPage, channelEvents } from './events.ts'
 import { exchangeList } from './exchanges.ts'
 import { search } from './message-search.ts'
-import { messageFacts, messageGet, messageList } from './messages.ts'
+import { deleteDropped, hasDropped, messageFacts, messageGet, messageList } from './messages.ts'
 
 const tables = `
 CREATE TABLE channels (
@@ -91,6 +91,7 @@ CREATE TABLE thread_agents (
 export const channels = defineView({
   kinds: { channel: [applyAudit, applyChannel] },
   tables,
+  upkeep: { isDue: hasDropped, perform: deleteDropped },
   queries: {
     'channel.list': ({ store, project }, input) => channelList(store, project, input),
     'channel.get': ({ store, project }, input) => channelGet(store, project, input),

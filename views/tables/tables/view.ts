@@ -3,6 +3,7 @@ import { defineView } from '../../define-view.ts'
 import { applyAudit } from '../access/audit.ts'
 import { applyTable, rowGet, tableFacts } from './changes.ts'
 import { missingTable, tableList, tableOf, tableStats } from './definitions.ts'
+import { maintain, needsMaintenance } from './maintenance.ts'
 import { queryRows } from './query.ts'
 import { CODE_LENGTH } from './rows.ts'
 import { searchRows } from './search.ts'
@@ -68,6 +69,7 @@ CREATE TABLE dropped_tables (tbl INTEGER PRIMARY KEY);
 export const dataTables = defineView({
   kinds: { table: [applyAudit, applyTable] },
   tables,
+  upkeep: { isDue: needsMaintenance, perform: maintain },
   queries: {
     'table.list': ({ store, project }, input) => tableList(store, project, input),
     'table.get': ({ store, project }, { id }) => tableOf(store, project, id)?.table ?? missingTable,
