@@ -165,18 +165,13 @@ export interface TableFacts {
 }
 /** The internal queries of views about tables, besides the rows of the API. */
 export interface TableQueries {
-  /**
-   * Facts for a command. `content`: whether the data of the rows is included. `reached`: the view
-   * first applies the changes up to this number; if it does not within the time limit, it answers
-   * with older facts.
-   */
+  /** Facts for a command. `content`: whether the data of the rows is included. */
   table_facts: {
     input: {
       readonly id: string
       readonly identities: readonly string[]
       readonly row_ids: readonly string[]
       readonly content: boolean
-      readonly reached?: number
     }
     reply: TableFacts
   }

@@ -50,18 +50,18 @@ export interface RowsAsked {
 
 /**
  * Reads facts from the view.
- * @param reached a change that the view must have applied. Without it, the view answers at once,
- *   because the table's actor usually knows what the view has not applied yet.
+ * @param fresh whether the view first applies everything that was committed before. Otherwise it
+ *   answers at once, because the table's actor usually knows what the view has not applied yet.
  */
 export const readFacts = (
   edge: Edge,
   call: Call,
   asked: RowsAsked,
-  reached?: number,
+  fresh: boolean,
 ): Promise<TableFacts | Refusal> =>
   edge.world.view(
     scopeId(edge, call),
     'table_facts',
-    { id: call.slots['id'] ?? '', ...asked, ...(reached !== undefined && { reached }) },
-    reached === undefined ? 0 : undefined,
+    { id: call.slots['id'] ?? '', ...asked },
+    fresh ? undefined : 0,
   )

@@ -15,7 +15,7 @@ import {
 import { insertedData } from '../../../protocol/tables/row-data.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
-import type { MaybePromise } from '../../maybe-promise.ts'
+import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import { identityColumn, type RowsAsked, readFacts } from './facts.ts'
 
@@ -36,7 +36,7 @@ async function withFacts(
   overdue: Refusal = refuse('service_unavailable', { retry_after: 1 }),
 ): Promise<Prepared | Refusal> {
   const { world } = edge
-  const facts = await readFacts(edge, call, asked)
+  const facts = await readFacts(edge, call, asked, false)
   if (isRefusal(facts)) return facts
   const until = world.now() + world.settings.deadline
   return {
@@ -44,11 +44,28 @@ async function withFacts(
     revise: async (outcome) => {
       if (isRefusal(outcome) || !isStale(outcome.reply)) return undefined
       if (world.now() >= until) return overdue
-      const later = await readFacts(edge, call, asked, outcome.reply.stale)
+      const later = await readFacts(edge, call, asked, true)
       return isRefusal(later) ? later : { facts: later }
     },
     ...(answer && { answer: answer as (reply: unknown) => MaybePromise<unknown> }),
   }
+}
+/**
+ * Like `withFacts`, with facts about the identities in data that the client sent.
+ * @param about the other rows of the command, and whether the data of all of them is needed.
+ */
+async function withIdentities(
+  edge: Edge,
+  call: Call,
+  sent: readonly JsonObject[],
+  about: Omit<RowsAsked, 'identities'>,
+  answer: (reply: never) => MaybePromise<unknown>,
+  overdue?: Refusal,
+): Promise<Prepared | Refusal> {
+  const column = await identityColumn(edge, call)
+  return isRefusal(column)
+    ? column
+    : withFacts(edge, call, { ...about, identities: identitiesIn(sent, column) }, answer, overdue)
 }
 
 const sentData = ({ body }: Call): JsonObject => body['data'] as JsonObject
@@ -62,13 +79,13 @@ const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
     ),
   ] as string[]
 
-/** The rows of an insertion, from what the client sent and the reply of the table. */
-function rowsOf(
+/** The rows of an insertion, from the data that the client sent and the reply of the table. */
+const rowsOf = (
   call: Call,
   sent: readonly JsonObject[],
   { ids, created_at, defaults }: Inserted,
-): TableRow[] {
-  return ids.map((id, index) => ({
+): TableRow[] =>
+  ids.map((id, index) => ({
     id,
     table_id: call.slots['id'] ?? '',
     data: insertedData(defaults, sent[index] ?? {}),
@@ -76,36 +93,33 @@ function rowsOf(
     created_at,
     updated_at: created_at,
   }))
-}
 /** The row of an update. Its data is read from the view if the reply does not contain it. */
-async function updatedRow(edge: Edge, call: Call, { row }: Updated): Promise<unknown> {
-  if (row.data) return row
-  return edge.world.view(scopeId(edge, call), 'row.get', {
-    id: call.slots['id'] ?? '',
-    row_id: row.id,
-  })
-}
+const updatedRow = (edge: Edge, call: Call, { row }: Updated): MaybePromise<unknown> =>
+  row.data
+    ? row
+    : edge.world.view(scopeId(edge, call), 'row.get', {
+        id: call.slots['id'] ?? '',
+        row_id: row.id,
+      })
 
-async function insert(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const column = await identityColumn(edge, call)
-  if (isRefusal(column)) return column
+const insert: Prepare = (edge, call) => {
   const sent = [sentData(call)]
-  return withFacts(
+  return withIdentities(
     edge,
     call,
-    { identities: identitiesIn(sent, column), row_ids: [], content: false },
+    sent,
+    { row_ids: [], content: false },
     (reply: Finished<'row.insert'>) => rowsOf(call, sent, reply)[0],
   )
 }
 
-async function bulk(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const column = await identityColumn(edge, call)
-  if (isRefusal(column)) return column
+const bulk: Prepare = (edge, call) => {
   const sent = call.body['rows'] as readonly JsonObject[]
-  return withFacts(
+  return withIdentities(
     edge,
     call,
-    { identities: identitiesIn(sent, column), row_ids: [], content: false },
+    sent,
+    { row_ids: [], content: false },
     (reply: Finished<'row.bulk'>) => {
       const items = rowsOf(call, sent, reply)
       return { inserted: items.length, items }
@@ -113,40 +127,31 @@ async function bulk(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   )
 }
 
-async function upsert(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const column = await identityColumn(edge, call)
-  if (isRefusal(column)) return column
+const upsert: Prepare = (edge, call) => {
   const sent = [sentData(call)]
-  return withFacts(
+  return withIdentities(
     edge,
     call,
-    { identities: identitiesIn(sent, column), row_ids: [], content: true },
-    (reply: Finished<'row.upsert'>) => {
-      if (reply.created)
-        return { row: rowsOf(call, sent, reply)[0], created: true, status_code: 201 }
-      if (reply.row.data) return { row: reply.row, created: false }
-      return updatedRow(edge, call, reply).then((row) =>
-        isRefusal(row) ? row : { row, created: false },
-      )
-    },
+    sent,
+    { row_ids: [], content: true },
+    (reply: Finished<'row.upsert'>) =>
+      reply.created
+        ? { row: rowsOf(call, sent, reply)[0], created: true, status_code: 201 }
+        : andThen(updatedRow(edge, call, reply), (row) =>
+            isRefusal(row) ? row : { row, created: false },
+          ),
     refuse('conflict', undefined, 'The row is changed too often by others; try again later.'),
   )
 }
 
-async function update(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const column = await identityColumn(edge, call)
-  if (isRefusal(column)) return column
-  return withFacts(
+const update: Prepare = (edge, call) =>
+  withIdentities(
     edge,
     call,
-    {
-      identities: identitiesIn([sentData(call)], column),
-      row_ids: [call.slots['row_id'] ?? ''],
-      content: true,
-    },
-    (reply: Finished<'row.update'>) => (reply.row.data ? reply.row : updatedRow(edge, call, reply)),
+    [sentData(call)],
+    { row_ids: [call.slots['row_id'] ?? ''], content: true },
+    (reply: Finished<'row.update'>) => updatedRow(edge, call, reply),
   )
-}
 
 const remove: Prepare = (edge, call) =>
   withFacts(edge, call, {

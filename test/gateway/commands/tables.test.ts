@@ -32,11 +32,21 @@ async function served(t: Test, known = true) {
     },
   })
   const facts: unknown[] = []
+  // The view applies four changes between two queries.
   it.views['table_facts'] = (input) => {
     facts.push(input)
-    return { through: (input as { reached?: number }).reached ?? 1, rows: [] }
+    return { through: 4 * facts.length - 3, rows: [] }
   }
-  return { ...it, asked, facts }
+  const view = it.world.view.bind(it.world)
+  /** The freshness that each query of facts demands; undefined: everything committed. */
+  const freshness: (number | undefined)[] = []
+  Object.assign(it.world, {
+    view: (project: string, name: string, input: unknown, fresh?: number) => {
+      if (name === 'table_facts') freshness.push(fresh)
+      return view(project, name as never, input as never, fresh)
+    },
+  })
+  return { ...it, asked, facts, freshness }
 }
 const factsOf = ({ input }: Command) => (input as { facts?: { through: number } }).facts?.through
 const inserted = (...ids: string[]) => ({
@@ -80,6 +90,7 @@ t.test('a command with old facts is repeated under its id with later facts', asy
   })
   const sent = it.sent('row.bulk')
   t.strictSame(sent.map(factsOf), [1, 5, 9])
+  t.strictSame(it.freshness, [0, undefined, undefined])
   t.equal(new Set(sent.map(({ command_id }) => command_id)).size, 1)
   t.equal(new Set(sent.map(({ fingerprint }) => fingerprint)).size, 1)
 })
