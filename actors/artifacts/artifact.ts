@@ -30,7 +30,7 @@ import type { Input } from '../../protocol/contract.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
-import { isOffice, textName } from '../../protocol/sessions/attachments.ts'
+import { isOffice, objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
 import { sayArtifact } from './source-event.ts'
 
@@ -260,7 +260,7 @@ function reserved(state: State): Reserved {
   return state
 }
 
-const erase = (blob: string): Effect => ({ erase: [blob, textName(blob)] })
+const erase = (blob: string): Effect => ({ erase: objectNames(blob) })
 const toQuota = (
   organization: string,
   name: 'quota.settle' | 'quota.release' | 'quota.refund',

@@ -12,7 +12,7 @@ import {
   fileName,
   fileOf,
   type KeptAttachment,
-  textName,
+  objectNames,
   unread,
 } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
@@ -82,9 +82,7 @@ export const reactAttachments = {
   'attachment.erased': (
     { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
     { project }: { readonly project: string },
-  ): readonly Effect[] => [
-    { erase: ids.flatMap((id) => [fileName(project, id), textName(fileName(project, id))]) },
-  ],
+  ): readonly Effect[] => [{ erase: ids.flatMap((id) => objectNames(fileName(project, id))) }],
 }
 
 /**

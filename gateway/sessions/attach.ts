@@ -16,6 +16,7 @@ import { fileName, textName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { planContent } from '../files/content.ts'
+import { eraseFile } from '../files/erase.ts'
 import { inspect } from '../files/file.ts'
 import { hexOf } from '../http/hex.ts'
 import { keyOf } from '../http/idempotency.ts'
@@ -113,7 +114,7 @@ async function upload(
   if (!isRefusal(done)) return { done: done.reply }
   // After `not_found`, nothing refers to the file, because the session no longer exists. After any
   // other refusal, the session may have accepted the file.
-  if (done.refused === 'not_found') await away(world, place)
+  if (done.refused === 'not_found') await eraseFile(world.files, place)
   return done.refused === 'not_found' ? missing : done
 }
 /**
@@ -121,11 +122,9 @@ async function upload(
  * of the session deletes them as well, in case the gateway could not.
  */
 const erase: Prepare = (edge, call) => ({
-  answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
+  answer: () =>
+    eraseFile(edge.world.files, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
 })
-const away = async ({ files }: World, place: string): Promise<void> => {
-  for (const name of [place, textName(place)]) await files?.delete(name).catch(() => {})
-}
 /** Preparations of the attachment commands, by operation name. */
 export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
   'session.attach': upload,

@@ -61,6 +61,11 @@ export const fileName = (project: string, artifact_id: string): string =>
  * @param place name of the bytes of the file.
  */
 export const textName = (place: string): string => `${place}.md`
+/**
+ * Returns the names of all objects that a file may have: its bytes and its Markdown text.
+ * @param place name of the bytes of the file.
+ */
+export const objectNames = (place: string): readonly string[] => [place, textName(place)]
 /** Whether a MIME type is that of an Office file. */
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')

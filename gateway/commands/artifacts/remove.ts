@@ -2,8 +2,9 @@
 import { isRefusal } from '../../../protocol/errors.ts'
 import { viewerOf } from '../../auth/viewer.ts'
 import { scopeId } from '../../call.ts'
+import { eraseFile } from '../../files/erase.ts'
 import type { Prepare } from '../../prepare.ts'
-import { artifactAt, eraseBytes, toQuota } from './reservation.ts'
+import { artifactAt, toQuota } from './reservation.ts'
 
 /** Adds the caller to a deletion, and completes it. The artifact's effects do the same again. */
 const remove: Prepare = (edge, call, _identity, origin) => {
@@ -16,7 +17,7 @@ const remove: Prepare = (edge, call, _identity, origin) => {
       if (!kept || isRefusal(kept) || kept.state !== 'deleted' || !world.files) return
       const { artifact, blob, until } = kept
       if (until === undefined || until <= world.now()) return
-      await eraseBytes(world.files, blob)
+      await eraseFile(world.files, blob)
       const { id, size_bytes: bytes } = artifact
       await toQuota({ world, origin }, 'quota.refund', { artifact: id, bytes, until, direct: true })
     },

@@ -20,7 +20,7 @@ import type { Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { CommandInput } from '../../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
-import { textName } from '../../../protocol/sessions/attachments.ts'
+import { eraseFile } from '../../files/erase.ts'
 import { hexOf } from '../../http/hex.ts'
 import type { Files, World } from '../../ports.ts'
 import { every } from '../../timing.ts'
@@ -100,11 +100,6 @@ export const toArtifact = <
   input: CommandInput<'artifact', N>,
 ) => world.command({ ...to, command_id: commandId(world), name, input, origin })
 
-/** Deletes the bytes of an artifact. What cannot be deleted is left to an effect of the artifact. */
-export async function eraseBytes(files: Files, blob: string): Promise<void> {
-  for (const name of [blob, textName(blob)]) await files.delete(name).catch(() => {})
-}
-
 /**
  * Announces an upload and reserves its storage.
  * @param size the declared size in bytes; undefined when it is unknown.
@@ -135,7 +130,7 @@ export async function reserveUpload(
     const given = await toArtifact(context, to, 'artifact.abandon', {})
     if (isRefusal(given)) return undefined
     if (given.reply.state === 'abandoned') {
-      await eraseBytes(files, blob)
+      await eraseFile(files, blob)
       await toQuota(context, 'quota.release', { artifact, until })
       return undefined
     }
