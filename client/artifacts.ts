@@ -9,7 +9,7 @@ import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { formOf } from './artifacts/form.ts'
-import { BatonError, reasonOf, refusal, type Transport } from './transport.ts'
+import { type Transport, unreachable } from './transport.ts'
 
 /** Bytes to upload. */
 export interface Source {
@@ -39,8 +39,8 @@ export interface PutOptions {
  * services with another brand accept it too.
  */
 const LEASE_HEADER = 'x-service-lease-token'
-/** Maximum number of attempts without progress, including the first. */
-const ATTEMPTS = 4
+/** Milliseconds before an interrupted download continues. */
+const PAUSE_MS = 500
 
 /**
  * Uploads an artifact and returns its record.
@@ -57,36 +57,36 @@ export async function putArtifact(
 ): Promise<Artifact> {
   const { lease, idempotencyKey = randomUUID(), advanced = () => {}, signal } = options
   const row = api['artifact.create']
-  const { path } = transport.path(row, {})
-  for (let attempt = 1; ; attempt++) {
-    const { url } = transport
-    const form = formOf(
-      {
-        name: options.name,
-        mime: options.mime,
-        size_bytes: source.size === undefined ? undefined : String(source.size),
-        metadata: options.metadata && JSON.stringify(options.metadata),
-        convert: options.convert ? 'true' : undefined,
-      },
-      source.open(),
-      advanced,
-    )
-    const answer = await sent(transport, url, path, {
-      method: routeOf(row).method,
-      headers: {
-        ...transport.headers,
-        'content-type': form.type,
-        'idempotency-key': idempotencyKey,
-        ...(lease !== undefined && { [LEASE_HEADER]: lease }),
-      },
-      body: ReadableStream.from(form.body),
-      duplex: 'half',
-      ...(signal && { signal }),
-    })
-    if (answer instanceof Response && answer.ok) return (await answer.json()) as Artifact
-    const failure = answer instanceof Response ? refusal(answer, await answer.text()) : answer
-    await again(transport, url, failure, attempt)
-  }
+  return transport.request(
+    transport.path(row, {}).path,
+    () => {
+      signal?.throwIfAborted()
+      const form = formOf(
+        {
+          name: options.name,
+          mime: options.mime,
+          size_bytes: source.size === undefined ? undefined : String(source.size),
+          metadata: options.metadata && JSON.stringify(options.metadata),
+          convert: options.convert ? 'true' : undefined,
+        },
+        source.open(),
+        advanced,
+      )
+      return {
+        method: routeOf(row).method,
+        headers: {
+          ...transport.headers,
+          'content-type': form.type,
+          'idempotency-key': idempotencyKey,
+          ...(lease !== undefined && { [LEASE_HEADER]: lease }),
+        },
+        body: ReadableStream.from(form.body),
+        duplex: 'half',
+        ...(signal && { signal }),
+      }
+    },
+    async (answer) => (await answer.json()) as Artifact,
+  )
 }
 
 export interface GetOptions {
@@ -106,28 +106,26 @@ export async function* getArtifact(
   id: string,
   { after = 0, known, signal }: GetOptions = {},
 ): AsyncGenerator<Uint8Array, void> {
-  const { sha256 } = (await transport.call(api['artifact.get'], { artifact_id: id })) as Artifact
+  const record = await transport.call(api['artifact.get'], { artifact_id: id })
+  const { sha256, size_bytes } = record as Artifact
   const { path } = transport.path(api['artifact.content'], { artifact_id: id })
   const hash = createHash('sha256')
   if (known) for await (const chunk of known) hash.update(chunk)
   const checked = sha256 !== undefined && (after === 0 || known !== undefined)
-  let at = after
-  for (let attempt = 1; ; attempt++) {
-    const { url } = transport
-    const answer = await sent(transport, url, path, {
-      headers: { ...transport.headers, ...(at > 0 && { range: `bytes=${at}-` }) },
-      ...(signal && { signal }),
-    })
-    if (answer instanceof Response && isComplete(answer, at)) break
-    if (!(answer instanceof Response) || !answer.ok || !answer.body) {
-      const failure = answer instanceof Response ? refusal(answer, await answer.text()) : answer
-      await again(transport, url, failure, attempt)
-      continue
-    }
+  for (let at = after, attempt = 1; at < size_bytes; attempt++) {
+    const answer = await transport.request(
+      path,
+      () => {
+        signal?.throwIfAborted()
+        const range = at > 0 && { range: `bytes=${at}-` }
+        return { headers: { ...transport.headers, ...range }, ...(signal && { signal }) }
+      },
+      async (answer) => answer,
+    )
+    // A service that ignores the range sends everything.
+    let skipped = answer.status === 206 ? 0 : at
     try {
-      // A service that ignores the range sends everything.
-      let skipped = at > 0 && answer.status === 200 ? at : 0
-      for await (const whole of answer.body) {
+      for await (const whole of answer.body ?? []) {
         const chunk = whole.subarray(Math.min(skipped, whole.length))
         skipped -= whole.length - chunk.length
         if (chunk.length === 0) continue
@@ -138,43 +136,12 @@ export async function* getArtifact(
       }
       break
     } catch (error) {
-      await again(transport, url, interrupted(url, error), attempt)
+      signal?.throwIfAborted()
+      if (attempt >= transport.tries) throw unreachable(transport.url, error)
+      transport.next()
+      await transport.pause(PAUSE_MS)
     }
   }
   if (checked && hash.digest('hex') !== sha256)
     throw new Error(`The bytes of ${id} are damaged: their SHA-256 is not ${sha256}.`)
-}
-/** Whether an answer says that the bytes end at this position (RFC 9110, section 14.4). */
-const isComplete = (answer: Response, at: number): boolean =>
-  answer.status === 416 && answer.headers.get('content-range') === `bytes */${at}`
-
-const interrupted = (url: string, error: unknown): BatonError =>
-  new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
-async function sent(
-  transport: Transport,
-  url: string,
-  path: string,
-  init: RequestInit & { readonly duplex?: 'half' },
-): Promise<Response | BatonError> {
-  try {
-    return await transport.fetch(url + path, init)
-  } catch (error) {
-    if (init.signal?.aborted) throw error
-    return interrupted(url, error)
-  }
-}
-/**
- * Waits before another attempt, at the next address.
- * @throws the failure if another attempt cannot succeed, or the last one has failed.
- */
-async function again(
-  transport: Transport,
-  url: string,
-  failure: BatonError,
-  attempt: number,
-): Promise<void> {
-  const temporary = failure.status === 0 || failure.status === 429 || failure.status >= 500
-  if (!temporary || attempt >= ATTEMPTS) throw failure
-  if (failure.status !== 429) transport.next(url)
-  await transport.pause(250 * 2 ** attempt)
 }

@@ -186,32 +186,69 @@ export class Transport {
     })
   }
 
-  async #send({ method, path, headers, body, once }: Request): Promise<unknown> {
-    const tries = once ? 1 : (this.#options.tries ?? 4)
+  #send({ method, path, headers, body, once = false }: Request): Promise<unknown> {
+    return this.request(
+      path,
+      () => ({
+        method,
+        headers,
+        ...(body !== undefined && { body }),
+        signal: AbortSignal.timeout(this.#options.timeout ?? 60_000),
+      }),
+      async (answer) => {
+        const text = await answer.text()
+        return answer.ok && text !== '' ? JSON.parse(text) : undefined
+      },
+      {
+        once,
+        // A 404 on a repeated DELETE is a success: an earlier attempt may have deleted the
+        // resource, and its response was lost.
+        accepts: ({ ok, status }, attempt) =>
+          ok || (method === 'DELETE' && attempt > 1 && status === 404),
+      },
+    )
+  }
+
+  /** Maximum number of attempts per request, including the first. */
+  get tries(): number {
+    return this.#options.tries ?? 4
+  }
+  /**
+   * Sends a request, again and at the next address after a temporary failure, and reads the
+   * response.
+   * @param make returns the request, for each attempt; its exceptions are passed on.
+   * @param accepts whether a response is the result; by default one with a 2xx status.
+   * @throws BatonError if the service refuses the request or does not respond.
+   */
+  async request<T>(
+    path: string,
+    make: () => RequestInit & { readonly duplex?: 'half' },
+    read: (answer: Response) => Promise<T>,
+    {
+      once = false,
+      accepts = ({ ok }) => ok,
+    }: {
+      readonly once?: boolean
+      readonly accepts?: (answer: Response, attempt: number) => boolean
+    } = {},
+  ): Promise<T> {
+    const tries = once ? 1 : this.tries
     for (let attempt = 1; ; attempt++) {
       const { url } = this
+      const init = make()
       let failure: BatonError
       let wait = Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1))
       try {
-        const answer = await this.fetch(url + path, {
-          method,
-          headers,
-          ...(body !== undefined && { body }),
-          signal: AbortSignal.timeout(this.#options.timeout ?? 60_000),
-        })
-        const text = await answer.text()
-        if (answer.ok) return text === '' ? undefined : JSON.parse(text)
-        // A 404 on a repeated DELETE is a success: an earlier attempt may have deleted the
-        // resource, and its response was lost.
-        if (method === 'DELETE' && attempt > 1 && answer.status === 404) return undefined
-        failure = refusal(answer, text)
+        const answer = await this.fetch(url + path, init)
+        if (accepts(answer, attempt)) return await read(answer)
+        failure = refusal(answer, await answer.text())
         if (!RETRIED.has(answer.status)) throw failure
         const after = Number(answer.headers.get('retry-after'))
         if (Number.isFinite(after) && after > 0) wait = Math.min(after * 1000, WAIT.told)
         if (answer.status !== 429) this.next(url)
       } catch (error) {
         if (error instanceof BatonError) throw error
-        failure = new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
+        failure = unreachable(url, error)
         this.next(url)
       }
       if (attempt >= tries) throw failure
@@ -219,6 +256,10 @@ export class Transport {
     }
   }
 }
+
+/** The failure of a request to which no complete response arrived. */
+export const unreachable = (url: string, error: unknown): BatonError =>
+  new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
 
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
   (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
