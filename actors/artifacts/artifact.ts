@@ -9,9 +9,9 @@
  *
  * Invariants:
  * U1. An upload is visible only after `artifact.complete`, which the gateway sends once all bytes
- *     are stored. Of a worker's upload, the queue sends it while the lease is current.
- * U2. An upload that ends in any other way erases its bytes and releases its reservation. So does an
- *     upload that nobody completes or renews before its deadline.
+ *     are stored. For the upload of a worker, the queue sends it, only while the lease is current.
+ * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
+ *     An upload that is neither completed nor renewed ends at its deadline.
  * U3. An id is used for one upload. An id that was given up before its upload began stays unusable.
  */
 
@@ -141,9 +141,9 @@ function complete(
   return { events: [completed], ...(told && { tells: [told] }), reply: artifact }
 }
 /**
- * The message to the run of an artifact. A run is in the shard of its own jobs, and is told in the
- * commit that completes the upload; it need not be in the shard of a session of its turns, and is
- * then told by an effect.
+ * Returns the message that informs the run of its new artifact. The artifact of a job of the run is
+ * in the same shard as the run, so the message is a tell of the same commit. The artifact of a job
+ * of a session may be in another shard, so the message is an effect.
  */
 const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
   artifact.run_id === undefined

@@ -14,8 +14,8 @@ interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
 /**
  * Returns the message that publishes a new artifact, for the `events` actor of the project. An
  * artifact of a run is published by the run, which knows the causal chain; any other one by the
- * artifact. It is not known here whether a session is private, so the event of any session counts
- * as private. This excludes no principal from the event of a session that everybody may read.
+ * artifact. It is not known here whether a session is private, so the event of any session is
+ * marked as private. If the session is not private, the mark excludes no reader.
  */
 export function sayArtifact(
   project: string,

@@ -6,8 +6,8 @@ import type { Decided } from '../actor.ts'
 import { find, type QueueState } from './state.ts'
 
 /**
- * Publishes an artifact while the lease is current. The artifact, which is in the shard of the job,
- * is told in the same commit, so an upload under a superseded lease never becomes visible.
+ * Publishes an artifact if the lease is current. The artifact is in the shard of the job and is
+ * completed in the same commit, so an upload under a superseded lease never becomes visible.
  */
 export function publishArtifact(
   state: QueueState,
@@ -28,7 +28,7 @@ export function publishArtifact(
   }
 }
 
-/** The job that is under a lease with this token; null when there is none. */
+/** Returns the facts about the current lease with this token, or null if there is no such lease. */
 export function leaseOf(
   { jobs, due }: QueueState,
   { lease_token }: { readonly lease_token: string },

@@ -109,7 +109,10 @@ export function remove(state: TableState): Decided<undefined> {
   }
 }
 
-/** Answers a claim that nobody has confirmed: keeps the name if the table has it, or denies it. */
+/**
+ * Handles a claim that was not confirmed in time: confirms it if the table has the name, and
+ * otherwise denies it.
+ */
 export function claimLapsed(
   state: TableState,
   { holder, claim }: TableCommands['table.claim_lapsed']['input'],

@@ -147,9 +147,9 @@ export function noteDeleted(
 
 /** The current rows of a table, as far as a command has facts about them. */
 export interface CurrentRows {
-  /** The id of the row with an identity; undefined if there is none. */
+  /** Returns the id of the row that has this identity, or undefined if no row has it. */
   holderOf(identity: string): string | undefined | Stale
-  /** The row with an id; undefined if there is none. */
+  /** Returns the row with this id, or undefined if the table has no such row. */
   rowOf(id: string): StoredRow | undefined | Stale
 }
 /** A fact with data; facts without are sent only with commands that do not need it. */

@@ -50,7 +50,7 @@ export const permissions = {
   'interaction.respond': {
     label: 'Respond',
     description:
-      'Answer and review interactions with a key that is capped by a role. Without a cap, whoever is asked may answer.',
+      'Answer and review interactions with a key that is capped by a role. Without a cap, each target may answer.',
     category: 'runs',
     risk: 'medium',
   },

@@ -30,6 +30,12 @@ const Upload = Closed({
   ),
 })
 const storage = 'artifact_storage_unavailable'
+const quotaShape = {
+  ...read,
+  summary: 'Storage that artifacts of the organization use',
+  answeredBy: 'gateway',
+  reply: ArtifactQuota,
+} as const
 
 export const artifacts = {
   'artifact.create': blob(`POST ${P}`, {
@@ -67,21 +73,13 @@ export const artifacts = {
     }),
     reply: pageOf(ArtifactRecord),
   }),
-  'artifact.quota': query(`GET ${P}/quota`, {
-    ...read,
-    summary: 'Storage that artifacts of the organization use',
-    answeredBy: 'gateway',
-    reply: ArtifactQuota,
-  }),
+  'artifact.quota': query(`GET ${P}/quota`, quotaShape),
   // The path that existing clients use.
   'artifact.quota_settings': query('GET /projects/:project/settings/artifact-storage/quota', {
+    ...quotaShape,
     tag: 'compat',
-    permission: 'project.view',
     alias: 'artifact.quota',
     as: 'artifact.quota',
-    summary: 'Storage that artifacts of the organization use',
-    answeredBy: 'gateway',
-    reply: ArtifactQuota,
   }),
   'artifact.get': query(`GET ${one}`, {
     ...read,

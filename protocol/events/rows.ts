@@ -67,7 +67,7 @@ const CustomEvent = Closed({
     Type.String({
       maxLength: 255,
       description:
-        'A repeat with this key within a day publishes nothing and is answered the first id, whoever sends it',
+        'A repeat with this key within a day, by any caller, publishes nothing and is answered with the first id',
     }),
   ),
 })

@@ -273,7 +273,7 @@ export const interactions = {
     errors: ['not_found'],
   }),
   'interaction.respond': command(`POST ${P}/:id/respond`, {
-    summary: 'Answer as one of the targets; nobody else can',
+    summary: 'Answer as one of the targets; other principals cannot',
     locateBy: 'interaction',
     tag,
     permission: 'project.view',
@@ -316,7 +316,7 @@ export const interactions = {
   }),
   'interaction.link': command(`POST ${P}/:id/links`, {
     summary:
-      'Links with which targets answer once without signing in; whoever has a link answers as its target',
+      'Links with which targets answer once without signing in; the holder of a link answers as its target',
     locateBy: 'interaction',
     tag,
     permission: 'project.admin',

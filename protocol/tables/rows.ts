@@ -42,6 +42,40 @@ const write = {
   to: { kind: 'table', slot: 'id', prefix: 'table' },
 } as const
 
+const upsertShape = {
+  ...write,
+  summary: 'Insert a row, or change the row with the same identity',
+  body: RowData,
+  reply: Upserted,
+  status: 200,
+  alsoStatus: [201],
+  errors: ['not_found', 'conflict'],
+} as const
+const bulkShape = {
+  ...write,
+  summary: 'Insert up to 1000 rows, all of them or none',
+  body: BulkRows,
+  limit: tableLimits.bulk,
+  reply: BulkInserted,
+  status: 201,
+  errors: ['not_found', 'already_exists', 'conflict'],
+} as const
+const queryShape = {
+  ...read,
+  summary: 'Rows that fulfil all conditions of a filter, sorted',
+  body: QueryRows,
+  bodyOptional: true,
+  reply: RowPage,
+  errors: ['not_found'],
+} as const
+const searchShape = {
+  ...read,
+  summary: 'Rows that contain all words of a query, or words that begin with them',
+  body: SearchRows,
+  reply: RowPage,
+  errors: ['not_found', 'table_semantic_search_unavailable'],
+} as const
+
 export const tables = {
   'table.list': query(`GET ${P}`, {
     ...read,
@@ -114,85 +148,35 @@ export const tables = {
     status: 204,
     errors: ['not_found'],
   }),
-  'row.upsert': command(`POST ${T}/upsert`, {
-    ...write,
-    summary: 'Insert a row, or change the row with the same identity',
-    body: RowData,
-    reply: Upserted,
-    status: 200,
-    alsoStatus: [201],
-    errors: ['not_found', 'conflict'],
-  }),
-  'row.bulk': command(`POST ${T}/bulk`, {
-    ...write,
-    summary: 'Insert up to 1000 rows, all of them or none',
-    body: BulkRows,
-    limit: tableLimits.bulk,
-    reply: BulkInserted,
-    status: 201,
-    errors: ['not_found', 'already_exists', 'conflict'],
-  }),
-  'table.query': query(`POST ${T}/query`, {
-    ...read,
-    summary: 'Rows that fulfil all conditions of a filter, sorted',
-    body: QueryRows,
-    bodyOptional: true,
-    reply: RowPage,
-    errors: ['not_found'],
-  }),
-  'table.search': query(`POST ${T}/search`, {
-    ...read,
-    summary: 'Rows that contain all words of a query, or words that begin with them',
-    body: SearchRows,
-    reply: RowPage,
-    errors: ['not_found', 'table_semantic_search_unavailable'],
-  }),
+  'row.upsert': command(`POST ${T}/upsert`, upsertShape),
+  'row.bulk': command(`POST ${T}/bulk`, bulkShape),
+  'table.query': query(`POST ${T}/query`, queryShape),
+  'table.search': query(`POST ${T}/search`, searchShape),
 
   // Other paths of the operations above, for existing clients.
   'row.query': query(`POST ${T}/rows/query`, {
-    ...read,
+    ...queryShape,
     tag: 'compat',
     alias: 'table.query',
     as: 'table.query',
-    summary: 'Rows that fulfil all conditions of a filter, sorted',
-    body: QueryRows,
-    bodyOptional: true,
-    reply: RowPage,
-    errors: ['not_found'],
   }),
   'row.search': query(`POST ${T}/rows/search`, {
-    ...read,
+    ...searchShape,
     tag: 'compat',
     alias: 'table.search',
     as: 'table.search',
-    summary: 'Rows that contain all words of a query, or words that begin with them',
-    body: SearchRows,
-    reply: RowPage,
-    errors: ['not_found', 'table_semantic_search_unavailable'],
   }),
   'row.upsert_at_rows': command(`POST ${T}/rows/upsert`, {
-    ...write,
+    ...upsertShape,
     tag: 'compat',
     alias: 'row.upsert',
     as: 'row.upsert',
-    summary: 'Insert a row, or change the row with the same identity',
-    body: RowData,
-    reply: Upserted,
-    status: 200,
-    alsoStatus: [201],
-    errors: ['not_found', 'conflict'],
   }),
   'row.bulk_at_rows': command(`POST ${T}/rows/bulk`, {
-    ...write,
+    ...bulkShape,
     tag: 'compat',
     alias: 'row.bulk',
     as: 'row.bulk',
-    summary: 'Insert up to 1000 rows, all of them or none',
-    body: BulkRows,
-    limit: tableLimits.bulk,
-    reply: BulkInserted,
-    status: 201,
-    errors: ['not_found', 'already_exists', 'conflict'],
   }),
 } as const
 export type TableRows = typeof tables

@@ -3,9 +3,9 @@
  * configuration, the step completes once that run has been started, or waits until it has ended. A
  * child that the step waits for is stopped with its parent; any other child is independent.
  *
- * A run of a loop is in the shard of its loop, which may be a different shard: the loop receives a
- * request, and replies with the id of the run, or with the reason why there is none. The loop's own
- * rules decide when that run begins.
+ * A run of a loop is in the shard of its loop, which may be a different shard. The step sends the
+ * loop a request. The loop replies with the id of the new run, or with the reason why it did not
+ * start one. The rules of the loop decide when the run begins.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ChildRequest } from '../../../protocol/loops/events.ts'

@@ -100,7 +100,7 @@ export function artifactList(
     (row) => [row.created_at, row.id],
   )
 }
-/** The ids of the artifacts of a project after an id, whoever may read them. */
+/** The ids of all artifacts of a project that follow an id, regardless of who may read them. */
 export const artifactIds = (
   store: Store,
   project: number,
