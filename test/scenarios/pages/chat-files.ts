@@ -1,5 +1,6 @@
 /** Files in the chat page: attached, rejected, removed, sent, previewed and saved. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { TAP } from 'tap'
 import type { Service } from '../../support/service.ts'
@@ -11,11 +12,21 @@ const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /**
+ * Writes files to a folder and returns their paths. The browser opens a path itself; the bytes of a
+ * file in memory would have to pass through its debugging protocol, which takes seconds for 9 MB.
+ */
+const written = (folder: string, files: Readonly<Record<string, Buffer>>): string[] =>
+  Object.entries(files).map(([name, bytes]) => {
+    writeFileSync(join(folder, name), bytes)
+    return join(folder, name)
+  })
+
+/**
  * Attaches files by dialog, paste and drop. Removes the rejected ones and one more, sends the
  * others, and saves one of them.
  */
 export async function attachFiles(
-  t: Pick<TAP, 'match' | 'equal' | 'strictSame'>,
+  t: Pick<TAP, 'match' | 'equal' | 'strictSame' | 'testdir'>,
   page: Page,
   s: Service,
   session_id: string,
@@ -25,13 +36,14 @@ export async function attachFiles(
   const chooser = page.waitForEvent('filechooser')
   await choose.focus()
   await page.keyboard.press('Enter')
-  const file = (name: string, bytes: Buffer) => ({ name, mimeType: '', buffer: bytes })
-  await (await chooser).setFiles([
-    file('dot.png', Buffer.from(dot, 'base64')),
-    file('strange.bin', Buffer.from([0, 1, 2, 3])),
-    file('large.png', Buffer.alloc(5_300_000, Buffer.from(dot, 'base64'))),
-    file('huge.png', Buffer.alloc(9_000_000, Buffer.from(dot, 'base64'))),
-  ])
+  await (await chooser).setFiles(
+    written(t.testdir(), {
+      'dot.png': Buffer.from(dot, 'base64'),
+      'strange.bin': Buffer.from([0, 1, 2, 3]),
+      'large.png': Buffer.alloc(5_300_000, Buffer.from(dot, 'base64')),
+      'huge.png': Buffer.alloc(9_000_000, Buffer.from(dot, 'base64')),
+    }),
+  )
   await page.evaluate(`(() => {
     const transfer = (name) => {
       const data = new DataTransfer()
