@@ -10,6 +10,7 @@ import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/
 import { isId, slotOf } from '../protocol/ids.ts'
 import { additionsOf, type Call, type Edge, operationOf, queryOf, rows, scopeId } from './call.ts'
 import { leaveChannels } from './commands/channels.ts'
+import { decide } from './commands/decide.ts'
 import { versionOfRun } from './commands/loops.ts'
 import { judged } from './guard.ts'
 import { type Identity, identify } from './http/idempotency.ts'
@@ -70,7 +71,7 @@ export function perform<T>(
     if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
       command.born = true
     const decided = prepared.revise
-      ? decide(edge, command, prepared.revise)
+      ? decide(edge.world, command, prepared.revise)
       : edge.world.commandRow(command)
     const published =
       address.kind === 'project' || address.kind === 'organization'
@@ -86,23 +87,6 @@ export function perform<T>(
       isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply),
     )
   })
-}
-
-/**
- * Sends a command, and sends it again under the same id for as long as its preparation supplies
- * further input. Nothing was stored for the earlier attempts.
- */
-async function decide(
-  edge: Edge,
-  command: Command,
-  revise: NonNullable<Prepared['revise']>,
-): Promise<Outcome> {
-  const outcome = await edge.world.commandRow(command)
-  const more = await revise(outcome)
-  if (more === undefined) return outcome
-  return isRefusal(more)
-    ? more
-    : decide(edge, { ...command, input: Object.assign({}, command.input, more) }, revise)
 }
 
 /**

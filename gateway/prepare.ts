@@ -27,6 +27,7 @@ import { unknownAgents } from './commands/agents-named.ts'
 import { artifactPreparations } from './commands/artifacts/remove.ts'
 import { channelPreparations } from './commands/channels.ts'
 import { childrenOf } from './commands/children.ts'
+import type { Revise } from './commands/decide.ts'
 import { definitionPreparations } from './commands/definitions.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
@@ -52,14 +53,7 @@ export interface Prepared {
   readonly id?: string
   /** Set when the actor is new, because its id was generated for this request. */
   readonly born?: true
-  /**
-   * The further input with which the command is repeated, if the actor could not decide it with the
-   * given input. Undefined when the outcome is final. The actor has stored nothing for an outcome
-   * that is not.
-   */
-  readonly revise?: (
-    outcome: Outcome,
-  ) => Promise<Readonly<Record<string, unknown>> | undefined | Refusal>
+  readonly revise?: Revise
   /** Computes the answer, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => MaybePromise<unknown>
   /** Runs after the command has been decided or refused, and before the call is answered. */

@@ -20,7 +20,7 @@ import {
   scopeId,
 } from './call.ts'
 import { readArtifact, signArtifact } from './commands/artifacts/read.ts'
-import { openCursor, sealCursor } from './http/cursor.ts'
+import { sealedPage } from './http/cursor.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { RunListNames } from './ports.ts'
@@ -66,8 +66,8 @@ const pages: {
     if (isRefusal(found)) return found
     return { ...found, items: await withLeases(edge.world, project, found.items) }
   },
-  'table.query': queryRows,
-  'table.search': searchRows,
+  'table.query': (edge, call, question) => queryRows(edge.world, scopeId(edge, call), question),
+  'table.search': (edge, call, question) => searchRows(edge.world, scopeId(edge, call), question),
 }
 /** Records that the gateway assembles from several sources. */
 export const records: {
@@ -144,20 +144,22 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
     route: operationOf(call),
     filters: { ...queryOf(call), ...call.body, ...call.slots },
   }
-  const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
-  if (opened && isRefusal(opened)) return opened
-  return ask({ ...query, ...call.slots, ...(opened && { after: opened.position }) }).then(
-    (answer) => {
-      if (isRefusal(answer) || !('next_cursor' in fields)) return answer
-      const { items, position, beside } = answer as Listed
-      return {
-        ...namesOfList('data' in fields ? listNames(edge, call) : 'items', items),
-        has_more: position !== undefined,
-        ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }),
-        ...beside,
-      }
-    },
-  )
+  return sealedPage(
+    world,
+    binding,
+    cursor,
+    (after) => ask({ ...query, ...call.slots, ...after }) as Promise<Listed | Refusal>,
+  ).then((found) => {
+    if (isRefusal(found)) return found
+    const { page, paging } = found
+    return 'next_cursor' in fields
+      ? {
+          ...namesOfList('data' in fields ? listNames(edge, call) : 'items', page.items),
+          ...paging,
+          ...page.beside,
+        }
+      : page
+  })
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   messagesOf,
 } from '../../protocol/sessions/turns/request.ts'
 import { presented } from '../../protocol/sessions/turns/tools.ts'
+import { depthOf } from './draft.ts'
 import { withFiles } from './files.ts'
 import { summarySpec } from './history/compaction.ts'
 import { progressOf, type SessionState } from './state.ts'
@@ -70,6 +71,7 @@ export function actionCall(
         session_id: record.session_id,
         agent_turn_id: record.id,
         tool_call_id: found.call,
+        causation: work.causation ?? { depth: depthOf(found.turn) },
       }
     : null
 }

@@ -6,6 +6,7 @@
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import type { Causation } from '../../protocol/events/sources.ts'
 import {
   type AddedTableInputs,
   type Inserted,
@@ -43,8 +44,15 @@ const MAX_FAULTS = 100
 /** A decision whose reply is not a function. */
 type Outcome<R> = { readonly events: readonly TableEvent[]; readonly reply: R | Stale } | Refusal
 const nothing = (reply: Stale) => ({ events: [], reply })
-const currentOf = (state: TableState, { facts }: AddedTableInputs[RowCommand]): CurrentRows =>
-  currentRows(state.window, facts, state.change)
+/** What a command brings along: the current rows, and the causation for the events of the change. */
+interface Basis {
+  readonly current: CurrentRows
+  readonly caused: { readonly causation?: Causation }
+}
+const basisOf = (state: TableState, { facts, causation }: AddedTableInputs[RowCommand]): Basis => ({
+  current: currentRows(state.window, facts, state.change),
+  caused: causation ? { causation } : {},
+})
 
 /** A row of a request. `path`: the path of its data in the request. */
 interface NewRow {
@@ -118,7 +126,7 @@ function insertRows(
   maxRows: number,
   state: LiveTable,
   rows: readonly NewRow[],
-  current: CurrentRows,
+  { current, caused }: Basis,
   cause: Cause,
 ): Outcome<Inserted> {
   const { table } = state
@@ -143,7 +151,7 @@ function insertRows(
     }),
   )
   const [first] = stored
-  const shared = { table_name: table.name, change: state.change + 1 }
+  const shared = { table_name: table.name, change: state.change + 1, ...caused }
   return {
     events: [
       first && stored.length === 1
@@ -175,7 +183,7 @@ function mergeRow(
   { table, change: last }: LiveTable,
   row: StoredRow,
   sent: JsonObject,
-  current: CurrentRows,
+  { current, caused }: Basis,
   { at }: Cause,
 ): Outcome<Updated> {
   const { schema } = table
@@ -214,6 +222,7 @@ function mergeRow(
         ),
         ...(identity !== row.identity && { previous_identity: row.identity }),
         ...(shown !== data && { shown }),
+        ...caused,
       },
     ],
     reply: updatedReply(table, next, change),
@@ -232,7 +241,7 @@ export const insert =
           maxRows,
           state,
           [{ sent: input.data, path: 'data' }],
-          currentOf(state, input),
+          basisOf(state, input),
           cause,
         )
       : refuse('not_found')
@@ -246,7 +255,7 @@ export const bulk =
           maxRows,
           state,
           input.rows.map((sent, index) => ({ sent, path: `rows[${index}]` })),
-          currentOf(state, input),
+          basisOf(state, input),
           cause,
         )
       : refuse('not_found')
@@ -263,8 +272,8 @@ export function update(
 ): RowDecision<'row.update'> {
   if (!isLive(state)) return refuse('not_found')
   const { row_id, data, version = 0 } = input
-  const current = currentOf(state, input)
-  const row = current.rowOf(row_id)
+  const basis = basisOf(state, input)
+  const row = basis.current.rowOf(row_id)
   if (!row) return refuse('not_found')
   if (isStale(row)) return nothing(row)
   if (version !== 0 && version !== row.version)
@@ -273,7 +282,7 @@ export function update(
       { current_version: row.version },
       'The row has another version; read it again.',
     )
-  return mergeRow(state, row, data, current, cause)
+  return mergeRow(state, row, data, basis, cause)
 }
 
 /** Inserts a row, or merges the data into the row with the same identity. */
@@ -282,19 +291,20 @@ export const upsert =
   (state: TableState, input: RowInput<'row.upsert'>, cause: Cause): RowDecision<'row.upsert'> => {
     if (!isLive(state)) return refuse('not_found')
     const { data } = input
-    const current = currentOf(state, input)
+    const basis = basisOf(state, input)
+    const { current } = basis
     const identity = identityOf(state.table.schema, data)
     const holder = typeof identity === 'string' ? current.holderOf(identity) : undefined
     if (isStale(holder)) return nothing(holder)
     const row = holder === undefined ? undefined : current.rowOf(holder)
     if (isStale(row)) return nothing(row)
     if (row) {
-      const merged = mergeRow(state, row, data, current, cause)
+      const merged = mergeRow(state, row, data, basis, cause)
       if ('refused' in merged) return merged
       const { events, reply } = merged
       return { events, reply: isStale(reply) ? reply : { ...reply, created: false } }
     }
-    const inserted = insertRows(maxRows, state, [{ sent: data, path: 'data' }], current, cause)
+    const inserted = insertRows(maxRows, state, [{ sent: data, path: 'data' }], basis, cause)
     if ('refused' in inserted) return inserted
     const { events, reply } = inserted
     return { events, reply: isStale(reply) ? reply : { ...reply, created: true } }
@@ -307,7 +317,8 @@ export function remove(
 ): RowDecision<'row.delete'> {
   if (!isLive(state)) return refuse('not_found')
   const { table, change } = state
-  const row = currentOf(state, input).rowOf(input.row_id)
+  const { current, caused } = basisOf(state, input)
+  const row = current.rowOf(input.row_id)
   if (!row) return refuse('not_found')
   if (isStale(row)) return nothing(row)
   const shown = visibleData(table.schema, row.data)
@@ -319,6 +330,7 @@ export function remove(
         change: change + 1,
         row,
         ...(shown !== row.data && { shown }),
+        ...caused,
       },
     ],
     reply: undefined,

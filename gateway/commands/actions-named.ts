@@ -1,15 +1,21 @@
 /**
  * Checks the actions that a definition names. Steps may not call built-in actions that are only for
  * agents, and cleanup steps may not call workflows. A caller that saves a definition, or starts an
- * inline definition, must have the permission to execute each action in it. Otherwise the
- * definition would bypass that permission. Whether the actions exist is not checked here.
+ * inline definition, must have the permission to execute each action in it and, for an action on
+ * tables, the permission of the endpoint with the same effect. Otherwise the definition would bypass
+ * that permission. Whether the actions exist is not checked here.
  */
 
 import { allows } from '../../protocol/access/roles.ts'
 import { brandedPermission } from '../../protocol/access/schema.ts'
-import { builtinOf } from '../../protocol/actions/builtin.ts'
+import {
+  builtinGroups,
+  builtinOf,
+  endpointPermission,
+  endpointPermissions,
+} from '../../protocol/actions/builtin.ts'
 import type { ConfiguredTool } from '../../protocol/agents/definition.ts'
-import { permissionOver } from '../../protocol/agents/selectors.ts'
+import { permissionsOver } from '../../protocol/agents/selectors.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
 import { actionPlaces } from '../../protocol/rules/workflow-check/actions.ts'
@@ -31,12 +37,18 @@ export function refusedActions(
 ): Refusal | undefined {
   const impossible = impossibleSteps(edge, definition, path)
   if (impossible) return impossible
+  const brand = edge.world.settings.brand.toLowerCase()
   return refusedExecution(
     edge,
     permissions,
     actionPlaces(definition, path)
       .filter(({ name }) => !name.includes('${{'))
-      .map(({ field, name }) => ({ field, permission: `actions.execute.${name}` })),
+      .flatMap(({ field, name }) => {
+        const endpoint = endpointPermission(brand, name)
+        return [`actions.execute.${name}`, ...(endpoint === undefined ? [] : [endpoint])].map(
+          (permission) => ({ field, permission }),
+        )
+      }),
   )
 }
 
@@ -49,12 +61,19 @@ export const refusedTools = (
   edge: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],
   tools: readonly ConfiguredTool[],
-): Refusal | undefined =>
-  refusedExecution(
+): Refusal | undefined => {
+  const brand = edge.world.settings.brand.toLowerCase()
+  const groups = builtinGroups(brand)
+  return refusedExecution(
     edge,
     permissions,
-    tools.map(({ field, selector }) => ({ field, permission: permissionOver(selector) })),
+    tools.flatMap(({ field, selector }) =>
+      [...permissionsOver(selector, groups), ...endpointPermissions(brand, selector)].map(
+        (permission) => ({ field, permission }),
+      ),
+    ),
   )
+}
 
 /** The refusal for the first field whose permission is missing. */
 function refusedExecution(
@@ -82,7 +101,11 @@ function impossibleSteps(
   const { cleanup = [] } = definition
   const faults = [
     ...actionPlaces(definition, path)
-      .filter(({ name }) => typeof builtinOf(brand, name) === 'string')
+      .filter(
+        ({ name }) =>
+          typeof builtinOf(brand, name) === 'string' &&
+          endpointPermission(brand, name) === undefined,
+      )
       .map(({ field, name }) => ({
         field,
         message: 'can be called only by agents, not by a step',

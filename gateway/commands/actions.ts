@@ -13,7 +13,7 @@ import { authorize } from '../auth/authorize.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Sink } from '../http/respond.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { findEntry } from '../queries/action-catalog.ts'
+import { callersOf, findEntry } from '../queries/action-catalog.ts'
 import { timelineSource } from '../streams/timeline.ts'
 import { childrenOf } from './children.ts'
 import { withSealedUrl } from './seal-url.ts'
@@ -80,7 +80,8 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
     return refuse(
       'conflict',
       { endpoint_kind: entry.endpoint_kind },
-      'Only agents can call this action; clients use its endpoints.',
+      `Only ${callersOf(entry.name, edge.world.settings.brand.toLowerCase())} can call this action; ` +
+        'clients use its endpoints.',
     )
   const misfit = inputRefusal(entry, input)
   if (misfit) return misfit

@@ -4,7 +4,7 @@
  * including a modified cursor, is refused. The position is authenticated but not encrypted.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /** The list that a cursor belongs to. */
@@ -74,4 +74,36 @@ export function openCursor(
   return ours
     ? { position: JSON.parse(text) as unknown }
     : refuseFields({ field: 'cursor', message: 'is not a cursor of this list with these filters' })
+}
+
+/** Where a page of a list ends, as the answer of a list contains it. */
+interface Paging {
+  readonly has_more: boolean
+  readonly next_cursor?: string
+}
+/**
+ * Reads a page of a list, from the position in a cursor or from the beginning, and seals the cursor
+ * of the next page.
+ * @param cursor a cursor that `sealCursor` created, otherwise undefined.
+ * @param ask reads the page after a position. Its `position` is that of the last item, if more
+ *   items follow.
+ */
+export async function sealedPage<P extends { readonly position?: unknown }>(
+  world: Pick<World, 'seal'>,
+  binding: Binding,
+  cursor: unknown,
+  ask: (after: { readonly after?: unknown }) => Promise<P | Refusal>,
+): Promise<{ readonly page: P; readonly paging: Paging } | Refusal> {
+  const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined
+  if (opened && isRefusal(opened)) return opened
+  const page = await ask(opened ? { after: opened.position } : {})
+  if (isRefusal(page)) return page
+  const { position } = page
+  return {
+    page,
+    paging: {
+      has_more: position !== undefined,
+      ...(position !== undefined && { next_cursor: sealCursor(world, binding, position) }),
+    },
+  }
 }

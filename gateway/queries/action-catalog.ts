@@ -3,7 +3,7 @@
  * and the service's built-in actions. Actions and workflows are read from views, so `readiness`
  * reflects which workers are connected. Which entries a caller may call is not decided here.
  */
-import { type Builtin, builtins } from '../../protocol/actions/builtin.ts'
+import { type Builtin, builtins, endpointPermission } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -191,22 +191,31 @@ export async function findEntry(
 }
 
 /**
- * An entry as the API returns it. The description of a built-in action says that only agents can
- * call it, because this does not follow from its `readiness`.
+ * The callers of a built-in action, for texts.
+ * @param brand lower-case brand.
  */
-const told = (entry: CatalogEntry): CatalogEntry =>
+export const callersOf = (name: string, brand: string): string =>
+  endpointPermission(brand, name) === undefined ? 'agents' : 'agents and steps'
+/**
+ * An entry as the API returns it. The description of a built-in action says who can call it, because
+ * this does not follow from its `readiness`.
+ */
+const told = (entry: CatalogEntry, { settings }: Pick<World, 'settings'>): CatalogEntry =>
   entry.source === 'platform'
-    ? { ...entry, description: `${entry.description} Only agents call this.` }
+    ? {
+        ...entry,
+        description: `${entry.description} Only ${callersOf(entry.name, settings.brand.toLowerCase())} call this.`,
+      }
     : entry
 
 /** Handlers of the query rows, by row name. */
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
   'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
-    return isRefusal(entries) ? entries : { items: entries.map(told) }
+    return isRefusal(entries) ? entries : { items: entries.map((entry) => told(entry, world)) }
   }),
   'catalog.action': answer<'catalog.action'>(async ({ world, project = '' }, { action_name }) => {
     const found = await findEntry(world, project, action_name)
-    return isRefusal(found) ? found : told(found)
+    return isRefusal(found) ? found : told(found, world)
   }),
 }

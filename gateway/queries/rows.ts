@@ -1,32 +1,41 @@
 /** Pages of the rows of a table: queries and search. The view answers them. */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import type { RowQuestion } from '../../protocol/queries/views.ts'
-import { type Call, type Edge, scopeId } from '../call.ts'
+import type { RowQuestion, ViewQueries } from '../../protocol/queries/views.ts'
 import { DEFAULT_LIMIT } from '../listing.ts'
+import type { World } from '../ports.ts'
 
-/** Adds the number of rows of a full page to a page. */
-const withLimit = async <P extends object>(limit: number, asked: Promise<P | Refusal>) => {
+type Reads = Pick<World, 'view'>
+type Found = Promise<
+  | (ViewQueries['table.query']['reply'] & {
+      /** The number of rows of a full page. */
+      readonly beside: { readonly limit: number }
+    })
+  | Refusal
+>
+const withLimit = async (
+  limit: number,
+  asked: Promise<ViewQueries['table.query']['reply'] | Refusal>,
+): Found => {
   const page = await asked
   return isRefusal(page) ? page : { ...page, beside: { limit } }
 }
 
 /** Answers `table.query`. */
 export const queryRows = (
-  edge: Edge,
-  call: Call,
+  world: Reads,
+  project: string,
   { limit = DEFAULT_LIMIT, ...question }: RowQuestion<'table.query'>,
-): Promise<unknown> =>
-  withLimit(limit, edge.world.view(scopeId(edge, call), 'table.query', { ...question, limit }))
+): Found => withLimit(limit, world.view(project, 'table.query', { ...question, limit }))
 
 /**
  * Answers `table.search`. Search by meaning is refused with `table_semantic_search_unavailable`,
  * because there is no index for it.
  */
 export const searchRows = async (
-  edge: Edge,
-  call: Call,
+  world: Reads,
+  project: string,
   { limit = DEFAULT_LIMIT, ...question }: RowQuestion<'table.search'>,
-): Promise<unknown> =>
+): Found =>
   question.mode === 'semantic' || question.mode === 'hybrid'
     ? refuse('table_semantic_search_unavailable')
-    : withLimit(limit, edge.world.view(scopeId(edge, call), 'table.search', { ...question, limit }))
+    : withLimit(limit, world.view(project, 'table.search', { ...question, limit }))

@@ -22,6 +22,7 @@ import type { Defined, GrantedTool } from '../../protocol/sessions/turns/definit
 import type { Caller } from '../auth/authenticate.ts'
 import { refusedTools } from '../commands/actions-named.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
+import { describedTables } from './tables.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /**
@@ -193,6 +194,9 @@ export async function define(
   ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
+  const usableTools = allowed(tools, step)
+  const tables = await describedTables(edge.world, project, usableTools)
+  if (isRefusal(tables)) return tables
   const separate = getOwn(organization.projects, project)?.separate_approver
   const { max_turns, max_duplicate_tool_calls } = step ?? {}
   const price =
@@ -213,8 +217,9 @@ export async function define(
       compaction,
       tool_presentation,
       skills,
-      tools: allowed(tools, step),
+      tools: usableTools,
       ...memory,
+      ...tables,
       ...(max_turns !== undefined && { max_generations: max_turns }),
       ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }),
       ...(separate && { separate_approver: true }),

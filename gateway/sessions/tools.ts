@@ -3,6 +3,7 @@
  * match, and the entries of its agent's memory. The rest of the definition is in `definition.ts`.
  */
 
+import { builtinGroups } from '../../protocol/actions/builtin.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { MemoryContext } from '../../protocol/agents/schema.ts'
 import { resolveSelectors } from '../../protocol/agents/selectors.ts'
@@ -27,7 +28,8 @@ export async function grantedTools(
   if (selectors.length === 0) return []
   const entries = await entriesOf(world, project)
   if (isRefusal(entries)) return entries
-  const { matched, unmatched } = resolveSelectors(selectors, entries)
+  const groups = builtinGroups(world.settings.brand.toLowerCase())
+  const { matched, unmatched } = resolveSelectors(selectors, entries, groups)
   const tools = matched.filter(usable).map(toolOf)
   const approved = tools.some(({ annotations }) => annotations.destructive)
     ? await withApprovers({ world, directory }, project, tools)

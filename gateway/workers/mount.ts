@@ -56,7 +56,7 @@ export function mountWorkerSocket(
   directory: Directory,
   authentication: Authentication = openAuthentication(world, directory),
 ): { leave(): void; stop(): Promise<void> } {
-  const hub = openHub(world, servedBy(directory))
+  const hub = openHub(world, servedBy(directory, world.settings.brand.toLowerCase()))
   let leaving = false
   const upgrade = createUpgrade(world, directory, authentication)
   const unwatch = directory.onChange(() => void hub.recheck())

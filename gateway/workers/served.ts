@@ -4,6 +4,7 @@ import {
   actionNamed,
   REPEATABLE_LOSSES,
 } from '../../protocol/access/directory.ts'
+import { endpointPermission } from '../../protocol/actions/builtin.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
@@ -28,14 +29,16 @@ const WORKERS: Served = { byService: false }
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /**
  * Creates the function that determines which jobs the service executes itself: jobs of the executor
- * kind `server_worker`, and HTTP actions that are neither pinned to an environment nor restricted
- * to workers.
+ * kind `server_worker`, built-in actions of steps, and HTTP actions that are neither pinned to an
+ * environment nor restricted to workers.
+ * @param brand lower-case brand.
  */
 export const servedBy =
-  (directory: Directory): Serves =>
+  (directory: Directory, brand: string): Serves =>
   (project, { kind, executor_kind, action_name, environment_id, workers_only }) => {
     if (executor_kind === 'server_worker') return SERVICE
     if (kind !== 'action_execution' || action_name === undefined) return WORKERS
+    if (endpointPermission(brand, action_name) !== undefined) return SERVICE
     return andThen(knownAction(directory, project, action_name), (action) =>
       action !== undefined && isRefusal(action)
         ? action

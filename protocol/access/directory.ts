@@ -9,6 +9,7 @@
 import type { AgentEntry } from '../agents/schema.ts'
 import { parseTimestamp } from '../common.ts'
 import type { Principal } from '../entry.ts'
+import type { Chain } from '../events/sources.ts'
 import { getOwn } from '../lookup.ts'
 import type { Project } from '../projects/rows.ts'
 import type { Spec } from '../workflows/spec.ts'
@@ -149,4 +150,7 @@ export interface StartExtra {
    * steps use.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
+  /** Depth of the run in its causal chain, and the chain, for a run that an agent starts. */
+  readonly cause_depth?: number
+  readonly chain?: Chain
 }

@@ -1,12 +1,16 @@
 /**
- * Actions that the service itself executes for agents: access to their memory, and starting and
- * reading runs. The names of these actions begin with the brand, which is reserved for them. A
- * published workflow is also callable, as `workflow.<handle>`. Toolkits grant built-in actions like
- * any other action. This file only describes them; executors implement them.
+ * Actions that the service itself executes: access to the memory of an agent and to the rows of
+ * tables, and starting and reading runs. The names of these actions begin with the brand, which is
+ * reserved for them. A published workflow is also callable, as `workflow.<handle>`. Toolkits grant
+ * built-in actions like any other action. Steps can call only those on tables. This file only
+ * describes the actions; executors implement them.
  */
+import { type Groups, type Named, selects } from '../agents/selectors.ts'
 import type { JsonObject } from '../common.ts'
 import { memoryLimits } from '../memory/schema.ts'
 import { publishedHandle } from '../naming.ts'
+import type { Selector } from '../toolkits/schema.ts'
+import { type TableAction, tableActions } from './table-actions.ts'
 
 export interface Builtin {
   readonly name: string
@@ -16,7 +20,11 @@ export interface Builtin {
   /**
    * `idempotent`: a repeated call, for example after its executor was lost, has no further effect.
    */
-  readonly annotations: { readonly idempotent: true; readonly read_only?: true }
+  readonly annotations: {
+    readonly idempotent: true
+    readonly read_only?: true
+    readonly destructive?: true
+  }
 }
 
 const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
@@ -88,6 +96,7 @@ const actions = {
     input_schema: object({ run_id: text(100) }, ['run_id']),
     annotations: { idempotent: true, read_only: true },
   },
+  ...tableActions,
 } satisfies Readonly<Record<string, Omit<Builtin, 'name'>>>
 /** The name of a built-in action without the brand. */
 export type BuiltinName = keyof typeof actions
@@ -98,7 +107,58 @@ const isBuiltinName = (name: string): name is BuiltinName => Object.hasOwn(actio
  * @param brand lower-case brand.
  */
 export const builtins = (brand: string): readonly Builtin[] =>
-  Object.entries(actions).map(([name, action]) => ({ name: `${brand}.${name}`, ...action }))
+  Object.entries(actions).map(
+    ([name, { title, description, input_schema, annotations }]): Builtin => ({
+      name: `${brand}.${name}`,
+      title,
+      description,
+      input_schema,
+      annotations,
+    }),
+  )
+/**
+ * Returns the named groups of built-in actions: `<brand>.table.read` contains the actions that read
+ * tables, and `<brand>.table.write` those that change rows.
+ * @param brand lower-case brand.
+ */
+export function builtinGroups(brand: string): Groups {
+  const members = (reads: boolean): readonly string[] =>
+    Object.entries<TableAction>(tableActions)
+      .filter(([, { annotations }]) => (annotations.read_only === true) === reads)
+      .map(([name]) => `${brand}.${name}`)
+  return { [`${brand}.table.read`]: members(true), [`${brand}.table.write`]: members(false) }
+}
+/**
+ * The schema of the parameters of a built-in action.
+ * @param name name without the brand.
+ */
+export const inputSchemaOf = (name: BuiltinName): JsonObject => actions[name].input_schema
+/**
+ * Returns the permission of the endpoint that does the same as a built-in action on tables;
+ * undefined for other actions. The author of a definition needs this permission for each such
+ * action that the definition calls, so that a definition gives no rights that its author lacks. It
+ * is present for exactly those built-in actions that steps can call.
+ * @param brand lower-case brand.
+ */
+export function endpointPermission(brand: string, name: string): string | undefined {
+  const bare = name.startsWith(`${brand}.`) ? name.slice(brand.length + 1) : ''
+  return isTableAction(bare) ? tableActions[bare].permission : undefined
+}
+const isTableAction = (name: string): name is keyof typeof tableActions =>
+  Object.hasOwn(tableActions, name)
+/**
+ * Returns the permissions of the endpoints that do the same as the built-in actions which a
+ * selector matches; see `endpointPermission`.
+ * @param brand lower-case brand.
+ */
+export function endpointPermissions(brand: string, selector: Selector): readonly string[] {
+  const groups = builtinGroups(brand)
+  const matched = Object.entries<TableAction>(tableActions).filter(([name]) => {
+    const action: Named = { name: `${brand}.${name}`, source: 'platform' }
+    return selects(selector, action, groups)
+  })
+  return [...new Set(matched.map(([, { permission }]) => permission))]
+}
 /**
  * Resolves the name of an action that the service executes itself. Returns the name of the built-in
  * action without the brand, or the handle of the published workflow as `workflow`. Returns

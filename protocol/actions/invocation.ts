@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Principal } from '../entry.ts'
+import type { Causation } from '../events/sources.ts'
 import { prefixes } from '../ids.ts'
 
 /** The principal on whose behalf an action is called, in the vocabulary of signed HTTP requests. */
@@ -18,11 +19,23 @@ const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = {
   service_account: 'service',
   system: 'system',
 }
+const kinds = ['user', 'agent', 'service_account', 'system'] as const
 /** Converts a principal to the vocabulary of signed HTTP requests. */
 export const actorOf = ({ id, type }: Principal): ActorOf => ({
   principal_id: id,
   principal_type: types[type],
 })
+/**
+ * Converts the principal of a call to its form in origins.
+ * @param name its display name, if it is known.
+ */
+export function principalOf(
+  { principal_id: id, principal_type }: ActorOf,
+  name: string | undefined,
+): Principal {
+  const type = kinds.find((kind) => types[kind] === principal_type) ?? 'system'
+  return { type, id, ...(name !== undefined && { name }) }
+}
 
 /**
  * The facts that the owner of a job contributes to the call: the reply to its owner query
@@ -47,6 +60,11 @@ export interface ActionCall {
   /** In milliseconds: the timeout of one attempt, and the delay between two attempts. */
   readonly timeout?: number
   readonly delay?: number
+  /**
+   * The causation of the source events of what the call changes. Absent when the owner of the job
+   * runs an earlier release.
+   */
+  readonly causation?: Causation
 }
 
 /** The facts that the executor contributes to the record of a call and sends in its report. */

@@ -4,6 +4,7 @@
  * each tool that a skill allows but the agent lacks, and each action that is not ready.
  */
 import { type Static, Type } from 'typebox'
+import { builtinGroups } from '../actions/builtin.ts'
 import { CatalogEntry } from '../actions/rows.ts'
 import type { Skill } from '../skills/schema.ts'
 import type { Toolkit } from '../toolkits/schema.ts'
@@ -76,15 +77,18 @@ export function manifestOf({
   allowed_tools = [],
   brand,
 }: ManifestOf): { readonly manifest: Omit<ToolManifest, 'policy_hash'>; readonly policy: string } {
+  const named = builtinGroups(brand)
   const given = resolveSelectors(
     toolkits.flatMap(({ actions }) => actions),
     entries,
+    named,
   ).matched
   const active = skills.find(({ name }) => name === skill_name)
-  const bySkill = active ? allowedBy(active.allowed_tools ?? [], given) : given
+  const bySkill = active ? allowedBy(active.allowed_tools ?? [], given, named) : given
   const usable = allowedBy(
     allowed_tools,
     given.filter((entry) => bySkill.includes(entry) || isExempt(entry.name, brand)),
+    named,
   )
   const groups = [
     ...new Set(
@@ -96,11 +100,13 @@ export function manifestOf({
   ].map((name) => ({
     name,
     members: entries
-      .filter((entry) => selects({ selector_type: 'group', selector: name }, entry))
+      .filter((entry) => selects({ selector_type: 'group', selector: name }, entry, named))
       .map((entry) => entry.name),
   }))
   const missing = (skill: Skill) =>
-    (skill.allowed_tools ?? []).filter((text) => !given.some((entry) => textSelects(text, entry)))
+    (skill.allowed_tools ?? []).filter(
+      (text) => !given.some((entry) => textSelects(text, entry, named)),
+    )
   const shown = skills.map((skill) => {
     const [patterns, names] = [
       missing(skill).filter((text) => text.includes('*')),
@@ -117,12 +123,14 @@ export function manifestOf({
   })
   const warnings: ToolManifest['warnings'] = [
     ...toolkits.flatMap((toolkit) =>
-      resolveSelectors(toolkit.actions, entries).unmatched.map(({ selector_type, selector }) => ({
-        code: 'selector_unmatched',
-        message: `The toolkit ${toolkit.name} names no action with ${selector_type} ${selector}.`,
-        toolkit_id: toolkit.id,
-        tool: selector,
-      })),
+      resolveSelectors(toolkit.actions, entries, named).unmatched.map(
+        ({ selector_type, selector }) => ({
+          code: 'selector_unmatched',
+          message: `The toolkit ${toolkit.name} names no action with ${selector_type} ${selector}.`,
+          toolkit_id: toolkit.id,
+          tool: selector,
+        }),
+      ),
     ),
     ...skills.flatMap((skill) =>
       missing(skill).map((tool) => ({

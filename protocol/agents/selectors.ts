@@ -2,6 +2,7 @@
  * Matching of selectors against actions in the catalog. All functions here are pure, so that
  * gateways and executors get the same result.
  */
+import { getOwn } from '../lookup.ts'
 import type { Selector } from '../toolkits/schema.ts'
 
 /** The fields of a catalog entry that decide whether a selector matches it. */
@@ -66,7 +67,7 @@ const inSource = (
 export function selects(
   { selector_type, selector }: Selector,
   entry: Named,
-  groups: Groups = {},
+  groups: Groups,
 ): boolean {
   switch (selector_type) {
     case 'exact':
@@ -81,7 +82,7 @@ export function selects(
   }
 }
 /** Whether an entry of `allowed_tools` matches an action: by name, pattern, group or source. */
-export function textSelects(text: string, entry: Named, groups: Groups = {}): boolean {
+export function textSelects(text: string, entry: Named, groups: Groups): boolean {
   if (
     /^(platform|custom)\./.test(text) &&
     inSource(text, text.startsWith('platform') ? 'platform' : 'custom', entry)
@@ -93,13 +94,17 @@ export function textSelects(text: string, entry: Named, groups: Groups = {}): bo
   )
 }
 /**
- * Returns a permission that covers every action that a selector can match, including actions that
- * are defined later. For a pattern with stars, it is the wildcard permission on the part before the
- * first star, cut after its last dot.
+ * Returns permissions that together cover every action that a selector can match, including actions
+ * that are defined later. For a pattern with stars, it is the wildcard permission on the part before
+ * the first star, cut after its last dot.
  */
-export function permissionOver({ selector_type, selector }: Selector): string {
-  if (selector_type === 'exact') return `actions.execute.${selector}`
-  if (selector_type === 'group') return `actions.execute.${selector}.*`
+export function permissionsOver(
+  { selector_type, selector }: Selector,
+  groups: Groups,
+): readonly string[] {
+  if (selector_type === 'exact') return [`actions.execute.${selector}`]
+  if (selector_type === 'group')
+    return (getOwn(groups, selector) ?? [`${selector}.*`]).map((name) => `actions.execute.${name}`)
   const pattern =
     selector_type === 'wildcard'
       ? selector
@@ -107,7 +112,9 @@ export function permissionOver({ selector_type, selector }: Selector): string {
         ? '*'
         : selector.replace(new RegExp(`^${selector_type}\\.`), '')
   const star = pattern.indexOf('*')
-  return `actions.execute.${star < 0 ? pattern : `${pattern.slice(0, pattern.lastIndexOf('.', star) + 1)}*`}`
+  return [
+    `actions.execute.${star < 0 ? pattern : `${pattern.slice(0, pattern.lastIndexOf('.', star) + 1)}*`}`,
+  ]
 }
 /**
  * Converts a text to a selector: of type `wildcard` when the text contains a star, otherwise
@@ -125,7 +132,7 @@ export const selectorOf = (text: string): Selector =>
 export function resolveSelectors<E extends Named>(
   selectors: readonly Selector[],
   entries: readonly E[],
-  groups: Groups = {},
+  groups: Groups,
 ): { readonly matched: readonly E[]; readonly unmatched: readonly Selector[] } {
   return {
     matched: entries.filter((entry) =>
@@ -140,7 +147,7 @@ export function resolveSelectors<E extends Named>(
 export const allowedBy = <E extends Named>(
   allowed: readonly string[],
   entries: readonly E[],
-  groups: Groups = {},
+  groups: Groups,
 ): readonly E[] =>
   allowed.length === 0
     ? entries

@@ -37,6 +37,9 @@ export interface TriggerLimits {
 /** The limits that apply unless the operator sets others. */
 export const defaultTriggerLimits: TriggerLimits = { per_root: 1000, per_minute: 10_000 }
 
+/** The position of an event in a causal chain: the fields `depth` and `chain` of `Publication`. */
+export type Causation = Pick<Publication, 'depth' | 'chain'>
+
 /** A source event before the `events` actor has stored it. */
 export interface Publication {
   readonly event_type: string

@@ -6,6 +6,7 @@
 import type { TurnExchange } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
+import type { Causation } from '../events/sources.ts'
 import type { Patch } from '../patch.ts'
 import type { TurnReport, TurnSpending } from './commands.ts'
 import type { Usage } from './schema.ts'
@@ -122,6 +123,11 @@ export interface TurnWork {
    * the source events of the messages of the turn.
    */
   readonly depth?: number
+  /**
+   * The causation of the source events of what the tools of the turn change. Only in turns of runs;
+   * absent in those that earlier releases admitted.
+   */
+  readonly causation?: Causation
 }
 
 export type SessionBookkeeping =

@@ -5,6 +5,7 @@
 import type { CompactionPolicy } from '../agents/schema.ts'
 import type { ExchangeOpening } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
+import type { Causation } from '../events/sources.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { RunCommands } from '../internal.ts'
 import type { Attached, FileFacts } from './attachments.ts'
@@ -93,6 +94,11 @@ export interface TurnOpening {
   readonly asker: TurnWork['asker']
   readonly output_schema?: JsonObject
   readonly metadata?: JsonObject
+  /**
+   * The causation of the source events of what the tools of the turn change. Absent in the turn of
+   * a channel, and in commands of earlier releases.
+   */
+  readonly causation?: Causation
 }
 /** The end of a turn of a run, as reported to the run. */
 export interface TurnReport {

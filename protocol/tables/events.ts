@@ -12,6 +12,7 @@
  */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
+import type { Causation } from '../events/sources.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 import type { Table, TableRow } from './schema.ts'
@@ -37,6 +38,11 @@ interface RowChange {
   readonly table_name: string
   /** The number of the change. */
   readonly change: number
+  /**
+   * The causation of the source event of the change. Absent when no run caused the change, and in
+   * events of earlier releases.
+   */
+  readonly causation?: Causation
 }
 export type TableEvent =
   | (Event & {
@@ -176,21 +182,25 @@ export interface TableQueries {
     reply: TableFacts
   }
 }
-/** Fields that the gateway adds to the input of commands. */
+/** The causation of a change of rows, if a run or a turn of an agent causes it. */
+interface Caused {
+  readonly causation?: Causation
+}
+/** Fields that gateways and executors add to the input of commands. */
 export type AddedTableInputs = {
   'table.create': { readonly claim: NameClaim }
   /** Present if the request has a name. */
   'table.update': { readonly claim?: NameClaim }
   /** Facts about the identity of the row, without data. */
-  'row.insert': { readonly facts: TableFacts }
+  'row.insert': Caused & { readonly facts: TableFacts }
   /** Facts about the identities of all rows, without data. */
-  'row.bulk': { readonly facts: TableFacts }
+  'row.bulk': Caused & { readonly facts: TableFacts }
   /** Facts about the identity of the row, with data. */
-  'row.upsert': { readonly facts: TableFacts }
+  'row.upsert': Caused & { readonly facts: TableFacts }
   /** Facts with data about the row, and about the identity if the request changes it. */
-  'row.update': { readonly facts: TableFacts }
+  'row.update': Caused & { readonly facts: TableFacts }
   /** Facts with data about the row. */
-  'row.delete': { readonly facts: TableFacts }
+  'row.delete': Caused & { readonly facts: TableFacts }
 }
 
 /**

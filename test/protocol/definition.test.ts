@@ -378,16 +378,16 @@ t.test('selectors of every type', async (t) => {
   t.same(names('custom', 'custom.*'), ['crm.sync', 'crm.find'])
   t.same(names('wildcard', '*').length, 5)
   t.same(names('wildcard', '*.issue.*'), ['github.issue.create'])
-  t.match(resolveSelectors([selectorOf('crm.*'), selectorOf('gone')], entries), {
+  t.match(resolveSelectors([selectorOf('crm.*'), selectorOf('gone')], entries, {}), {
     matched: [{ name: 'crm.sync' }, { name: 'crm.find' }],
     unmatched: [{ selector: 'gone' }],
   })
-  t.same(allowedBy([], entries).length, 5)
+  t.same(allowedBy([], entries, {}).length, 5)
   t.same(
-    allowedBy(['crm', 'platform.github.*'], entries).map(({ name }) => name),
+    allowedBy(['crm', 'platform.github.*'], entries, {}).map(({ name }) => name),
     ['github.issue.create', 'crm.sync', 'crm.find'],
   )
-  t.ok(textSelects('service.memory.*', entries[0] as Named))
+  t.ok(textSelects('service.memory.*', entries[0] as Named, {}))
 })
 
 t.test('patterns match like their equivalent regular expression', async () => {

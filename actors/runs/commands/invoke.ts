@@ -13,6 +13,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { stepsAt, waitingAt } from '../engine/places.ts'
+import { causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState, rowOf } from '../state.ts'
 import { start } from './start.ts'
 
@@ -104,6 +105,7 @@ export function actionCall(
     run_id: record.id,
     ...(record.loop_id !== undefined && { loop_id: record.loop_id }),
     step_key: wait.step,
+    causation: causeOf(state),
     ...(timeout && { timeout }),
     ...(delay && { delay }),
   }

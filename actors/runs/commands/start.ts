@@ -28,12 +28,7 @@ import { created, type Engine, hasEnded, note, type RunState } from '../state.ts
 
 type Start = Omit<Input<Api['run.start']>, 'project'> &
   StartExtra &
-  Partial<
-    Pick<
-      ChildStart,
-      'parent' | 'depth' | 'cause_depth' | 'chain' | 'actor' | 'initiated_by' | 'source'
-    >
-  > &
+  Partial<Pick<ChildStart, 'parent' | 'depth' | 'actor' | 'initiated_by' | 'source'>> &
   Pick<Engine, 'invoked'>
 
 /**

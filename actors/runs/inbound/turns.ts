@@ -21,7 +21,7 @@ import { leaveBranch } from '../engine/leave-branches.ts'
 import { completeStep, failStep } from '../engine/outcome.ts'
 import { holdsWork, waitingAt } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
-import { aboutOf } from '../outbound/source-events.ts'
+import { aboutOf, causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
 import { askAgain, turnWait } from '../steps/agent.ts'
 import { judged, VERDICT } from '../steps/check.ts'
@@ -94,6 +94,7 @@ export function turnDefined(
     attempt: row?.attempt ?? 1,
     content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
     asker: askerOf(on.state),
+    causation: causeOf(on.state),
     ...(output_schema && { output_schema }),
   }
   emit(on, 'turn.opened', {

@@ -8,8 +8,8 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { Address } from '../../../protocol/entry.ts'
 import type {
   Awaited,
+  Causation,
   Chain,
-  Publication,
   ServicePublication,
 } from '../../../protocol/events/sources.ts'
 import type { EmittedType } from '../../../protocol/events/types.ts'
@@ -42,7 +42,7 @@ export interface About {
   readonly record?: Partial<RunRecord>
 }
 /** Depth and causal chain of the source events of a run. */
-export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chain'> => ({
+export const causeOf = ({ engine }: RunState): Causation => ({
   depth: (engine.cause_depth ?? 0) + 1,
   ...(engine.chain && { chain: engine.chain }),
 })

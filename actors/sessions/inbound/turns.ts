@@ -35,6 +35,7 @@ export const openTurn =
       output_schema,
       metadata,
       turn_id,
+      causation,
     } = input
     if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return nothing
     const on = sessionOf(brand, state, input, cause)
@@ -61,6 +62,7 @@ export const openTurn =
       asker,
       output_schema,
       metadata,
+      causation,
       key: ownKey(turn_id),
     })
     pump(on)

@@ -31,6 +31,7 @@ interface Admission extends TurnRequest {
   readonly turn_id?: string
   readonly exchange?: TurnWork['exchange']
   readonly depth?: number
+  readonly causation?: TurnWork['causation'] | undefined
 }
 interface Admitted {
   readonly turn_id: string
@@ -53,6 +54,7 @@ export function admit(
     turn_id = on.cause.mint('turn'),
     exchange,
     depth,
+    causation,
     ...asking
   }: Admission,
 ): Admitted {
@@ -73,6 +75,7 @@ export function admit(
     ...(output_schema && { output_schema }),
     ...(exchange && { exchange }),
     ...(depth !== undefined && { depth }),
+    ...(causation && { causation }),
   }
   emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
   emit(on, {

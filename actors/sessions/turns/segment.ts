@@ -180,7 +180,7 @@ function act(
   if (
     restricting.length > 0 &&
     !isExempt(tool.name, on.brand) &&
-    !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))
+    !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool, on.brand))
   ) {
     return void settle(on, id, call, {
       status: 'error',

@@ -5,8 +5,14 @@
  */
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TableFacts } from '../../../protocol/tables/events.ts'
-import { type Call, type Edge, scopeId } from '../../call.ts'
 import type { World } from '../../ports.ts'
+
+/** A table of a project, with the world in which it is read. The table need not exist. */
+export interface TableAt {
+  readonly world: Pick<World, 'ask' | 'view' | 'now' | 'settings'>
+  readonly project: string
+  readonly id: string
+}
 
 /** Maximum number of tables whose identity columns a gateway remembers. */
 const REMEMBERED = 10_000
@@ -14,16 +20,13 @@ const REMEMBERED = 10_000
  * The identity columns of tables, by id. They never change, and a command for a table that has been
  * deleted is refused by the table's actor.
  */
-const identityColumns = new WeakMap<World, Map<string, string>>()
+const identityColumns = new WeakMap<TableAt['world'], Map<string, string>>()
 
 /**
- * The name of the identity column of the table that a call names. Refused with `not_found` when
- * there is no such table in the project.
+ * The name of the identity column of a table. Refused with `not_found` when there is no such table
+ * in the project.
  */
-export async function identityColumn(edge: Edge, call: Call): Promise<string | Refusal> {
-  const { world } = edge
-  const project = scopeId(edge, call)
-  const { id = '' } = call.slots
+export async function identityColumn({ world, project, id }: TableAt): Promise<string | Refusal> {
   const known = identityColumns.get(world) ?? new Map<string, string>()
   identityColumns.set(world, known)
   const key = `${project}/${id}`
@@ -54,14 +57,8 @@ export interface RowsAsked {
  *   answers at once, because the table's actor usually knows what the view has not applied yet.
  */
 export const readFacts = (
-  edge: Edge,
-  call: Call,
+  { world, project, id }: TableAt,
   asked: RowsAsked,
   fresh: boolean,
 ): Promise<TableFacts | Refusal> =>
-  edge.world.view(
-    scopeId(edge, call),
-    'table_facts',
-    { id: call.slots['id'] ?? '', ...asked },
-    fresh ? undefined : 0,
-  )
+  world.view(project, 'table_facts', { id, ...asked }, fresh ? undefined : 0)

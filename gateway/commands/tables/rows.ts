@@ -1,6 +1,7 @@
 /**
- * Preparations of the commands about rows: they add facts about the rows, repeat a command whose
- * facts were too old, and complete the reply, which does not contain what the client sent.
+ * Commands about rows: the facts that travel with them, their repetition when the facts were too
+ * old, and the completion of the reply, which does not contain what the client sent. The endpoints
+ * and the built-in actions on tables use them.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -10,33 +11,41 @@ import {
   type Inserted,
   isStale,
   type Stale,
+  type TableFacts,
   type Updated,
 } from '../../../protocol/tables/events.ts'
 import { insertedData } from '../../../protocol/tables/row-data.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
-import type { Prepare, Prepared } from '../../prepare.ts'
-import { identityColumn, type RowsAsked, readFacts } from './facts.ts'
+import type { Prepare } from '../../prepare.ts'
+import type { Revise } from '../decide.ts'
+import { identityColumn, type RowsAsked, readFacts, type TableAt } from './facts.ts'
 
-type Finished<N extends 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update'> = Exclude<
-  CommandReply<'table', N>,
-  Stale
->
+/** A command about rows that can be sent. */
+export interface RowChange<R> {
+  readonly input: { readonly facts: TableFacts }
+  readonly revise: Revise
+  /** Converts the reply of the table to the answer. */
+  readonly answer: (reply: unknown) => MaybePromise<R | Refusal>
+}
+type Changes<R> = Promise<RowChange<R> | Refusal>
+
+type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row.delete'
+type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, Stale>
 
 /**
  * Adds facts to a command, and repeats it with later facts for as long as the table asks for them.
  * After the time limit of a command, the call is refused with `overdue`.
  */
-async function withFacts(
-  edge: Edge,
-  call: Call,
+async function withFacts<N extends RowCommand, R>(
+  at: TableAt,
   asked: RowsAsked,
-  answer?: (reply: never) => MaybePromise<unknown>,
+  answer: (reply: Finished<N>) => MaybePromise<R | Refusal>,
   overdue: Refusal = refuse('service_unavailable', { retry_after: 1 }),
-): Promise<Prepared | Refusal> {
-  const { world } = edge
-  const facts = await readFacts(edge, call, asked, false)
+): Changes<R> {
+  const { world } = at
+  const facts = await readFacts(at, asked, false)
   if (isRefusal(facts)) return facts
   const until = world.now() + world.settings.deadline
   return {
@@ -44,31 +53,29 @@ async function withFacts(
     revise: async (outcome) => {
       if (isRefusal(outcome) || !isStale(outcome.reply)) return undefined
       if (world.now() >= until) return overdue
-      const later = await readFacts(edge, call, asked, true)
+      const later = await readFacts(at, asked, true)
       return isRefusal(later) ? later : { facts: later }
     },
-    ...(answer && { answer: answer as (reply: unknown) => MaybePromise<unknown> }),
+    answer: (reply) => answer(reply as Finished<N>),
   }
 }
 /**
  * Like `withFacts`, with facts about the identities in data that the client sent.
  * @param about the other rows of the command, and whether the data of all of them is needed.
  */
-async function withIdentities(
-  edge: Edge,
-  call: Call,
+async function withIdentities<N extends RowCommand, R>(
+  at: TableAt,
   sent: readonly JsonObject[],
   about: Omit<RowsAsked, 'identities'>,
-  answer: (reply: never) => MaybePromise<unknown>,
+  answer: (reply: Finished<N>) => MaybePromise<R | Refusal>,
   overdue?: Refusal,
-): Promise<Prepared | Refusal> {
-  const column = await identityColumn(edge, call)
+): Changes<R> {
+  const column = await identityColumn(at)
   return isRefusal(column)
     ? column
-    : withFacts(edge, call, { ...about, identities: identitiesIn(sent, column) }, answer, overdue)
+    : withFacts(at, { ...about, identities: identitiesIn(sent, column) }, answer, overdue)
 }
 
-const sentData = ({ body }: Call): JsonObject => body['data'] as JsonObject
 /** The identities among values. Values of another type are refused by the table. */
 const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
   [
@@ -81,90 +88,104 @@ const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
 
 /** The rows of an insertion, from the data that the client sent and the reply of the table. */
 const rowsOf = (
-  call: Call,
+  { id: table_id }: TableAt,
   sent: readonly JsonObject[],
   { ids, created_at, defaults }: Inserted,
 ): TableRow[] =>
   ids.map((id, index) => ({
     id,
-    table_id: call.slots['id'] ?? '',
+    table_id,
     data: insertedData(defaults, sent[index] ?? {}),
     version: 1,
     created_at,
     updated_at: created_at,
   }))
-/** The row of an update. Its data is read from the view if the reply does not contain it. */
-const updatedRow = (edge: Edge, call: Call, { row }: Updated): MaybePromise<unknown> =>
-  row.data
-    ? row
-    : edge.world.view(scopeId(edge, call), 'row.get', {
-        id: call.slots['id'] ?? '',
-        row_id: row.id,
-      })
-
-const insert: Prepare = (edge, call) => {
-  const sent = [sentData(call)]
-  return withIdentities(
-    edge,
-    call,
-    sent,
-    { row_ids: [], content: false },
-    (reply: Finished<'row.insert'>) => rowsOf(call, sent, reply)[0],
-  )
+/** The only row of an insertion; see `rowsOf`. */
+function rowOf(at: TableAt, data: JsonObject, reply: Inserted): TableRow {
+  const [row] = rowsOf(at, [data], reply)
+  if (!row) throw new Error('a table has inserted no row')
+  return row
 }
+/** The row of an update. Its data is read from the view if the reply does not contain it. */
+const updatedRow = (
+  { world, project, id }: TableAt,
+  { row: { data, ...row } }: Updated,
+): MaybePromise<TableRow | Refusal> =>
+  data ? { ...row, data } : world.view(project, 'row.get', { id, row_id: row.id })
 
-const bulk: Prepare = (edge, call) => {
-  const sent = call.body['rows'] as readonly JsonObject[]
-  return withIdentities(
-    edge,
-    call,
-    sent,
+/** Inserts a row. The answer is the row. */
+export const insertRow = (at: TableAt, data: JsonObject): Changes<TableRow> =>
+  withIdentities<'row.insert', TableRow>(at, [data], { row_ids: [], content: false }, (reply) =>
+    rowOf(at, data, reply),
+  )
+/** Inserts a row, or changes the row with the same identity. `created`: the row is new. */
+export const upsertRow = (
+  at: TableAt,
+  data: JsonObject,
+): Changes<{ readonly row: TableRow; readonly created: boolean }> =>
+  withIdentities<'row.upsert', { readonly row: TableRow; readonly created: boolean }>(
+    at,
+    [data],
+    { row_ids: [], content: true },
+    (reply) =>
+      reply.created
+        ? { row: rowOf(at, data, reply), created: true }
+        : andThen(updatedRow(at, reply), (row) => (isRefusal(row) ? row : { row, created: false })),
+    refuse('conflict', undefined, 'The row is changed too often by others; try again later.'),
+  )
+/** Deletes a row. There is no answer. */
+export const deleteRow = (at: TableAt, row_id: string): Changes<undefined> =>
+  withFacts<'row.delete', undefined>(
+    at,
+    { identities: [], row_ids: [row_id], content: true },
+    () => undefined,
+  )
+const insertRows = (
+  at: TableAt,
+  rows: readonly JsonObject[],
+): Changes<{ readonly inserted: number; readonly items: readonly TableRow[] }> =>
+  withIdentities<'row.bulk', { readonly inserted: number; readonly items: readonly TableRow[] }>(
+    at,
+    rows,
     { row_ids: [], content: false },
-    (reply: Finished<'row.bulk'>) => {
-      const items = rowsOf(call, sent, reply)
+    (reply) => {
+      const items = rowsOf(at, rows, reply)
       return { inserted: items.length, items }
     },
   )
-}
-
-const upsert: Prepare = (edge, call) => {
-  const sent = [sentData(call)]
-  return withIdentities(
-    edge,
-    call,
-    sent,
-    { row_ids: [], content: true },
-    (reply: Finished<'row.upsert'>) =>
-      reply.created
-        ? { row: rowsOf(call, sent, reply)[0], created: true, status_code: 201 }
-        : andThen(updatedRow(edge, call, reply), (row) =>
-            isRefusal(row) ? row : { row, created: false },
-          ),
-    refuse('conflict', undefined, 'The row is changed too often by others; try again later.'),
-  )
-}
-
-const update: Prepare = (edge, call) =>
-  withIdentities(
-    edge,
-    call,
-    [sentData(call)],
-    { row_ids: [call.slots['row_id'] ?? ''], content: true },
-    (reply: Finished<'row.update'>) => updatedRow(edge, call, reply),
+const updateRow = (at: TableAt, row_id: string, data: JsonObject): Changes<TableRow> =>
+  withIdentities<'row.update', TableRow>(
+    at,
+    [data],
+    { row_ids: [row_id], content: true },
+    (reply) => updatedRow(at, reply),
   )
 
-const remove: Prepare = (edge, call) =>
-  withFacts(edge, call, {
-    identities: [],
-    row_ids: [call.slots['row_id'] ?? ''],
-    content: true,
-  })
+const tableIn = (edge: Edge, call: Call): TableAt => ({
+  world: edge.world,
+  project: scopeId(edge, call),
+  id: call.slots['id'] ?? '',
+})
+const sentData = ({ body }: Call): JsonObject => body['data'] as JsonObject
+const rowId = ({ slots }: Call): string => slots['row_id'] ?? ''
 
 /** Preparations by row name. */
 export const rowPreparations: Readonly<Record<string, Prepare>> = {
-  'row.insert': insert,
-  'row.bulk': bulk,
-  'row.upsert': upsert,
-  'row.update': update,
-  'row.delete': remove,
+  'row.insert': (edge, call) => insertRow(tableIn(edge, call), sentData(call)),
+  'row.bulk': (edge, call) =>
+    insertRows(tableIn(edge, call), call.body['rows'] as readonly JsonObject[]),
+  'row.upsert': async (edge, call) => {
+    const change = await upsertRow(tableIn(edge, call), sentData(call))
+    return isRefusal(change)
+      ? change
+      : {
+          ...change,
+          answer: (reply) =>
+            andThen(change.answer(reply), (answer) =>
+              isRefusal(answer) || !answer.created ? answer : { ...answer, status_code: 201 },
+            ),
+        }
+  },
+  'row.update': (edge, call) => updateRow(tableIn(edge, call), rowId(call), sentData(call)),
+  'row.delete': (edge, call) => deleteRow(tableIn(edge, call), rowId(call)),
 }

@@ -1,30 +1,38 @@
-/** Sends the commands by which built-in tools act for an agent. */
+/** Sends the commands by which built-in actions change something. */
 import type { Outcome } from '../../../gateway/ports.ts'
-import type { Kind } from '../../../protocol/entry.ts'
+import { principalOf } from '../../../protocol/actions/invocation.ts'
+import type { Command, Kind } from '../../../protocol/entry.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Called, Service } from './builtin.ts'
 
 /**
- * Sends a command as the agent. Repeated attempts of a job send the same command id, so the command
- * takes effect once.
+ * The id and the origin of the command of a job. It is sent as the principal on whose behalf the
+ * action is called. Repeated attempts of a job send the same command id, so the command takes effect
+ * once.
  */
-export async function act<K extends Kind, N extends CommandName<K>>(
+export const sentBy = (
   { world }: Service,
-  { job, call, agent }: Called,
+  { job, call, name }: Called,
+): Pick<Command, 'command_id' | 'origin'> => ({
+  command_id: `tool:${job.id}`,
+  origin: {
+    at: world.now(),
+    principal: principalOf(call.actor, name),
+    credential: {
+      type: 'internal',
+      id: job.session_id ?? job.id,
+      ...(name !== undefined && { name }),
+    },
+  },
+})
+/** Sends a command as the principal of the call. */
+export async function act<K extends Kind, N extends CommandName<K>>(
+  service: Service,
+  called: Called,
   to: AddressOf<K>,
   name: N,
   input: CommandInput<K, N>,
 ): Promise<Outcome<CommandReply<K, N>>> {
-  return await world.command({
-    ...to,
-    command_id: `tool:${job.id}`,
-    name,
-    input,
-    origin: {
-      at: world.now(),
-      principal: { type: 'agent', id: call.actor.principal_id, name: agent },
-      credential: { type: 'internal', id: job.session_id ?? job.id, name: agent },
-    },
-  })
+  return await service.world.command({ ...to, ...sentBy(service, called), name, input })
 }

@@ -1,25 +1,43 @@
 /**
- * Built-in actions of the service for agents. They run as jobs, so they have leases, attempts and
- * records like all other calls. Each is idempotent, because the id of its command and the ids that
- * it creates are derived from the job.
+ * Built-in actions of the service, for agents and, on tables, for steps of runs. They run as jobs,
+ * so they have leases, attempts and records like all other calls. Each is idempotent, because the id
+ * of its command and the ids that it creates are derived from the job.
  */
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
-import { type BuiltinName, builtinOf } from '../../../protocol/actions/builtin.ts'
+import { REPEATABLE_LOSSES } from '../../../protocol/access/directory.ts'
+import {
+  type BuiltinName,
+  builtinOf,
+  endpointPermission,
+  inputSchemaOf,
+} from '../../../protocol/actions/builtin.ts'
 import type { ActionCall } from '../../../protocol/actions/invocation.ts'
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { callOf } from '../call.ts'
 import { type Handler, NOT_OURS } from '../handler.ts'
 import { refused } from '../refused.ts'
 import { forget, recall, remember } from './memory.ts'
 import { callWorkflow, getRun, startRun } from './runs.ts'
+import { deleteAction, insertAction, queryAction, searchAction, upsertAction } from './tables.ts'
 
 export interface Service {
   readonly world: Pick<
     World,
-    'ask' | 'command' | 'id' | 'later' | 'live' | 'now' | 'settings' | 'view' | 'organization'
+    | 'ask'
+    | 'command'
+    | 'commandRow'
+    | 'id'
+    | 'later'
+    | 'live'
+    | 'now'
+    | 'organization'
+    | 'seal'
+    | 'settings'
+    | 'view'
   >
   readonly directory: Directory
 }
@@ -28,8 +46,11 @@ export interface Called {
   readonly project: string
   readonly job: ClaimedJob
   readonly call: ActionCall
-  /** Name of the agent, as shown in records of its actions. */
-  readonly agent: string
+  /**
+   * Name of the principal on whose behalf the action is called, as shown in records of its actions.
+   * Absent when it is not known, for example of the system.
+   */
+  readonly name: string | undefined
   readonly signal: AbortSignal
 }
 /** Performs a built-in action. Returns the result, or a refusal. */
@@ -44,17 +65,36 @@ const table: Readonly<Record<BuiltinName, Does>> = {
   'memory.forget': forget,
   'run.start': startRun,
   'run.get': getRun,
+  'table.query': queryAction,
+  'table.search': searchAction,
+  'table.insert': insertAction,
+  'table.upsert': upsertAction,
+  'table.delete': deleteAction,
+}
+/** Maximum number of faults of parameters that an outcome lists. */
+const MAX_FAULTS = 20
+
+/** Performs an action, after the check of its parameters. Those of steps are not checked before. */
+async function perform(which: BuiltinName, service: Service, called: Called): ReturnType<Does> {
+  const faults = valueFaults(inputSchemaOf(which), called.call.parameters, '')
+  return faults.length > 0
+    ? refuseFields(...faults.slice(0, MAX_FAULTS))
+    : table[which](service, called)
 }
 
 /** The handler of built-in actions and of published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()
+  const isForSteps = ({ action_name = '' }: Pick<ClaimedJob, 'action_name'>): boolean =>
+    endpointPermission(brand, action_name) !== undefined
   return {
     takes: (_, { executor_kind, action_name = '' }) =>
-      executor_kind === 'server_worker' && builtinOf(brand, action_name) !== undefined
-        ? {}
-        : undefined,
+      isForSteps({ action_name })
+        ? { losses: REPEATABLE_LOSSES }
+        : executor_kind === 'server_worker' && builtinOf(brand, action_name) !== undefined
+          ? {}
+          : undefined,
     async perform({ project, job, signal }) {
       const which = builtinOf(brand, job.action_name ?? '')
       if (which === undefined) return NOT_OURS
@@ -63,17 +103,19 @@ export function builtinActions(service: Service): Handler {
       if (!call) return { status: 'cancelled' }
       const home = await directory.project(project)
       if (isRefusal(home)) return refused(home)
-      const agent = getOwn(home.agents, call.actor.principal_id)
-      if (!agent)
+      const { principal_id, principal_type } = call.actor
+      const agent = getOwn(home.agents, principal_id)
+      if (!agent && (principal_type === 'agent' || !isForSteps(job)))
         return {
           status: 'failed',
           error_type: 'not_found',
           error_message: 'The agent no longer exists.',
           final: true,
         }
-      const called: Called = { project, job, call, agent: agent.name, signal }
+      const name = agent?.name ?? getOwn(home.principals, principal_id)?.name
+      const called: Called = { project, job, call, name, signal }
       const result = await (typeof which === 'string'
-        ? table[which](service, called)
+        ? perform(which, service, called)
         : callWorkflow(which.workflow)(service, called))
       return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
     },

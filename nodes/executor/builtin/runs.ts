@@ -36,9 +36,15 @@ async function begin(
     metadata: { session_id, agent_turn_id, tool_call_id },
     ...found,
     ...(call.run_id !== undefined && { parent_run_id: call.run_id }),
+    ...causedBy(call),
   })
   return isRefusal(done) ? done : { run_id }
 }
+/** The place of the run in the causal chain that led to the call. */
+const causedBy = ({ causation: { depth, chain } = { depth: 0 } }: Called['call']) => ({
+  ...(depth > 0 && { cause_depth: depth }),
+  ...(chain && { chain }),
+})
 const look = ({ world }: Service, project: string, id: string) =>
   world.view(project, 'run.get', { id })
 const shown = ({

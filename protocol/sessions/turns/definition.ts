@@ -60,6 +60,11 @@ export interface TurnDefinition
   readonly memory?: string
   /** Why the text from the memory could not be produced. The turn fails with this message. */
   readonly memory_fault?: string
+  /**
+   * Text about the tables of the project, which the model receives after the memory. Present if a
+   * tool of the turn works on tables and there are tables.
+   */
+  readonly tables?: string
   readonly max_tokens?: number
   /**
    * Limits in place of the defaults. `max_generations`: generations of the turn; a larger value

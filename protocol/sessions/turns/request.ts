@@ -109,9 +109,9 @@ export function generationSpec(
   messages: readonly ModelMessage[],
   tools: readonly ShownTool[],
 ): GenerationSpec {
-  const { route, instructions, memory, effort, max_tokens, scope } = definition
-  const system = [instructions, ...(memory === undefined ? [] : [memory])]
-    .filter((text) => text !== '')
+  const { route, instructions, memory, tables, effort, max_tokens, scope } = definition
+  const system = [instructions, memory, tables]
+    .filter((text) => text !== undefined && text !== '')
     .map((text) => ({ type: 'text', text }))
   return {
     route: { ...route },

@@ -5,6 +5,7 @@
  * first dot, and an action without a group is a separate tool. Names of tools have at most 64
  * letters, digits, `_` and `-`, as models require. A number is appended to a duplicate name.
  */
+import { builtinGroups } from '../../actions/builtin.ts'
 import type { EffectiveSkill } from '../../agents/definition.ts'
 import { textSelects } from '../../agents/selectors.ts'
 import type { JsonObject } from '../../common.ts'
@@ -233,11 +234,16 @@ function help(group: readonly GrantedTool[], command: unknown): string {
   )
 }
 
-/** Whether the allowed tools of a skill include an action. */
-export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean =>
-  allowed.some((text) =>
-    textSelects(text, {
-      name,
-      source: kind === 'builtin' && !name.startsWith('workflow.') ? 'platform' : 'custom',
-    }),
-  )
+/**
+ * Whether the allowed tools of a skill include an action.
+ * @param brand lower-case brand.
+ */
+export function allows(
+  allowed: readonly string[],
+  { name, kind }: GrantedTool,
+  brand: string,
+): boolean {
+  const source = kind === 'builtin' && !name.startsWith('workflow.') ? 'platform' : 'custom'
+  const groups = builtinGroups(brand)
+  return allowed.some((text) => textSelects(text, { name, source }, groups))
+}

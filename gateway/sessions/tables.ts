@@ -1,0 +1,88 @@
+/**
+ * The description of a project's tables for a model: which tables exist, how they are used, and
+ * their columns. A turn is shown it if its tools include built-in actions on tables. It is read
+ * anew for each turn.
+ */
+import { endpointPermission } from '../../protocol/actions/builtin.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { cut } from '../../protocol/naming.ts'
+import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
+import type { Column, Table } from '../../protocol/tables/schema.ts'
+import type { World } from '../ports.ts'
+
+/**
+ * Bounds of the description: tables, the newest first; columns of a table; characters of the
+ * description of a column; bytes of all described tables.
+ */
+const MAX_TABLES = 20
+const MAX_COLUMNS = 50
+const MAX_COLUMN_DESCRIPTION = 200
+const MAX_BYTES = 16_384
+
+/** Describes the tables of a project, if one of the tools works on tables. */
+export async function describedTables(
+  world: Pick<World, 'view' | 'settings'>,
+  project: string,
+  tools: readonly GrantedTool[],
+): Promise<Pick<TurnDefinition, 'tables'> | Refusal> {
+  const brand = world.settings.brand.toLowerCase()
+  if (!tools.some(({ name }) => endpointPermission(brand, name) !== undefined)) return {}
+  const page = await world.view(project, 'table.list', { limit: MAX_TABLES })
+  if (isRefusal(page)) return page
+  if (page.items.length === 0) return {}
+  return { tables: textOf(page.items, page.position !== undefined) }
+}
+
+/**
+ * The description of tables. Those that exceed the bytes are only named.
+ * @param more whether further tables exist.
+ */
+export function textOf(tables: readonly Table[], more: boolean): string {
+  let bytes = 0
+  const described: string[] = []
+  const named: string[] = []
+  for (const table of tables) {
+    const text = sectionOf(table)
+    const size = Buffer.byteLength(text) + 1
+    if (bytes + size > MAX_BYTES) named.push(table.name)
+    else {
+      bytes += size
+      described.push(text)
+    }
+  }
+  return [
+    '# Tables',
+    ...described,
+    ...(named.length > 0 ? [`Other tables: ${named.join(', ')}`] : []),
+    ...(more
+      ? ['There are more tables. A call with an unknown table is answered with names of tables.']
+      : []),
+  ].join('\n')
+}
+
+function sectionOf({ name, description, instructions, schema }: Table): string {
+  const { columns, identity_column, open } = schema
+  const left = columns.length - MAX_COLUMNS
+  return [
+    `## ${name}${description === undefined ? '' : `: ${description}`}`,
+    ...(instructions === undefined ? [] : [instructions]),
+    ...columns
+      .slice(0, MAX_COLUMNS)
+      .map((column) => lineOf(column, column.name === identity_column)),
+    ...(left > 0 ? [`- and ${left} more columns`] : []),
+    ...(open ? ['Rows may have other keys.'] : []),
+  ].join('\n')
+}
+function lineOf(
+  { name, type, required, deprecated, description }: Column,
+  isIdentity: boolean,
+): string {
+  const facts = [
+    type,
+    ...(isIdentity ? ['identity'] : []),
+    ...(required && !isIdentity ? ['required'] : []),
+    ...(deprecated ? ['deprecated'] : []),
+  ]
+  const about = description === undefined ? '' : `: ${cut(description, MAX_COLUMN_DESCRIPTION)}`
+  return `- ${name} (${facts.join(', ')})${about}`
+}

@@ -1,0 +1,136 @@
+/**
+ * Built-in actions on the rows of tables, for agents and steps. They use the same lookups, commands
+ * and queries as the endpoints. A table is named by its name or its id.
+ */
+import { decide } from '../../../gateway/commands/decide.ts'
+import type { TableAt } from '../../../gateway/commands/tables/facts.ts'
+import {
+  deleteRow,
+  insertRow,
+  type RowChange,
+  upsertRow,
+} from '../../../gateway/commands/tables/rows.ts'
+import { sealedPage } from '../../../gateway/http/cursor.ts'
+import { queryRows, searchRows } from '../../../gateway/queries/rows.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
+import { isId } from '../../../protocol/ids.ts'
+import type { RowQuestion } from '../../../protocol/queries/views.ts'
+import { sentBy } from './act.ts'
+import type { Called, Does, Service } from './builtin.ts'
+
+/** Maximum number of names of tables in the refusal of an unknown table. */
+const MAX_NAMES = 50
+
+/**
+ * The table that a call names. An unknown name is refused with the names of the newest tables, so
+ * that a model can correct its call.
+ */
+async function tableIn({ world }: Service, { project, call }: Called): Promise<TableAt | Refusal> {
+  const table = String(call.parameters['table'])
+  if (isId(table, 'table')) return { world, project, id: table }
+  const found = await world.view(project, 'table.list', { name: table, limit: 1 })
+  if (isRefusal(found)) return found
+  const [first] = found.items
+  if (first) return { world, project, id: first.id }
+  const known = await world.view(project, 'table.list', { limit: MAX_NAMES })
+  return isRefusal(known)
+    ? known
+    : refuseFields({
+        field: 'table',
+        message: 'there is no such table in this project',
+        expected: known.items.map(({ name }) => name),
+        actual: table,
+      })
+}
+
+/** Sends a command about a row. */
+async function change<R>(
+  service: Service,
+  called: Called,
+  name: 'row.insert' | 'row.upsert' | 'row.delete',
+  at: TableAt,
+  prepared: RowChange<R> | Refusal,
+  parameters: JsonObject,
+): Promise<R | Refusal> {
+  if (isRefusal(prepared)) return prepared
+  const { causation } = called.call
+  const command = {
+    project: at.project,
+    kind: 'table' as const,
+    id: at.id,
+    ...sentBy(service, called),
+    // Makes the table remember the command as long as one with an idempotency key. Otherwise 256
+    // other writes before the next attempt of the job would suffice for it to act twice.
+    fingerprint: called.job.id,
+    name,
+    input: {
+      id: at.id,
+      ...parameters,
+      ...prepared.input,
+      ...(causation && causation.depth > 0 && { causation }),
+    },
+  }
+  const outcome = await decide(service.world, command, prepared.revise)
+  return isRefusal(outcome) ? outcome : prepared.answer(outcome.reply)
+}
+
+/** Inserts a row. The result is the row. */
+export const insertAction: Does = async (service, called) => {
+  const at = await tableIn(service, called)
+  if (isRefusal(at)) return at
+  const data = called.call.parameters['data'] as JsonObject
+  const row = await change(service, called, 'row.insert', at, await insertRow(at, data), { data })
+  return isRefusal(row) ? row : { ...row }
+}
+/** Inserts a row or changes the row with its identity. The result has `row` and `created`. */
+export const upsertAction: Does = async (service, called) => {
+  const at = await tableIn(service, called)
+  if (isRefusal(at)) return at
+  const data = called.call.parameters['data'] as JsonObject
+  const done = await change(service, called, 'row.upsert', at, await upsertRow(at, data), { data })
+  return isRefusal(done) ? done : { ...done }
+}
+/** Deletes a row. The result is empty. */
+export const deleteAction: Does = async (service, called) => {
+  const at = await tableIn(service, called)
+  if (isRefusal(at)) return at
+  const row_id = String(called.call.parameters['row_id'])
+  const done = await change(service, called, 'row.delete', at, await deleteRow(at, row_id), {
+    row_id,
+  })
+  return isRefusal(done) ? done : {}
+}
+
+/** Reads a page of rows. */
+async function read<N extends 'table.query' | 'table.search'>(
+  service: Service,
+  called: Called,
+  route: N,
+  ask: (
+    world: Service['world'],
+    project: string,
+    question: RowQuestion<N>,
+  ) => ReturnType<typeof queryRows>,
+): ReturnType<Does> {
+  const { world } = service
+  const at = await tableIn(service, called)
+  if (isRefusal(at)) return at
+  const { project, id } = at
+  const { table: _, cursor, ...question } = called.call.parameters
+  const binding = { project, route, filters: { ...question, id } }
+  const found = await sealedPage(world, binding, cursor, (after) => {
+    // The parameters were validated with the schema of the action.
+    const asked: unknown = { ...question, ...after, id }
+    return ask(world, project, asked as RowQuestion<N>)
+  })
+  if (isRefusal(found)) return found
+  const { page, paging } = found
+  return { items: page.items, ...paging, ...page.beside }
+}
+/** Reads the rows that fulfil conditions. The result is a page. */
+export const queryAction: Does = (service, called) =>
+  read(service, called, 'table.query', queryRows)
+/** Finds rows by their words. The result is a page. */
+export const searchAction: Does = (service, called) =>
+  read(service, called, 'table.search', searchRows)
