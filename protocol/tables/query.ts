@@ -51,7 +51,8 @@ export interface RowQueryPlan {
   readonly sort: readonly SortField[]
 }
 
-function fieldOf(schema: TableSchema, name: string): QueryField | undefined {
+/** Returns the field of a name; undefined if the table has none and is not open. */
+export function fieldOf(schema: TableSchema, name: string): QueryField | undefined {
   const column = columnOf(schema, name)
   if (column) return { name, type: column.type }
   if (Object.hasOwn(systemFields, name)) {

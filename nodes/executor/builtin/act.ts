@@ -1,6 +1,6 @@
 /** Sends the commands by which built-in actions change something. */
 import type { Outcome } from '../../../gateway/ports.ts'
-import { principalOf } from '../../../protocol/actions/invocation.ts'
+import { type ActionCall, principalOf } from '../../../protocol/actions/invocation.ts'
 import type { Command, Kind } from '../../../protocol/entry.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
@@ -36,3 +36,7 @@ export async function act<K extends Kind, N extends CommandName<K>>(
 ): Promise<Outcome<CommandReply<K, N>>> {
   return await service.world.command({ ...to, ...sentBy(service, called), name, input })
 }
+
+/** Whether the parameters may contain texts in place of other values, because a step rendered them. */
+export const hasTexts = ({ origin }: Pick<ActionCall, 'origin'>): boolean =>
+  origin === 'loop_action_step'

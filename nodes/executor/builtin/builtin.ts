@@ -16,10 +16,12 @@ import type { ActionCall } from '../../../protocol/actions/invocation.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
+import { parametersOfTexts } from '../../../protocol/tables/texts.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { callOf } from '../call.ts'
 import { type Handler, NOT_OURS } from '../handler.ts'
 import { refused } from '../refused.ts'
+import { hasTexts } from './act.ts'
 import { forget, recall, remember } from './memory.ts'
 import { callWorkflow, getRun, startRun } from './runs.ts'
 import { deleteAction, insertAction, queryAction, searchAction, upsertAction } from './tables.ts'
@@ -76,12 +78,16 @@ const MAX_FAULTS = 20
 
 /** Performs an action, after the check of its parameters. Those of steps are not checked before. */
 async function perform(which: BuiltinName, service: Service, called: Called): ReturnType<Does> {
-  const faults = valueFaults(inputSchemaOf(which), called.call.parameters, '')
+  const { call } = called
+  const input_schema = inputSchemaOf(which)
+  const parameters = hasTexts(call)
+    ? parametersOfTexts(input_schema, call.parameters)
+    : call.parameters
+  const faults = valueFaults(input_schema, parameters, '')
   return faults.length > 0
     ? refuseFields(...faults.slice(0, MAX_FAULTS))
-    : table[which](service, called)
+    : table[which](service, { ...called, call: { ...call, parameters } })
 }
-
 /** The handler of built-in actions and of published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service

@@ -13,10 +13,12 @@ import {
 import { sealedPage } from '../../../gateway/http/cursor.ts'
 import { queryRows, searchRows } from '../../../gateway/queries/rows.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
-import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import type { RowQuestion } from '../../../protocol/queries/views.ts'
-import { sentBy } from './act.ts'
+import type { TableSchema } from '../../../protocol/tables/schema.ts'
+import { dataOfTexts, filterOfTexts } from '../../../protocol/tables/texts.ts'
+import { hasTexts, sentBy } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 
 /** Maximum number of names of tables in the refusal of an unknown table. */
@@ -42,6 +44,33 @@ async function tableIn({ world }: Service, { project, call }: Called): Promise<T
         expected: known.items.map(({ name }) => name),
         actual: table,
       })
+}
+
+/**
+ * Converts the texts of a parameter to values, if a step has rendered them.
+ * @param convert the conversion, which depends on the columns of the table.
+ */
+async function withValues<P extends JsonObject | undefined>(
+  { call }: Called,
+  { world, project, id }: TableAt,
+  parameter: P,
+  convert: (schema: TableSchema, parameter: JsonObject) => JsonObject,
+): Promise<P | JsonObject | Refusal> {
+  if (!parameter || !hasTexts(call)) return parameter
+  const table = await world.ask({ project, kind: 'table', id }, 'definition', {})
+  if (table === null) return refuse('not_found', { resource: 'table' })
+  return isRefusal(table) ? table : convert(table.schema, parameter)
+}
+/** The table and the data of a call that writes a row. */
+async function rowIn(
+  service: Service,
+  called: Called,
+): Promise<{ readonly at: TableAt; readonly data: JsonObject } | Refusal> {
+  const at = await tableIn(service, called)
+  if (isRefusal(at)) return at
+  const sent = called.call.parameters['data'] as JsonObject
+  const data = await withValues(called, at, sent, dataOfTexts)
+  return isRefusal(data) ? data : { at, data }
 }
 
 /** Sends a command about a row. */
@@ -77,17 +106,17 @@ async function change<R>(
 
 /** Inserts a row. The result is the row. */
 export const insertAction: Does = async (service, called) => {
-  const at = await tableIn(service, called)
-  if (isRefusal(at)) return at
-  const data = called.call.parameters['data'] as JsonObject
+  const given = await rowIn(service, called)
+  if (isRefusal(given)) return given
+  const { at, data } = given
   const row = await change(service, called, 'row.insert', at, await insertRow(at, data), { data })
   return isRefusal(row) ? row : { ...row }
 }
 /** Inserts a row or changes the row with its identity. The result has `row` and `created`. */
 export const upsertAction: Does = async (service, called) => {
-  const at = await tableIn(service, called)
-  if (isRefusal(at)) return at
-  const data = called.call.parameters['data'] as JsonObject
+  const given = await rowIn(service, called)
+  if (isRefusal(given)) return given
+  const { at, data } = given
   const done = await change(service, called, 'row.upsert', at, await upsertRow(at, data), { data })
   return isRefusal(done) ? done : { ...done }
 }
@@ -117,7 +146,10 @@ async function read<N extends 'table.query' | 'table.search'>(
   const at = await tableIn(service, called)
   if (isRefusal(at)) return at
   const { project, id } = at
-  const { table: _, cursor, ...question } = called.call.parameters
+  const { table: _, cursor, filter: sent, ...rest } = called.call.parameters
+  const filter = await withValues(called, at, sent as JsonObject | undefined, filterOfTexts)
+  if (filter && isRefusal(filter)) return filter
+  const question = { ...rest, ...(filter && { filter }) }
   const binding = { project, route, filters: { ...question, id } }
   const found = await sealedPage(world, binding, cursor, (after) => {
     // The parameters were validated with the schema of the action.
