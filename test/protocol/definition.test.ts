@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
+import { endpointPermissions } from '../../protocol/actions/builtin.ts'
 import {
   type EffectiveDefinition,
   effectiveDefinition,
@@ -15,6 +16,7 @@ import {
   allowedBy,
   globMatches,
   type Named,
+  permissionsOver,
   resolveSelectors,
   selectorOf,
   selects,
@@ -403,4 +405,30 @@ t.test('patterns match like their equivalent regular expression', async () => {
     ),
     { numRuns: 3000 },
   )
+})
+
+t.test('permissions that cover selectors', async (t) => {
+  const groups = { 'service.table.read': ['service.table.query', 'service.table.search'] }
+  const over = (selector_type: Selector['selector_type'], selector: string) =>
+    permissionsOver({ selector_type, selector }, groups)
+  t.same(over('exact', 'crm.sync'), ['actions.execute.crm.sync'])
+  t.same(over('group', 'crm'), ['actions.execute.crm.*'])
+  t.same(over('group', 'service.table.read'), [
+    'actions.execute.service.table.query',
+    'actions.execute.service.table.search',
+  ])
+  t.same(over('wildcard', 'crm.*.find'), ['actions.execute.crm.*'])
+  t.same(over('custom', 'custom.*'), ['actions.execute.*'])
+})
+t.test('selectors of actions on tables need the permissions of endpoints', async (t) => {
+  const needed = (selector_type: Selector['selector_type'], selector: string) =>
+    endpointPermissions('service', { selector_type, selector })
+  t.same(needed('group', 'service.table.read'), ['project.view'])
+  t.same(needed('group', 'service.table.write'), ['project.edit'])
+  t.same(needed('group', 'service.table'), ['project.view', 'project.edit'])
+  t.same(needed('wildcard', '*'), ['project.view', 'project.edit'])
+  t.same(needed('exact', 'service.table.upsert'), ['project.edit'])
+  t.same(needed('exact', 'service.table.read'), [], 'a group is not an action')
+  t.same(needed('custom', 'custom.*'), [], 'they are actions of the service')
+  t.same(needed('group', 'service.memory'), [])
 })

@@ -38,3 +38,24 @@ export const dataOf = (row: object | undefined): Open => (row as { data: Open })
 /** The identities of rows, in order. */
 export const numbersOf = (page: object): string[] =>
   listOf(page).map((row) => String(dataOf(row)['number']))
+/** A step that calls a built-in action on tables; its id is the verb. */
+export const tableStep = (verb: string, parameters: Open): Open => ({
+  id: verb,
+  kind: 'action',
+  config: { action_name: `service.table.${verb}`, parameters },
+})
+let agents = 0
+/** Creates an agent with a script and a toolkit with these groups. */
+export async function agentWithTables(
+  s: Service,
+  script: string,
+  groups: readonly string[],
+): Promise<Found> {
+  const kit = await s.ok('toolkit.create', {
+    name: `Tables ${++agents}`,
+    actions: groups.map((selector) => ({ selector_type: 'group', selector })),
+  })
+  const agent = await s.ok('agent.create', { name: `clerk-${agents}`, system_prompt: script })
+  await s.ok('agent.assign_toolkits', { id: agent['id'], toolkit_ids: [kit['id']] })
+  return agent
+}

@@ -4,36 +4,27 @@
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { ended, type Found, listOf, until } from '../support/given.ts'
+import { ended, type Found, listOf } from '../support/given.ts'
 import { as, person } from '../support/people.ts'
-import { columns, dataOf, insertAll, numbersOf, schema, tableOf } from '../support/tables.ts'
+import {
+  agentWithTables,
+  columns,
+  insertAll,
+  numbersOf,
+  schema,
+  tableOf,
+  tableStep,
+} from '../support/tables.ts'
 import { invoke, placeOf, said, says, text, turnIn } from '../support/talk.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
 
 type Open = Record<string, unknown>
-const step = (name: string, parameters: Open, more: Open = {}): Open => ({
-  id: name,
-  kind: 'action',
-  config: { action_name: `service.table.${name}`, parameters },
-  ...more,
-})
+const agentWith = (script: string, groups: readonly string[]) => agentWithTables(s, script, groups)
 /** Starts a run with these steps and returns it once it has ended. */
 const ranWith = async (steps: readonly Open[], more: Open = {}): Promise<Found> =>
   ended(s, (await s.ok('run.start', { spec: { steps, ...more } }))['id'])
-
-let agents = 0
-/** Creates an agent with a script and a toolkit with these groups. */
-async function agentWith(script: string, groups: readonly string[]): Promise<Found> {
-  const kit = await s.ok('toolkit.create', {
-    name: `Tables ${++agents}`,
-    actions: groups.map((selector) => ({ selector_type: 'group', selector })),
-  })
-  const agent = await s.ok('agent.create', { name: `clerk-${agents}`, system_prompt: script })
-  await s.ok('agent.assign_toolkits', { id: agent['id'], toolkit_ids: [kit['id']] })
-  return agent
-}
 /** The results of the tool calls of a turn, as texts. */
 const resultsOf = async (ack: Found): Promise<string[]> =>
   listOf(await s.ok('session.turn_messages', { turn_id: placeOf(ack).turn_id }))
@@ -190,11 +181,11 @@ t.test('a workflow inserts, upserts, queries, searches and deletes', async (t) =
   const { id, name } = await tableOf(s)
   const run = await ranWith(
     [
-      step('insert', { table: name, data: { number: 'W-1', amount: 1, customer: 'Wim' } }),
-      step('upsert', { table: id, data: { number: 'W-1', amount: 2 } }),
-      step('query', { table: name, filter: { amount: { $gte: 2 } }, limit: 1 }),
-      step('search', { table: name, query: 'wim' }),
-      step('delete', { table: name, row_id: '${{ steps.insert.output.id }}' }),
+      tableStep('insert', { table: name, data: { number: 'W-1', amount: 1, customer: 'Wim' } }),
+      tableStep('upsert', { table: id, data: { number: 'W-1', amount: 2 } }),
+      tableStep('query', { table: name, filter: { amount: { $gte: 2 } }, limit: 1 }),
+      tableStep('search', { table: name, query: 'wim' }),
+      tableStep('delete', { table: name, row_id: '${{ steps.insert.output.id }}' }),
     ],
     {
       output: {
@@ -220,9 +211,9 @@ t.test('the pages of a query continue by their cursor', async (t) => {
   await insertAll(s, id, [{ number: 'a' }, { number: 'b' }, { number: 'c' }])
   const run = await ranWith(
     [
-      step('query', { table: name, limit: 2 }),
+      tableStep('query', { table: name, limit: 2 }),
       {
-        ...step('query', {
+        ...tableStep('query', {
           table: name,
           limit: 2,
           cursor: '${{ steps.query.output.next_cursor }}',
@@ -238,17 +229,17 @@ t.test('the pages of a query continue by their cursor', async (t) => {
 })
 
 t.test('a step with wrong parameters fails with the fields', async (t) => {
-  t.match(await ranWith([step('insert', { data: 'text' })]), {
+  t.match(await ranWith([tableStep('insert', { data: 'text' })]), {
     status: 'failed',
     error_type: 'bad_request',
     error_message: /data.*table/s,
   })
-  t.match(await ranWith([step('search', { table: 'x', query: 'x', mode: 'semantic' })]), {
+  t.match(await ranWith([tableStep('search', { table: 'x', query: 'x', mode: 'semantic' })]), {
     status: 'failed',
     error_type: 'bad_request',
   })
   const { name } = await tableOf(s)
-  t.match(await ranWith([step('search', { table: name, query: 'x', mode: 'semantic' })]), {
+  t.match(await ranWith([tableStep('search', { table: name, query: 'x', mode: 'semantic' })]), {
     status: 'failed',
     error_type: 'table_semantic_search_unavailable',
   })
@@ -258,7 +249,7 @@ t.test('the author of a definition needs the permission of the endpoint', async 
   const operator = as(await person(s, 'Olga', 'role_operator'))
   const { name } = await tableOf(s)
   const start = (action: string, parameters: Open) => ({
-    spec: { steps: [step(action, { table: name, ...parameters })] },
+    spec: { steps: [tableStep(action, { table: name, ...parameters })] },
   })
   t.match(
     await s.refused(
@@ -349,98 +340,4 @@ t.test('a turn is shown the tables as they are when it starts', async (t) => {
   )
   await s.ok('table.update', { ...at, id, instructions: 'Contacts may be deleted.' })
   t.match((await systemOf())[1], /\nContacts may be deleted\.\n/)
-})
-
-t.test('a loop that changes the rows that start it stops at the limit', async (t) => {
-  const { id, name } = await tableOf(s)
-  const loop = await s.ok('loop.create', {
-    name: 'Echo',
-    triggers: [
-      {
-        kind: 'event',
-        key: 'row',
-        config: {
-          event_type: 'table.row.updated',
-          condition: `meta.table_name == '${name}'`,
-        },
-      },
-    ],
-    steps: [
-      step('upsert', {
-        table: name,
-        data: { number: 'n', amount: '${{ event.data.amount + 1.0 }}' },
-      }),
-    ],
-  })
-  const row = await s.ok('row.insert', { id, data: { number: 'n', amount: 0 } })
-  const depths = async (): Promise<number[]> =>
-    listOf(await s.ok('event.list', { source_id: row['id'], limit: 200 }))
-      .filter(({ event_type }) => event_type === 'table.row.updated')
-      .map(({ causation }) => (causation as { depth?: number } | undefined)?.depth ?? 0)
-      .sort((a, b) => a - b)
-  await until(
-    async () => {
-      // A new loop may miss a change that precedes the registration of its trigger.
-      if ((await depths()).length < 2)
-        await s.ok('row.update', { id, row_id: row['id'], data: { amount: 0 } })
-      return depths()
-    },
-    (all) => all.includes(9),
-  )
-  await until(
-    () => s.ok('loop.triggers', { id: loop['id'] }),
-    (page) => listOf(page)[0]?.['last_skipped_start'] !== undefined,
-  )
-  t.match(listOf(await s.ok('loop.triggers', { id: loop['id'] }))[0], {
-    last_skipped_start: { reason: /chain of more than 8 runs/ },
-  })
-  t.equal((await depths()).at(-1), 9, 'no change has a greater depth')
-  t.ok(Number(dataOf(await s.ok('row.get', { id, row_id: row['id'] }))['amount']) >= 9)
-})
-
-t.test('changes by an agent in a run carry the depth of the run', async (t) => {
-  const { id, name } = await tableOf(s)
-  const agent = await agentWith(
-    `script:
-  - when: {step: 1}
-    call: {service.table.insert: {table: ${name}, data: {number: "{{text}}"}}}
-  - say: done
-`,
-    ['service.table.write'],
-  )
-  const loop = await s.ok('loop.create', {
-    name: 'Agent',
-    triggers: [{ kind: 'event', key: 'go', config: { event_type: 'go.agent' } }],
-    steps: [
-      {
-        id: 'ask',
-        kind: 'agent',
-        config: { agent_id: agent['id'], instructions: '${{ event.name }}' },
-      },
-    ],
-  })
-  let published = 0
-  await until(
-    async () => {
-      if (listOf(await s.ok('run.list', { loop_id: loop['id'] })).length === 0)
-        await s.ok('event.publish', {
-          event_type: 'go.agent',
-          event: { name: `n${++published}` },
-        })
-      return s.ok('table.query', { id })
-    },
-    (page) => numbersOf(page).length > 0,
-  )
-  const [row] = listOf(await s.ok('table.query', { id }))
-  t.match(listOf(await s.ok('event.list', { source_id: row?.['id'] })), [
-    { event_type: 'table.row.inserted', causation: { depth: 1 } },
-  ])
-  // A turn that no run requested has no depth.
-  await turnIn(s, await invoke(s, agent, 'direct'), 'completed', 'failed')
-  const [direct] = listOf(await s.ok('table.query', { id, filter: { number: 'direct' } }))
-  const [event] = await until(
-    async () => listOf(await s.ok('event.list', { source_id: direct?.['id'] })),
-    (all) => all.length === 1,
-  )
-  t.notMatch(event, { causation: { depth: 1 } })
 })
