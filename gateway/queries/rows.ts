@@ -1,8 +1,9 @@
 /** Pages of the rows of a table: queries and search. The view answers them. */
-import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RowQuestion } from '../../protocol/queries/views.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { DEFAULT_LIMIT } from '../listing.ts'
+import { searchSemantically } from './semantic.ts'
 
 /** Adds the number of rows of a full page to a page. */
 const withLimit = async <P extends object>(limit: number, asked: Promise<P | Refusal>) => {
@@ -18,15 +19,15 @@ export const queryRows = (
 ): Promise<unknown> =>
   withLimit(limit, edge.world.view(scopeId(edge, call), 'table.query', { ...question, limit }))
 
-/**
- * Answers `table.search`. Search by meaning is refused with `table_semantic_search_unavailable`,
- * because there is no index for it.
- */
-export const searchRows = async (
+/** Answers `table.search`. */
+export const searchRows = (
   edge: Edge,
   call: Call,
-  { limit = DEFAULT_LIMIT, ...question }: RowQuestion<'table.search'>,
+  { limit = DEFAULT_LIMIT, mode, ...question }: RowQuestion<'table.search'>,
 ): Promise<unknown> =>
-  question.mode === 'semantic' || question.mode === 'hybrid'
-    ? refuse('table_semantic_search_unavailable')
-    : withLimit(limit, edge.world.view(scopeId(edge, call), 'table.search', { ...question, limit }))
+  withLimit(
+    limit,
+    mode === 'semantic' || mode === 'hybrid'
+      ? searchSemantically(edge, call, { ...question, mode, limit })
+      : edge.world.view(scopeId(edge, call), 'table.search', { ...question, limit }),
+  )
