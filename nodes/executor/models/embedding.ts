@@ -2,7 +2,7 @@
 import { watchdog } from '../../../client/watchdog.ts'
 import type { EmbeddingSettings } from '../../models.ts'
 import type { EmbedTexts } from '../embedding/serve.ts'
-import { ExecutorFault } from '../faults.ts'
+import { ExecutorFault, type FaultName } from '../faults.ts'
 import { faultOf } from './failures.ts'
 import { embeddingModelOf, readKey } from './provider.ts'
 
@@ -44,9 +44,23 @@ export function remoteEmbedding({ settings, env, timeout, now }: Remote): EmbedT
             `${provider} did not answer in ${timeout / 1000} s.`,
           )
         : faultOf(error, { signal, provider }, now())
-      throw new ExecutorFault(is, key ? message.replaceAll(key, '…') : message, retry_after)
+      throw new ExecutorFault(
+        nameOf(error) ?? is,
+        key ? message.replaceAll(key, '…') : message,
+        retry_after,
+      )
     } finally {
       watch.stop()
     }
   }
+}
+
+/**
+ * Names the statuses that concern all texts. So `provider_refused` means that these texts are the
+ * reason, for example because they are too long.
+ */
+function nameOf(error: unknown): FaultName | undefined {
+  const { statusCode } = error as { readonly statusCode?: number }
+  if (statusCode === 401 || statusCode === 403) return 'credentials_unavailable'
+  return statusCode === 404 ? 'model_unavailable' : undefined
 }

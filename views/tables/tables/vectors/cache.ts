@@ -1,8 +1,8 @@
 /**
  * Vectors by the hash of their model and text, in a file next to that of the view. The file survives
  * a rebuild of the view, so the rebuilt view does not request the same embeddings again. It may be
- * lost or damaged: its vectors are then requested again. Above a size, the oldest entries are
- * deleted.
+ * lost or damaged: its vectors are then requested again. Above a size, the oldest tenth of its
+ * entries is deleted.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
@@ -10,7 +10,7 @@ import { damaged } from '../../../files/file.ts'
 
 /** Default maximum size in bytes: about 600,000 vectors of 384 dimensions. */
 const MAX_BYTES = 1_073_741_824
-/** Number of insertions after which the size is checked, and of entries that are deleted then. */
+/** Number of insertions after which the size is checked. */
 const CHECKED_EVERY = 1000
 
 export class VectorCache {
@@ -58,10 +58,10 @@ export class VectorCache {
     this.#inserted += entries.length
     if (this.#inserted < CHECKED_EVERY) return
     this.#inserted = 0
-    if (this.#bytes() > this.#max)
-      this.#db
-        .prepare('DELETE FROM vectors WHERE n IN (SELECT n FROM vectors ORDER BY n LIMIT ?)')
-        .run(2 * CHECKED_EVERY)
+    const shrink = this.#db.prepare(
+      'DELETE FROM vectors WHERE n <= (SELECT min(n) + (max(n) - min(n)) / 10 FROM vectors)',
+    )
+    while (this.#bytes() > this.#max && shrink.run().changes > 0);
   }
   close(): void {
     this.#db.close()
