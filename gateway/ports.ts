@@ -10,6 +10,7 @@ import type { CommandName, CommandReply, NamedCommand } from '../protocol/querie
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
+import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
@@ -41,6 +42,14 @@ export interface World {
   unreachable?(url: string): Promise<string | undefined>
   /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files
+  /**
+   * The embedding model for searches by meaning. `query` returns the vector of a search's query.
+   * Absent when no model is configured.
+   */
+  readonly embedder?: {
+    readonly model: string
+    query(text: string): Promise<EmbeddingAnswer>
+  }
   /**
    * Encrypts bytes with the installation's key (AES-256-GCM), for values that must not be stored in
    * clear. Decryption needs the same `context`.

@@ -43,8 +43,16 @@ const Provider = Type.Object(
         },
         closed,
       ),
-      { minItems: 1, maxItems: 500 },
+      { maxItems: 500 },
     ),
+  },
+  closed,
+)
+const Embedding = Type.Object(
+  {
+    model: text,
+    dimensions: Type.Optional(Type.Integer({ minimum: 1, maximum: 4096 })),
+    max_characters: Type.Optional(Type.Integer({ minimum: 100, maximum: 32_000 })),
   },
   closed,
 )
@@ -53,6 +61,7 @@ const Settings = Type.Object(
     default: Type.Optional(text),
     providers: Type.Array(Provider, { maxItems: 100 }),
     silence_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 280 })),
+    embedding: Type.Optional(Embedding),
     ceiling: Type.Optional(
       Type.Object(
         {
@@ -73,13 +82,31 @@ export interface ProviderAccess
   /** Reference to its API key: `env:<variable>` or `file:<absolute path>`. */
   readonly key?: string
 }
+/** The model that embeds the rows of tables and the queries of searches by meaning. */
+export interface EmbeddingSettings {
+  /** Id of the model; vectors of models with different ids are not comparable. */
+  readonly id: string
+  readonly access: ProviderAccess
+  /** Name of the model at the provider. */
+  readonly model: string
+  /** Number of dimensions that is requested from the provider; absent: that of the model. */
+  readonly dimensions?: number
+  /** Maximum number of characters of a row that are embedded. */
+  readonly max_characters: number
+}
 /** The public description of the models, and how their providers are reached. */
 export interface ModelSettings {
   readonly models: Models
   readonly access: readonly ProviderAccess[]
   /** Milliseconds for which a provider may be silent before an attempt is abandoned. */
   readonly silence: number
+  /** Absent if no embedding model is configured. */
+  readonly embedding?: EmbeddingSettings
 }
+/** Default of `max_characters`. Most embedding models read at least 512 tokens. */
+const EMBEDDED_CHARACTERS = 4000
+/** Name of the embedding model of the built-in provider, for tests. */
+export const HASHED_MODEL = 'hashed'
 /** Default of `silence_seconds`, in seconds. */
 const SILENCE = 120
 
@@ -140,20 +167,23 @@ export function readModels(
   for (const { provider, kind, base_url } of all)
     if (kind === 'openai-compatible' && base_url === undefined)
       return { wrong: `needs a base_url for the provider ${provider}` }
-  const providers = all.map(
-    ({ provider, display_name, models }): ModelProvider => ({
-      provider,
-      display_name: display_name ?? provider,
-      source: 'platform',
-      models: models.map(({ id, label, price, ...more }) => ({
-        id,
+  // A provider without models has only an embedding model, which is not listed.
+  const providers = all
+    .filter(({ models }) => models.length > 0)
+    .map(
+      ({ provider, display_name, models }): ModelProvider => ({
         provider,
-        label: label ?? id,
-        ...more,
-        ...(price && { price: price as Price }),
-      })),
-    }),
-  )
+        display_name: display_name ?? provider,
+        source: 'platform',
+        models: models.map(({ id, label, price, ...more }) => ({
+          id,
+          provider,
+          label: label ?? id,
+          ...more,
+          ...(price && { price: price as Price }),
+        })),
+      }),
+    )
   const every = providers.flatMap(({ models }) => models)
   const { ceiling } = value
   const known: Models = {
@@ -169,14 +199,43 @@ export function readModels(
   const missing = ceiling?.models?.find((name) => !every.some((model) => fullId(model) === name))
   if (missing !== undefined)
     return { wrong: `allows the model ${missing}, but no provider has it; write provider/model` }
-  return {
-    models: { ...known, default_model: fullId(chosen) },
-    silence: (value.silence_seconds ?? SILENCE) * 1000,
-    access: all.map(({ provider, kind, base_url, key }) => ({
+  const access = all.map(
+    ({ provider, kind, base_url, key }): ProviderAccess => ({
       provider,
       kind,
       ...(base_url !== undefined && { base_url: base_url.replace(/\/+$/, '') }),
       ...(key !== undefined && { key }),
-    })),
+    }),
+  )
+  const embedding = value.embedding && embeddingOf(value.embedding, access)
+  if (embedding && 'wrong' in embedding) return embedding
+  return {
+    models: { ...known, default_model: fullId(chosen) },
+    silence: (value.silence_seconds ?? SILENCE) * 1000,
+    access,
+    ...(embedding && { embedding }),
+  }
+}
+
+/** Finds the provider of the embedding model, whose id is `<provider>/<model>`. */
+function embeddingOf(
+  { model: full, dimensions, max_characters }: Static<typeof Embedding>,
+  providers: readonly ProviderAccess[],
+): EmbeddingSettings | { readonly wrong: string } {
+  const [provider = '', ...rest] = full.split('/')
+  const model = rest.join('/')
+  const access = providers.find((one) => one.provider === provider)
+  if (!access || model === '')
+    return {
+      wrong: `names the embedding model ${full}, but no provider has it; write provider/model`,
+    }
+  if (access.kind === 'anthropic' || (access.kind === 'scripted' && model !== HASHED_MODEL))
+    return { wrong: `names the embedding model ${full}, but its provider has no such model` }
+  return {
+    id: dimensions === undefined ? full : `${full}:${dimensions}`,
+    access,
+    model,
+    ...(dimensions !== undefined && { dimensions }),
+    max_characters: max_characters ?? EMBEDDED_CHARACTERS,
   }
 }

@@ -40,6 +40,7 @@ import { createGuard } from './outbound/guard.ts'
 import { createVet } from './outbound/vet.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault } from './process/port-fault.ts'
+import { createEmbedder } from './roles/embed.ts'
 import { startExecutorRole } from './roles/executor.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
@@ -247,6 +248,8 @@ export async function startNode(
       stops: membership.stops(),
       warnings: [...storage.warnings(), ...(verification?.warnings() ?? [])],
     })
+    const { embedding } = config.models
+    const embedder = embedding && createEmbedder(bus, embedding.id)
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id,
@@ -257,6 +260,7 @@ export async function startNode(
       organization: installed.organization,
       bus,
       files,
+      ...(embedder && { embedder }),
       clock: systemClock,
       random,
       membership,
@@ -320,6 +324,14 @@ export async function startNode(
           log,
           metrics,
           stale: config.timing.stale * 1000,
+          ...(embedder &&
+            embedding && {
+              embedding: {
+                model: embedding.id,
+                max_characters: embedding.max_characters,
+                embed: embedder.rows,
+              },
+            }),
           doomed: doom,
         }),
       )

@@ -26,6 +26,7 @@ import type { Membership } from './host/cluster/membership.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { OwnerProbe } from './observe/owner-probe.ts'
+import type { Embedder } from './roles/embed.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
 /**
@@ -41,6 +42,8 @@ export interface WorldParts {
   readonly organization: string
   readonly bus: Bus
   readonly files?: Files
+  /** Absent if no embedding model is configured. */
+  readonly embedder?: Pick<Embedder, 'model' | 'query'>
   readonly clock: Clock
   readonly random: Random
   readonly membership: Membership
@@ -153,6 +156,7 @@ export function createWorld(parts: WorldParts): World {
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,
     ...(parts.files && { files: parts.files }),
+    ...(parts.embedder && { embedder: parts.embedder }),
     lock: locks.lock,
     unlock: locks.unlock,
     id: (prefix, from, slot) => {

@@ -116,6 +116,8 @@ export const subjects = {
   /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
+  /** Requests for embeddings. One member of the group `executors` answers each request. */
+  embed: 'embed',
   /** Chunks of the output of a model, for the followers of the session or run. */
   preview: (project: string, followed: string) => `preview.${project}.${followed}`,
   /** Requests for the whole preview of a message of a transcript. */

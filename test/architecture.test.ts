@@ -17,7 +17,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
     packages:
       /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^htmlparser2$/,
   },
-  views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
+  views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$|^sqlite-vec$/ },
   nodes: {
     folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'],
     packages: new RegExp(
@@ -61,6 +61,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
   [/['"]better-sqlite3['"]/, /^views\//],
+  [/['"]sqlite-vec['"]/, /^views\/tables\/tables\/vectors\/distance\.ts$/],
   [/['"]croner['"]/, /^protocol\/rules\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],

@@ -14,6 +14,7 @@ import type { Database, Statement } from 'better-sqlite3'
 import { CHARACTERS, sizeOf } from './page.ts'
 import { FeedTail } from './tables/runs/tail.ts'
 import { OrderDemand } from './tables/tables/demand.ts'
+import { addDistance, type DistanceEngine } from './tables/tables/vectors/distance.ts'
 
 /** A value that SQLite stores. */
 export type Value = string | number | null
@@ -111,6 +112,8 @@ function inserts(table: string, columns: number): { one: string; many: string } 
 
 export class Store {
   readonly db: Database
+  /** What computes the distances of vectors. */
+  readonly distances: DistanceEngine
   readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #kept = new Map<string, Kept<never>>()
   readonly #appended = new Map<string, Appended>()
@@ -124,6 +127,7 @@ export class Store {
   #size = 0
   constructor(db: Database) {
     this.db = db
+    this.distances = addDistance(db)
     this.#loadProjects()
   }
   /** The number of characters in the appended rows that wait to be written. */

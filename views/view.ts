@@ -22,6 +22,7 @@ import { defaultTiming } from '../protocol/workers/timing.ts'
 import type { InParts } from './define-view.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
+import type { DistanceEngine } from './tables/tables/vectors/distance.ts'
 import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
 
 /**
@@ -197,6 +198,18 @@ export class View {
     this.#store.db.transaction(() => {
       for (const upkeep of upkeeps) upkeep.perform(this.#store)
     })()
+  }
+  /** What computes the distances of vectors. */
+  distances(): DistanceEngine {
+    return this.#store.distances
+  }
+  /** Reads the tables. Changes that wait in memory are not visible. */
+  read<T>(run: (store: Store) => T): T {
+    return run(this.#store)
+  }
+  /** Changes rows that are not derived from the journal, such as vectors, all or none. */
+  change<T>(run: (store: Store) => T): T {
+    return this.#store.db.transaction(() => run(this.#store))()
   }
   /** Whether there are applied entries that are not yet in the file. */
   unsaved(): boolean {

@@ -19,6 +19,7 @@ import { loops } from './tables/loops/view.ts'
 import { memory } from './tables/memory/view.ts'
 import { runs } from './tables/runs/view.ts'
 import { sessions } from './tables/sessions/view.ts'
+import { tableVectors } from './tables/tables/vectors/view.ts'
 import { dataTables } from './tables/tables/view.ts'
 import { usage } from './tables/usage/view.ts'
 import { webhooks } from './tables/webhooks/view.ts'
@@ -44,6 +45,7 @@ const views = [
   usage,
   artifacts,
   dataTables,
+  tableVectors,
 ]
 
 /** The statements that create the tables of all views. */

@@ -1,8 +1,9 @@
 /** Pages of the rows of a table: queries and search. The view answers them. */
-import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RowQuestion, ViewQueries } from '../../protocol/queries/views.ts'
 import { DEFAULT_LIMIT } from '../listing.ts'
 import type { World } from '../ports.ts'
+import { type Searching, searchSemantically } from './semantic.ts'
 
 type Reads = Pick<World, 'view'>
 type Found = Promise<
@@ -27,15 +28,15 @@ export const queryRows = (
   { limit = DEFAULT_LIMIT, ...question }: RowQuestion<'table.query'>,
 ): Found => withLimit(limit, world.view(project, 'table.query', { ...question, limit }))
 
-/**
- * Answers `table.search`. Search by meaning is refused with `table_semantic_search_unavailable`,
- * because there is no index for it.
- */
-export const searchRows = async (
-  world: Reads,
+/** Answers `table.search`. */
+export const searchRows = (
+  world: Searching,
   project: string,
-  { limit = DEFAULT_LIMIT, ...question }: RowQuestion<'table.search'>,
+  { limit = DEFAULT_LIMIT, mode, ...question }: RowQuestion<'table.search'>,
 ): Found =>
-  question.mode === 'semantic' || question.mode === 'hybrid'
-    ? refuse('table_semantic_search_unavailable')
-    : withLimit(limit, world.view(project, 'table.search', { ...question, limit }))
+  withLimit(
+    limit,
+    mode === 'semantic' || mode === 'hybrid'
+      ? searchSemantically(world, project, { ...question, mode, limit })
+      : world.view(project, 'table.search', { ...question, limit }),
+  )

@@ -60,6 +60,7 @@ const APART = [
   'mailparser',
   'pino',
   'smtp-server',
+  'sqlite-vec',
   'swagger-ui-dist',
   'uWebSockets.js',
 ]

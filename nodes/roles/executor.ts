@@ -3,13 +3,17 @@ import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
 import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
+import type { EmbeddingRequest } from '../../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer } from '../../protocol/workers/messages.ts'
 import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { deliveries } from '../executor/deliveries.ts'
+import { hashedEmbedding } from '../executor/embedding/hashed.ts'
+import { createEmbeddingService } from '../executor/embedding/serve.ts'
 import { errands } from '../executor/errands/errands.ts'
 import { type Executor, startExecutor } from '../executor/executor.ts'
 import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
+import { remoteEmbedding } from '../executor/models/embedding.ts'
 import { remoteSpeaker } from '../executor/models/remote.ts'
 import { openings } from '../executor/openings.ts'
 import { previews } from '../executor/preview.ts'
@@ -19,6 +23,7 @@ import type { Bus } from '../host/ports.ts'
 import type { ModelSettings } from '../models.ts'
 import type { Guard } from '../outbound/guard.ts'
 import { createPost } from '../outbound/post.ts'
+import { TIMEOUT_MS } from './embed.ts'
 
 interface Role {
   readonly world: World
@@ -31,19 +36,35 @@ interface Role {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
+/** Starts to answer requests for embeddings, if a model is configured. Returns a function that stops. */
+function serveEmbeddings({ world, bus, models, env }: Role): () => void {
+  const { embedding } = models
+  if (!embedding) return () => {}
+  const service = createEmbeddingService({
+    model: embedding.id,
+    embed:
+      embedding.access.kind === 'scripted'
+        ? hashedEmbedding
+        : remoteEmbedding({ settings: embedding, env, timeout: TIMEOUT_MS, now: world.now }),
+    log: world.log,
+  })
+  const unsubscribe = bus.subscribe(
+    subjects.embed,
+    (message) => service.answer(message as EmbeddingRequest),
+    subjects.serveGroup,
+  )
+  return () => {
+    unsubscribe()
+    service.stop()
+  }
+}
+
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
 const LINGER = 1000
 
 /** Starts executing the jobs of the service itself. Returns a function that stops gracefully. */
-export function startExecutorRole({
-  world,
-  bus,
-  directory,
-  guard,
-  limit,
-  models,
-  env,
-}: Role): () => Promise<void> {
+export function startExecutorRole(role: Role): () => Promise<void> {
+  const { world, bus, directory, guard, limit, models, env } = role
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
@@ -88,8 +109,10 @@ export function startExecutorRole({
   const unwatch = directory.onChange((id) => {
     if (id !== undefined && id !== world.organization()) world.demand(id)
   })
+  const stopEmbeddings = serveEmbeddings(role)
   return async () => {
     unwatch()
+    stopEmbeddings()
     await executor.stop()
     shown.stop()
     deaf()

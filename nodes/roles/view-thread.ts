@@ -4,6 +4,7 @@
  * it (`view-worker.ts`).
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import type { EmbeddingAnswer } from '../../protocol/tables/semantic.ts'
 import { startLogs } from '../../views/files/logs.ts'
 import type { Message } from '../../views/view.ts'
 import { decode } from '../host/memory/codec.ts'
@@ -41,6 +42,8 @@ const ports: ViewPorts = {
   decode: (data) => decode(data, blobs),
   lag: (messages) => say('lag', messages),
   alarm: ({ name, message, stack }) => say('alarm', { name, message, stack }),
+  embed: async (texts) => (await call('embed', texts)) as EmbeddingAnswer,
+  distances: (engine) => say('distances', engine),
 }
 const logs = startLogs(({ name, message, stack }) => say('warn', { name, message, stack }))
 const view = serveView(workerData as ViewTerms, ports, logs)

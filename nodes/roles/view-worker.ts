@@ -11,6 +11,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
+import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
 import type { Message } from '../../views/view.ts'
 import { behind } from '../../views/view.ts'
 import { NewerRelease } from '../host/memory/codec.ts'
@@ -18,7 +19,8 @@ import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
 
 /** The functions that this process provides to the thread. */
-export interface ThreadPorts extends Pick<ViewPorts, 'position' | 'lag' | 'alarm'> {
+export interface ThreadPorts
+  extends Pick<ViewPorts, 'position' | 'lag' | 'alarm' | 'embed' | 'distances'> {
   follow(from: number, on: (batch: readonly Message[]) => Promise<void>): () => Promise<void> | void
   /** Returns the last sequence of the journal; undefined if this process is not certain of it. */
   end(): number | undefined
@@ -81,6 +83,8 @@ export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedV
       blob: (name: string) => ports.blob(name),
       lag: (messages: number) => ports.lag(messages),
       alarm: (error: Told) => ports.alarm(errorOf(error)),
+      embed: (texts: readonly string[]) => ports.embed(texts),
+      distances: (engine: DistanceEngine) => ports.distances(engine),
       warn: (error: Told) => ports.warn(errorOf(error)),
     }))
     thread.on('error', (error) => ports.alarm(error))

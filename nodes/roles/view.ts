@@ -4,7 +4,11 @@
 import type { Envelope } from '../../protocol/entry.ts'
 import type { Logs } from '../../views/files/logs.ts'
 import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
+import { VectorCache } from '../../views/tables/tables/vectors/cache.ts'
+import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
+import { type IndexerTerms, VectorIndexer } from '../../views/tables/tables/vectors/indexer.ts'
 import { View } from '../../views/view.ts'
+import type { EmbedRows } from './embed.ts'
 
 /** A running view. */
 export interface ServedView {
@@ -30,6 +34,8 @@ export interface ViewTerms {
   readonly organization: string
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale: number
+  /** The embedding model; absent if none is configured. */
+  readonly embedding?: IndexerTerms
 }
 /** The ports of a view. */
 export interface ViewPorts extends ViewJournal {
@@ -40,6 +46,10 @@ export interface ViewPorts extends ViewJournal {
   /** Reports how many messages the view is behind. */
   lag(messages: number): void
   alarm(error: Error): void
+  /** Requests embeddings of rows from the executors. */
+  embed: EmbedRows
+  /** Reports what computes the distances of vectors. */
+  distances(engine: DistanceEngine): void
 }
 
 /**
@@ -47,11 +57,12 @@ export interface ViewPorts extends ViewJournal {
  * @param logs notified of the view's commits; must outlive the view.
  */
 export async function serveView(
-  { file, organization, stale }: ViewTerms,
+  { file, organization, stale, embedding }: ViewTerms,
   ports: ViewPorts,
   logs: Pick<Logs, 'saved'>,
 ): Promise<ServedView> {
   const { now, later } = ports
+  const wake = () => indexer?.wake()
   const view = View.open(file, {
     ...(now && { now }),
     stale,
@@ -63,8 +74,11 @@ export async function serveView(
     hooks: {
       lag: (messages) => ports.lag(messages),
       alarm: (error) => ports.alarm(error as Error),
+      applied: wake,
+      answered: wake,
     },
   })
+  const indexer = embedding && createIndexer(file, embedding, view, ports)
   await follower.start()
   return {
     ask: ({ name, project, input, fresh, within }) =>
@@ -72,7 +86,30 @@ export async function serveView(
     position: async () => follower.position(),
     stop: async () => {
       await follower.stop()
+      indexer?.stop()
       view.close()
     },
   }
+}
+
+/** Creates the indexer of a view, with a cache of vectors in a file next to that of the view. */
+function createIndexer(
+  file: string,
+  terms: IndexerTerms,
+  view: View,
+  ports: ViewPorts,
+): VectorIndexer {
+  ports.distances(view.distances())
+  return new VectorIndexer(terms, {
+    view,
+    cache: VectorCache.open(file.replace(/\.sqlite$/, '.vectors.sqlite')),
+    embed: ports.embed,
+    now: ports.now ?? Date.now,
+    later: ports.later ?? later,
+    alarm: ports.alarm,
+  })
+}
+const later = (ms: number, run: () => void): (() => void) => {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
 }

@@ -3,11 +3,14 @@ import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { type Logs, startLogs } from '../../views/files/logs.ts'
+import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
+import type { IndexerTerms } from '../../views/tables/tables/vectors/indexer.ts'
 import { decode, NewerRelease } from '../host/memory/codec.ts'
 import type { Recent } from '../host/memory/recent.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { privateFiles } from '../storage/private.ts'
+import type { EmbedRows } from './embed.ts'
 import { type Question, type ServedView, serveView, type ViewTerms } from './view.ts'
 import { serveViewInThread } from './view-worker.ts'
 
@@ -34,6 +37,8 @@ interface ViewParts {
   readonly metrics: Metrics
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale: number
+  /** The embedding model and the client that requests embeddings; absent if none is configured. */
+  readonly embedding?: IndexerTerms & { readonly embed: EmbedRows }
   /** Called when this release cannot read the journal. */
   doomed(error: Error): void
 }
@@ -95,18 +100,36 @@ async function served(
     clock,
     log,
     metrics,
+    embedding,
     doomed,
   }: ViewParts,
   partition: number,
   warn: (error: Error) => void,
   logs: Logs | undefined,
 ): Promise<ServedView> {
-  const terms: ViewTerms = { file: join(data, 'views', `${partition}.sqlite`), organization, stale }
+  const terms: ViewTerms = {
+    file: join(data, 'views', `${partition}.sqlite`),
+    organization,
+    stale,
+    ...(embedding && {
+      embedding: { model: embedding.model, max_characters: embedding.max_characters },
+    }),
+  }
   const ports = {
     position: () => journal.position(partition),
     end: () => end(partition),
     later: clock.later,
     lag: (messages: number) => metrics.viewLag(partition, messages),
+    embed: embedding?.embed ?? notConfigured,
+    distances: ({ name, fault }: DistanceEngine) => {
+      if (fault === undefined)
+        log.info({ event: 'vector_search', partition, engine: name }, 'vectors are compared')
+      else
+        log.warn(
+          { event: 'vector_search', partition, engine: name, reason: fault },
+          'sqlite-vec cannot be loaded; vectors are compared in JavaScript, which is slower',
+        )
+    },
     alarm: (error: Error) => {
       metrics.viewAlarm(partition)
       if (error instanceof NewerRelease) doomed(error)
@@ -142,3 +165,7 @@ async function served(
     logs,
   )
 }
+const notConfigured: EmbedRows = async () => ({
+  failed: 'model_unavailable',
+  message: 'No embedding model is configured.',
+})

@@ -18,10 +18,11 @@ import type {
   TranscriptQuestion,
 } from '../sessions/transcript/pages.ts'
 import type { TableQueries } from '../tables/events.ts'
+import type { SemanticQueries } from '../tables/semantic.ts'
 import type { Spec } from '../workflows/spec.ts'
 
 /** The internal queries of gateways and executors. */
-interface InternalQueries extends TableQueries {
+interface InternalQueries extends TableQueries, SemanticQueries {
   /**
    * Events of a run after a cursor, oldest first. `ended`: the run has ended, and no event follows
    * the last item. `oldest`: events before this cursor are no longer stored.

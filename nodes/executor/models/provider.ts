@@ -4,7 +4,7 @@
  * are allowed. Redirects are not followed, because requests carry keys.
  */
 import { readFile } from 'node:fs/promises'
-import type { JSONValue, LanguageModel } from 'ai'
+import type { EmbeddingModel, JSONValue, LanguageModel } from 'ai'
 import { endedBySignal } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault } from '../faults.ts'
@@ -70,6 +70,36 @@ export async function modelOf(
   }
   const { createAnthropic } = await import('@ai-sdk/anthropic')
   return createAnthropic(settings)(model)
+}
+
+/**
+ * Creates the client of an embedding model.
+ * @throws ExecutorFault when the provider has no embedding models, or needs a key and has none.
+ */
+export async function embeddingModelOf(
+  { provider, kind, base_url }: ProviderAccess,
+  model: string,
+  key: string | undefined,
+): Promise<EmbeddingModel> {
+  const settings = { fetch: straight, ...(key !== undefined && { apiKey: key }) }
+  if (kind === 'openai-compatible') {
+    const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+    return createOpenAICompatible({
+      name: provider,
+      baseURL: base_url ?? '',
+      ...settings,
+    }).embeddingModel(model)
+  }
+  if (kind !== 'openai')
+    throw new ExecutorFault('model_unavailable', `${provider} has no embedding models.`)
+  // Without a key, this client would take one from the environment.
+  if (key === undefined)
+    throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
+  const { createOpenAI } = await import('@ai-sdk/openai')
+  return createOpenAI({
+    ...settings,
+    ...(base_url !== undefined && { baseURL: base_url }),
+  }).embeddingModel(model)
 }
 
 /** Thinking budgets of Claude in tokens, by effort. */

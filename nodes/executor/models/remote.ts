@@ -6,10 +6,10 @@
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
-import { pauseOf } from '../answer.ts'
-import { ExecutorFault, failedWith, faultOfStatus } from '../faults.ts'
+import { ExecutorFault, failedWith } from '../faults.ts'
 import { answered, type GenerationAttempt, type ModelRequest, type Speaker } from '../speech.ts'
 import { collect } from './collect.ts'
+import { faultOf } from './failures.ts'
 import { toMessages } from './messages.ts'
 import { modelOf, optionsOf, readKey } from './provider.ts'
 
@@ -92,49 +92,3 @@ async function speak(
 }
 const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>
   system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {}
-
-/** Matches the names of the library's errors for answers that it could not parse. */
-const broken =
-  /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
-/** The fault for an error of the library or of the network. */
-function faultOf(
-  error: unknown,
-  { signal, provider }: GenerationAttempt,
-  now: number,
-): ExecutorFault {
-  if (signal.aborted) return new ExecutorFault('stopped', 'The generation was stopped.')
-  if (error instanceof ExecutorFault) return error
-  const {
-    name = '',
-    message = '',
-    statusCode,
-    responseHeaders,
-    cause,
-  } = error as {
-    name?: string
-    message?: string
-    statusCode?: number
-    responseHeaders?: Record<string, string>
-    cause?: unknown
-  }
-  if (statusCode !== undefined && !(statusCode >= 200 && statusCode < 300))
-    return new ExecutorFault(
-      faultOfStatus(statusCode),
-      `${provider} returned ${statusCode}: ${message}`,
-      pauseOf(responseHeaders?.['retry-after'], now),
-    )
-  if (cause instanceof ExecutorFault) return cause
-  if (broken.test(name))
-    return new ExecutorFault('invalid_response', `The response of ${provider} is invalid.`)
-  // The library passes on an error within the stream as the provider sent it, not as an `Error`.
-  if (!(error instanceof Error))
-    return new ExecutorFault(
-      'provider_error',
-      `${provider} ended its response early: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
-    )
-  const reason = cause instanceof Error ? cause.message : message
-  return new ExecutorFault(
-    'provider_unreachable',
-    `${provider} could not be reached, or the connection was lost: ${reason}`,
-  )
-}

@@ -115,11 +115,24 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     subscribe: core('live.*.*.*', 'moved.*', 'gateway.*', 'preview.*.*', 'previewed.*.*'),
   }
   const table: Readonly<Record<AccountRole, readonly Permissions[]>> = {
-    gateway: [node, edge, { publish: [], subscribe: core(`offer.*.*.* ${subjects.offerGroup}`) }],
+    gateway: [
+      node,
+      edge,
+      {
+        publish: core(subjects.embed),
+        subscribe: core(`offer.*.*.* ${subjects.offerGroup}`),
+      },
+    ],
     executor: [
       node,
       edge,
-      { publish: [], subscribe: core(`${subjects.serveAll} ${subjects.serveGroup}`) },
+      {
+        publish: [],
+        subscribe: core(
+          `${subjects.serveAll} ${subjects.serveGroup}`,
+          `${subjects.embed} ${subjects.serveGroup}`,
+        ),
+      },
     ],
     shards: [
       node,
@@ -143,7 +156,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     views: [
       node,
       {
-        publish: [...reading(journals), ...readingBlobs],
+        publish: [...core(subjects.embed), ...reading(journals), ...readingBlobs],
         subscribe: core(`view.* ${subjects.viewGroup}`),
       },
     ],

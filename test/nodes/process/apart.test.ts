@@ -70,6 +70,8 @@ function world(name: string, blobs: Readonly<Record<string, string>> = {}) {
       state.alarmed()
     },
     warn: (error) => alarms.push(error),
+    embed: async () => ({ failed: 'model_unavailable', message: 'none' }),
+    distances: () => {},
   }
   const file = join(folder, name, '0.sqlite')
   const begin = () => serveViewInThread({ file, organization: 'org_a', stale: 1000 }, ports)

@@ -27,6 +27,7 @@ import { TEXT_BYTES } from '../../../../views/tables/tables/keys.ts'
 import { maintain, needsMaintenance } from '../../../../views/tables/tables/maintenance.ts'
 import { queryRows } from '../../../../views/tables/tables/query.ts'
 import { searchRows } from '../../../../views/tables/tables/search.ts'
+import { applyVectors } from '../../../../views/tables/tables/vectors/apply.ts'
 
 const PROJECT = 'prj_1'
 export const TABLE = 'tbl_1'
@@ -211,6 +212,7 @@ interface After {
 }
 function applyTo(store: Store, place: Placed): void {
   applyTable(store, place)
+  applyVectors(store, place)
   store.flush()
 }
 /** Does the work that is left, at most `steps` parts of it. */

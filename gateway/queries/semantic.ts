@@ -1,0 +1,73 @@
+/**
+ * Semantic and hybrid searches in the rows of a table. The view reports whether the rows that exist
+ * now are embedded, and ranks them. A search never returns the results of another mode: if the rows
+ * or the query cannot be embedded in time, it is refused.
+ */
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import type { ViewQueries } from '../../protocol/queries/views.ts'
+import { isFailure, type SemanticProgress } from '../../protocol/tables/semantic.ts'
+import type { World } from '../ports.ts'
+import { backoffMs, sleep } from '../timing.ts'
+
+/** Milliseconds for which a search waits until the rows are embedded. */
+const WAIT_MS = 5000
+/** Milliseconds between two questions to the view, which grow. */
+const AGAIN = { first: 20, last: 250 } as const
+
+/** What a search needs. */
+export type Searching = Pick<World, 'view' | 'embedder' | 'settings' | 'now' | 'later'>
+
+type Reply = ViewQueries['table_semantic']['reply']
+type Question = Pick<
+  ViewQueries['table_semantic']['input'],
+  'id' | 'query' | 'mode' | 'filter' | 'limit' | 'after'
+>
+/**
+ * Answers a search. It is refused with `table_semantic_search_unavailable` and, in `details`, the
+ * `reason`, and the numbers of rows and of embedded rows if rows are missing.
+ */
+export async function searchSemantically(
+  world: Searching,
+  project: string,
+  question: Question,
+): Promise<Exclude<Reply, SemanticProgress>> {
+  const { embedder } = world
+  if (!embedder) return refuse('table_semantic_search_unavailable', { reason: 'not_configured' })
+  const until = world.now() + Math.min(WAIT_MS, world.settings.deadline / 2)
+  let through: number | undefined
+  let vector: string | undefined
+  for (let attempt = 0; ; attempt++) {
+    const last = world.now() >= until
+    const reply = await world.view(project, 'table_semantic', {
+      ...question,
+      model: embedder.model,
+      ...(vector !== undefined && { vector }),
+      ...(through !== undefined && { through }),
+      ...(last && { count: true }),
+    })
+    if (isRefusal(reply) || !('ready' in reply)) return reply
+    through ??= reply.through
+    if (reply.ready) {
+      const answer = await embedder.query(question.query)
+      if (isFailure(answer)) return failed(answer.failed)
+      vector = answer.vectors[0]
+      continue
+    }
+    if (last) return unfinished(reply)
+    await sleep(world, backoffMs(attempt, AGAIN))
+  }
+}
+const unfinished = ({ rows = 0, indexed_rows = 0, fault }: SemanticProgress): Refusal =>
+  refuse(
+    'table_semantic_search_unavailable',
+    { reason: fault ?? 'indexing', rows, indexed_rows, retry_after: 5 },
+    fault === undefined
+      ? `${indexed_rows} of ${rows} rows are embedded; repeat the search later, or use mode=keyword.`
+      : `Rows cannot be embedded now (${fault}); repeat the search later, or use mode=keyword.`,
+  )
+const failed = (reason: string): Refusal =>
+  refuse(
+    'table_semantic_search_unavailable',
+    { reason, retry_after: 5 },
+    `The query cannot be embedded now (${reason}); repeat the search later, or use mode=keyword.`,
+  )

@@ -1,0 +1,34 @@
+/**
+ * The embedding model of the built-in provider, for tests and demonstrations only. It knows nothing
+ * about meaning except a few groups of synonyms: each token of a text adds to a dimension that is
+ * derived from a hash of its group, or else of the token.
+ */
+import { createHash } from 'node:crypto'
+import { tokensOf } from '../../../protocol/tables/search.ts'
+import type { EmbedTexts } from './serve.ts'
+
+const DIMENSIONS = 256
+const synonyms: readonly (readonly string[])[] = [
+  ['car', 'cars', 'automobile', 'vehicle', 'auto'],
+  ['doctor', 'physician', 'medic'],
+  ['invoice', 'invoices', 'bill', 'bills', 'payment', 'payments'],
+  ['late', 'overdue', 'delayed'],
+  ['broken', 'defective', 'damaged', 'faulty'],
+]
+const groups: ReadonlyMap<string, string> = new Map(
+  synonyms.flatMap((group) => group.map((word) => [word, group[0] ?? word] as const)),
+)
+
+/** Returns a vector of a text, which is the zero vector for a text without tokens. */
+function hashedVector(text: string): number[] {
+  const vector = new Array<number>(DIMENSIONS).fill(0)
+  for (const token of tokensOf(text)) {
+    const hash = createHash('sha256')
+      .update(groups.get(token) ?? token)
+      .digest()
+    const at = hash.readUInt16BE(0) % DIMENSIONS
+    vector[at] = (vector[at] ?? 0) + 1
+  }
+  return vector
+}
+export const hashedEmbedding: EmbedTexts = async (texts) => texts.map(hashedVector)

@@ -1,0 +1,116 @@
+/**
+ * Answers requests for embeddings. The requests in progress are bounded, and so are those that
+ * wait; a request beyond these bounds is answered with the failure `busy`. Queries of searches have
+ * places of their own, so that rows which are embedded in the background do not delay them.
+ */
+import type { Log } from '../../../gateway/ports.ts'
+import {
+  type EmbeddingAnswer,
+  type EmbeddingRequest,
+  semanticLimits,
+} from '../../../protocol/tables/semantic.ts'
+import { ExecutorFault } from '../faults.ts'
+
+/**
+ * Embeds texts; the vectors are in their order.
+ * @throws ExecutorFault when the provider fails.
+ */
+export type EmbedTexts = (
+  texts: readonly string[],
+  signal: AbortSignal,
+) => Promise<readonly (readonly number[])[]>
+
+/** Maximum numbers of requests in progress and of waiting requests, for each purpose. */
+const PLACES = { query: { running: 4, waiting: 64 }, rows: { running: 4, waiting: 16 } } as const
+
+interface Service {
+  /** Id of the configured model. */
+  readonly model: string
+  readonly embed: EmbedTexts
+  readonly log: Log
+}
+/** Answers requests for embeddings; `stop` aborts those in progress and refuses later ones. */
+interface EmbeddingService {
+  answer(request: EmbeddingRequest): Promise<EmbeddingAnswer>
+  stop(): void
+}
+
+export function createEmbeddingService({ model, embed, log }: Service): EmbeddingService {
+  const abort = new AbortController()
+  const places = { query: createPlaces(PLACES.query), rows: createPlaces(PLACES.rows) }
+  return {
+    answer: async (request) => {
+      if (abort.signal.aborted) return { failed: 'stopped', message: 'The executor is stopping.' }
+      if (request.model !== model)
+        return {
+          failed: 'model_unavailable',
+          message: `The executor has the embedding model ${model}, not ${request.model}.`,
+        }
+      if (request.texts.length > semanticLimits.batch)
+        return { failed: 'provider_refused', refused: true, message: 'There are too many texts.' }
+      const place = await places[request.purpose]()
+      if (!place) return { failed: 'busy', message: 'Too many requests wait for embeddings.' }
+      try {
+        return { vectors: encoded(await embed(request.texts, abort.signal), request.texts.length) }
+      } catch (error) {
+        if (!(error instanceof ExecutorFault)) throw error
+        const { is, message, retry_after } = error
+        log.warn({ event: 'embedding_failed', fault: is, reason: message }, 'embedding failed')
+        return {
+          failed: is,
+          message,
+          ...(is === 'provider_refused' && { refused: true }),
+          ...(retry_after > 0 && { retry_after }),
+        }
+      } finally {
+        place()
+      }
+    },
+    stop: () => abort.abort(),
+  }
+}
+
+/**
+ * Returns a function that takes a place, in the order of the calls, and resolves with the function
+ * that releases it; with undefined if too many calls wait.
+ */
+function createPlaces({
+  running,
+  waiting,
+}: {
+  readonly running: number
+  readonly waiting: number
+}) {
+  const queue: (() => void)[] = []
+  let free = running
+  const release = (): void => {
+    const next = queue.shift()
+    if (next) next()
+    else free++
+  }
+  return async (): Promise<(() => void) | undefined> => {
+    if (free > 0) free--
+    else if (queue.length >= waiting) return undefined
+    else await new Promise<void>((resolve) => queue.push(resolve))
+    return release
+  }
+}
+
+/**
+ * Normalizes vectors to the length 1, and encodes them. A zero vector stays zero.
+ * @throws ExecutorFault when the provider did not return one vector for each text, all with the
+ * same number of dimensions.
+ */
+function encoded(vectors: readonly (readonly number[])[], count: number): string[] {
+  const dimensions = vectors[0]?.length ?? 0
+  const valid = (vector: readonly number[]) =>
+    vector.length === dimensions && vector.every((value) => Number.isFinite(value))
+  if (vectors.length !== count || dimensions === 0 || !vectors.every(valid))
+    throw new ExecutorFault('invalid_response', 'The provider returned invalid embeddings.')
+  return vectors.map((vector) => {
+    const length = Math.hypot(...vector) || 1
+    const bytes = Buffer.alloc(4 * dimensions)
+    for (const [index, value] of vector.entries()) bytes.writeFloatLE(value / length, 4 * index)
+    return bytes.toString('base64')
+  })
+}

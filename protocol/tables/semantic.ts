@@ -1,0 +1,145 @@
+/**
+ * Search by meaning: the messages that request embeddings, the text of a row that is embedded, and
+ * the pure rules of semantic and hybrid search. An embedding is a vector of an embedding model; the
+ * vectors of texts with a similar meaning have a small cosine distance.
+ */
+import type { JsonObject } from '../common.ts'
+import type { Refusal } from '../errors.ts'
+import type { SearchRows, TableRow } from './schema.ts'
+import { textsOf } from './search.ts'
+
+/**
+ * Limits of search by meaning. `window`: the number of rows of each list that hybrid search
+ * combines, and of its results. `examined`: the maximum number of rows with a word of the query
+ * that hybrid search compares. `batch` and `characters`: the maximum number of texts of a request
+ * for embeddings, and of their characters together. `unused_days`: the days without a search after
+ * which the vectors of a table are deleted.
+ */
+export const semanticLimits = {
+  window: 100,
+  examined: 10_000,
+  batch: 32,
+  characters: 200_000,
+  unused_days: 30,
+} as const
+
+/** A request for the embeddings of some texts. `model` is the id of the embedding model. */
+export interface EmbeddingRequest {
+  readonly model: string
+  /** Queries are embedded before the rows that are embedded in the background. */
+  readonly purpose: 'query' | 'rows'
+  readonly texts: readonly string[]
+}
+/**
+ * Why texts could not be embedded. `refused`: the provider did not accept these texts; other texts
+ * may succeed. `retry_after`: milliseconds to wait, as the provider requests.
+ */
+export interface EmbeddingFailure {
+  readonly failed: string
+  readonly message: string
+  readonly refused?: boolean
+  readonly retry_after?: number
+}
+/**
+ * The vectors of the texts, in their order: 32-bit floating-point numbers, little-endian, in base64.
+ * Each has the length 1.
+ */
+export type EmbeddingAnswer = { readonly vectors: readonly string[] } | EmbeddingFailure
+export const isFailure = (answer: EmbeddingAnswer): answer is EmbeddingFailure => 'failed' in answer
+
+/** The internal queries of views for search by meaning. */
+export interface SemanticQueries {
+  /**
+   * A page of a semantic or hybrid search. The first search of a table starts the embedding of its
+   * rows. Without `vector`, the query only reports whether the rows are embedded.
+   */
+  table_semantic: {
+    input: Pick<SearchRows, 'query' | 'filter' | 'limit'> & {
+      readonly id: string
+      readonly mode: 'semantic' | 'hybrid'
+      /** The id of the embedding model. */
+      readonly model: string
+      /** The vector of the query, as in `EmbeddingAnswer`. */
+      readonly vector?: string
+      /** The position after which the page begins. */
+      readonly after?: readonly (string | number | null)[]
+      /** The change of the table that must be embedded; absent: the last one. */
+      readonly through?: number
+      /** Whether the rows are counted if some are not embedded yet. */
+      readonly count?: boolean
+    }
+    reply:
+      | {
+          readonly items: readonly TableRow[]
+          readonly position?: readonly (string | number | null)[]
+        }
+      | SemanticProgress
+      | Refusal
+  }
+}
+/**
+ * The progress of embedding a table. `ready`: all rows that existed at the change `through` are
+ * embedded. `fault`: why the last attempt to embed rows failed. The counts of rows are present if
+ * they were requested.
+ */
+export interface SemanticProgress {
+  readonly ready: boolean
+  readonly through: number
+  readonly rows?: number
+  readonly indexed_rows?: number
+  readonly fault?: string
+}
+
+/**
+ * Returns the text of a row that is embedded: its texts, including those inside of objects and
+ * arrays, each line with the name of its column, sorted by name. Other values are omitted, so a
+ * change of numbers, dates stored as numbers, or booleans costs no embedding.
+ * @param data the visible data.
+ * @param max maximum number of characters.
+ */
+export function embeddedText(data: JsonObject, max: number): string {
+  const lines: string[] = []
+  for (const name of Object.keys(data).sort()) {
+    const texts = textsOf(data[name])
+    if (texts.length > 0) lines.push(`${name}: ${texts.join(' ')}`)
+  }
+  return cutText(lines.join('\n'), max)
+}
+/** Returns the first characters of a text, without half of a surrogate pair at the end. */
+export function cutText(text: string, max: number): string {
+  if (text.length <= max) return text
+  const last = text.charCodeAt(max - 1)
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max)
+}
+
+/** The constant of reciprocal rank fusion. */
+const K = 60
+/**
+ * Combines lists of ids, best first, by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009): the
+ * score of an id is the sum of 1 / (60 + rank) over the lists that contain it, with ranks from 1.
+ * Returns the ids by score, then by id.
+ */
+export function fuse(...lists: readonly (readonly string[])[]): string[] {
+  const scores = new Map<string, number>()
+  for (const list of lists)
+    for (const [index, id] of list.entries())
+      scores.set(id, (scores.get(id) ?? 0) + 1 / (K + index + 1))
+  return [...scores].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([id]) => id)
+}
+
+/**
+ * Returns how many tokens of a query a row has exactly, and how many others are prefixes of a token
+ * of the row; undefined if the row has none of them.
+ */
+export function anyHits(
+  query: readonly string[],
+  row: readonly string[],
+): { readonly exact: number; readonly begun: number } | undefined {
+  const words = new Set(row)
+  let [exact, begun] = [0, 0]
+  for (const token of new Set(query)) {
+    if (words.has(token)) exact++
+    else if (row.some((word) => word.startsWith(token))) begun++
+  }
+  return exact + begun > 0 ? { exact, begun } : undefined
+}

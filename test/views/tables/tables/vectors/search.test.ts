@@ -1,0 +1,119 @@
+/**
+ * Semantic and hybrid searches answer what a plain implementation answers, with the extension and
+ * without it, whatever the schema, the rows and the history.
+ */
+import fc from 'fast-check'
+import t from 'tap'
+import { isRefusal } from '../../../../../protocol/errors.ts'
+import { visibleData } from '../../../../../protocol/tables/row-data.ts'
+import type { TableRow } from '../../../../../protocol/tables/schema.ts'
+import { rowTokens, tokensOf } from '../../../../../protocol/tables/search.ts'
+import {
+  anyHits,
+  embeddedText,
+  fuse,
+  type SemanticQueries,
+} from '../../../../../protocol/tables/semantic.ts'
+import { addDistance } from '../../../../../views/tables/tables/vectors/distance.ts'
+import { searchSemantically } from '../../../../../views/tables/tables/vectors/search.ts'
+import { evolved, queries, type Step, schemas, steps } from '../arbitraries.ts'
+import { History, pages, TABLE, whole } from '../history.ts'
+import { distance, Indexing, MODEL, numbersOf, vectorOf } from './embedding.ts'
+
+type Input = SemanticQueries['table_semantic']['input']
+type Asked = Pick<Input, 'query' | 'mode'> & Partial<Input>
+const ask = (history: History, input: Asked) =>
+  whole(
+    searchSemantically(history.store, history.project, 0, { id: TABLE, model: MODEL, ...input }),
+  )
+const withoutExtension = (): never => {
+  throw new Error('there is no extension')
+}
+
+let keys = 0
+function perform(history: History, step: Step): void {
+  const ids = [...history.rows.keys()]
+  const chosen = 'row' in step ? ids[step.row % ids.length] : undefined
+  if (step.do === 'insert')
+    history.insert(step.at, ...step.rows.map((row) => ({ ...row, key: `key${keys++}` })))
+  else if (step.do === 'update' && chosen !== undefined)
+    history.update(chosen, step.at, { ...step.data, key: `key${keys++}` })
+  else if (step.do === 'delete' && chosen !== undefined) history.delete(chosen)
+}
+/** The ids that the rules select, best first; undefined if the search is not valid. */
+function expected(history: History, { query, mode, filter }: Asked): string[] | undefined {
+  const rows = history.expected(filter ? { filter } : {})
+  if (!rows) return undefined
+  const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
+  const shown = rows.map((row) => ({ ...row, data: visibleData(history.schema, row.data) }))
+  const near = shown
+    .map((row) => ({
+      id: row.id,
+      far: distance(numbersOf(embeddedText(row.data, 1000)), numbersOf(query)),
+    }))
+    .sort((a, b) => (Math.abs(a.far - b.far) > 1e-5 ? a.far - b.far : byId(a, b)))
+    .map(({ id }) => id)
+  if (mode === 'semantic') return near
+  const words = tokensOf(query)
+  const found = shown
+    .flatMap((row) => {
+      const hits = anyHits(words, rowTokens(row.data))
+      return hits ? [{ ...row, ...hits }] : []
+    })
+    .sort(
+      (a, b) =>
+        b.exact - a.exact ||
+        b.begun - a.begun ||
+        (a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : byId(a, b)),
+    )
+    .map(({ id }) => id)
+  return fuse(near.slice(0, 100), found.slice(0, 100)).slice(0, 100)
+}
+const idsOf = (rows: readonly TableRow[]): string[] => rows.map(({ id }) => id)
+function actual(history: History, asked: Asked, limit: number): string[] | undefined {
+  const rows = pages((after) => {
+    const reply = ask(history, { ...asked, ...after, limit, vector: vectorOf(asked.query) })
+    if (!isRefusal(reply) && 'ready' in reply) throw new Error('rows are not embedded')
+    return reply
+  })
+  return isRefusal(rows) ? undefined : idsOf(rows)
+}
+
+const searches = fc.record({
+  query: fc.constantFrom('a', 'words nested', 'ab z', 'é 😀', 'nothing of this', '!'),
+  mode: fc.constantFrom('semantic' as const, 'hybrid' as const),
+  filter: queries.map(({ filter }) => filter),
+  limit: fc.integer({ min: 1, max: 5 }),
+})
+t.test('pages contain the rows that the rules select, in their order', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      schemas.chain((schema) => fc.tuple(fc.constant(schema), fc.option(evolved(schema)))),
+      steps,
+      steps,
+      fc.array(searches, { minLength: 2, maxLength: 4 }),
+      async ([schema, later], before, after, asked) => {
+        keys = 0
+        const history = new History(schema)
+        for (const step of before) perform(history, step)
+        ask(history, { query: 'a', mode: 'semantic' })
+        const indexing = new Indexing(history.store)
+        await indexing.pass(1000)
+        for (const step of after) perform(history, step)
+        if (later) history.evolve(later)
+        await indexing.pass(1000)
+        for (const { filter, limit, ...search } of asked)
+          for (const extension of [true, false]) {
+            addDistance(history.store.db, extension ? undefined : withoutExtension)
+            const given = { ...search, ...(filter && { filter }) }
+            const [got, wanted] = [actual(history, given, limit), expected(history, given)]
+            if (JSON.stringify(got) !== JSON.stringify(wanted))
+              throw new Error(`extension: ${extension}, got ${got}\nexpected ${wanted}`)
+          }
+        history.store.db.close()
+      },
+    ),
+    { numRuns: 25 },
+  )
+  t.pass('all searches agree')
+})

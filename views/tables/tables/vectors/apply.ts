@@ -1,0 +1,21 @@
+/** Applies the events of tables that have been searched by meaning to the queue of their vectors. */
+import type { Event, Placed } from '../../../../protocol/entry.ts'
+import type { TableEvent } from '../../../../protocol/tables/events.ts'
+import type { Store } from '../../../store.ts'
+import { definitions } from '../definitions.ts'
+import { dropIndex, forgetRow, indexOf, queueRow, requeueAll } from './indexes.ts'
+
+/** Applies an entry of a table, after the rows of the table were changed. */
+export function applyVectors(store: Store, { entry }: Placed): void {
+  const table = definitions(store).get(entry.id)?.n
+  if (table === undefined || !indexOf(store, table)) return
+  for (const any of entry.events as readonly Event[]) {
+    const event = any as TableEvent
+    if (event.type === 'table.deleted') dropIndex(store, table)
+    else if (event.type === 'table.updated' && 'schema' in event.table) requeueAll(store, table)
+    else if (event.type === 'table.row_deleted') forgetRow(store, table, event.row.id)
+    else if (event.type === 'table.rows_inserted')
+      for (const { id } of event.rows) queueRow(store, table, id, event.change)
+    else if ('change' in event) queueRow(store, table, event.row.id, event.change)
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * Embeds the rows of tables that are searched by meaning, in the background.
+ *
+ * Invariants:
+ * I1. What is left to do is in the view's file only, so an indexer may stop at any time, and the
+ *     next one continues.
+ * I2. The view never waits for a provider: rows are read and vectors stored in short transactions
+ *     before and after a request. A row that was deleted meanwhile gets no vector.
+ * I3. Texts, batches and concurrent requests are bounded. A vector in the cache is not requested.
+ * I4. While a provider fails, there is one attempt after each pause. A row that the provider refuses
+ *     does not delay other rows.
+ */
+import { createHash } from 'node:crypto'
+import { visibleData } from '../../../../protocol/tables/row-data.ts'
+import {
+  cutText,
+  type EmbeddingAnswer,
+  type EmbeddingFailure,
+  embeddedText,
+  isFailure,
+  semanticLimits,
+} from '../../../../protocol/tables/semantic.ts'
+import type { Store } from '../../../store.ts'
+import type { View } from '../../../view.ts'
+import { schemaOf } from '../definitions.ts'
+import { dataOf, rowById } from '../rows.ts'
+import type { VectorCache } from './cache.ts'
+import {
+  dropUnused,
+  forgetRow,
+  hasWork,
+  nextQueued,
+  queueSomeRows,
+  setFault,
+  settleRow,
+  storeVector,
+} from './indexes.ts'
+
+/** The model, and how texts are embedded. */
+export interface IndexerTerms {
+  /** Id of the embedding model. */
+  readonly model: string
+  /** Maximum number of characters of a row that are embedded. */
+  readonly max_characters: number
+}
+export interface IndexerPorts {
+  readonly view: Pick<View, 'read' | 'change'>
+  readonly cache: VectorCache
+  embed(texts: readonly string[]): Promise<EmbeddingAnswer>
+  /** Unix milliseconds. */
+  now(): number
+  later(ms: number, run: () => void): () => void
+  /** Called with unexpected errors, such as those of SQLite. */
+  alarm(error: Error): void
+}
+
+/** Maximum number of requests at a time. */
+const REQUESTS = 2
+/** Milliseconds for which rows are collected before they are embedded. */
+const COLLECT_MS = 20
+/** Pauses after failures, in milliseconds: doubled for each failure in a row. */
+const PAUSE = { first: 1000, last: 60_000 } as const
+/** Milliseconds for which a row is left out after the provider has refused it. */
+const REST_MS = 300_000
+/** Maximum number of rows that are left out at a time. */
+const RESTING = 1000
+/** A refused text is halved until it has at most this many characters. */
+const SHORTEST = 250
+/** Number of queued rows that are read at once. */
+const READ = 100
+const DAY_MS = 86_400_000
+
+/** A row that is being embedded. */
+interface Item {
+  readonly key: string
+  readonly tbl: number
+  readonly id: string
+  readonly change: number
+  readonly hash: Uint8Array
+  readonly text: string
+}
+
+interface QueuedRows {
+  readonly changed: readonly Item[]
+  readonly local: number
+}
+
+export class VectorIndexer {
+  readonly #terms: IndexerTerms
+  readonly #ports: IndexerPorts
+  /** Keys of the rows in requests. */
+  readonly #taken = new Set<string>()
+  /** Keys of the rows that the provider has refused, with the time of their next attempt. */
+  readonly #resting = new Map<string, number>()
+  #requests = 0
+  #failures = 0
+  #faulty = true
+  /** Number of next batches that have one row, because the provider refused a batch. */
+  #single = 0
+  /** The table of the last batch; tables take turns. */
+  #table = -1
+  #stopped = false
+  #working = false
+  /** Cancels the next work, which begins after a pause. */
+  #cancel: (() => void) | undefined
+  /** Cancels the next attempt at rows that rest. */
+  #cancelRest: (() => void) | undefined
+
+  constructor(terms: IndexerTerms, ports: IndexerPorts) {
+    this.#terms = terms
+    this.#ports = ports
+  }
+  /** Continues soon, if rows wait to be embedded and no pause is in progress. */
+  wake(): void {
+    if (this.#stopped || this.#cancel || this.#working || this.#requests >= REQUESTS) return
+    if (this.#ports.view.read((store) => hasWork(store, this.#terms.model))) this.#after(COLLECT_MS)
+  }
+  /** Stops. Requests in progress are ignored. */
+  stop(): void {
+    this.#stopped = true
+    this.#cancel?.()
+    this.#cancelRest?.()
+    this.#ports.cache.close()
+  }
+
+  #after(ms: number): void {
+    this.#cancel?.()
+    this.#cancel = this.#ports.later(ms, () => {
+      this.#cancel = undefined
+      void this.#work().catch((error: unknown) => this.#alarm(error))
+    })
+  }
+  #alarm(error: unknown): void {
+    if (this.#stopped) return
+    this.#ports.alarm(error as Error)
+    this.#failures++
+    this.#after(this.#pause())
+  }
+  /** Starts requests until there are enough, or nothing waits. */
+  async #work(): Promise<void> {
+    if (this.#working) return
+    this.#working = true
+    try {
+      while (!this.#stopped && !this.#cancel && this.#requests < REQUESTS) {
+        const items = this.#next()
+        if (!items) return
+        if (items.length > 0) void this.#embed(items).catch((error: unknown) => this.#alarm(error))
+        // Other work of the view comes first.
+        await new Promise<void>((resolve) => setImmediate(resolve))
+      }
+    } finally {
+      this.#working = false
+    }
+  }
+  /** Does a part of the local work; returns rows to embed, and undefined if nothing is left. */
+  #next(): readonly Item[] | undefined {
+    const { view, cache, now } = this.#ports
+    const { model } = this.#terms
+    for (const [key, until] of this.#resting) if (until <= now()) this.#resting.delete(key)
+    return view.change((store) => {
+      dropUnused(store, now() - semanticLimits.unused_days * DAY_MS)
+      if (queueSomeRows(store, model)) return []
+      const read = this.#read(store)
+      if (!read) return undefined
+      const { changed, local } = read
+      const missing: Item[] = []
+      for (const item of changed) {
+        const vector = cache.get(item.hash)
+        if (vector) this.#store(store, item, vector)
+        else missing.push(item)
+      }
+      const items = this.#batch(missing)
+      for (const { key } of items) this.#taken.add(key)
+      return items.length > 0 || local > 0 || changed.length > missing.length ? items : undefined
+    })
+  }
+  /**
+   * Reads queued rows of the next table that has some which are not in requests. `local`: number of
+   * rows that needed no vector.
+   */
+  #read(store: Store): QueuedRows | undefined {
+    const first = nextQueued(store, this.#terms.model, this.#table)
+    for (let table = first; table !== undefined; ) {
+      this.#table = table
+      const read = this.#readTable(store, table)
+      if (read.changed.length + read.local > 0) return read
+      table = nextQueued(store, this.#terms.model, table)
+      if (table === first) return undefined
+    }
+    return undefined
+  }
+  #readTable(store: Store, table: number): QueuedRows {
+    const { model, max_characters } = this.#terms
+    const schema = schemaOf(store, table)
+    const queued = store.all<{ id: string; change: number; hash: Buffer | null }>(
+      `SELECT q.id, q.change, v.hash FROM vector_queue q
+       LEFT JOIN row_vectors v ON v.tbl = q.tbl AND v.id = q.id
+       WHERE q.tbl = ? ORDER BY q.since, q.id LIMIT ?`,
+      table,
+      READ + this.#taken.size + this.#resting.size,
+    )
+    const changed: Item[] = []
+    let local = 0
+    for (const { id, change, hash } of queued) {
+      const key = `${table} ${id}`
+      if (this.#taken.has(key) || this.#resting.has(key)) continue
+      const row = schema && rowById(store, table, id)
+      if (!row) {
+        forgetRow(store, table, id)
+        local++
+        continue
+      }
+      const text = embeddedText(visibleData(schema, dataOf(row)), max_characters)
+      const now = createHash('sha256').update(`${model}\0${text}`).digest()
+      if (hash && now.equals(hash)) {
+        settleRow(store, table, id, change, change)
+        local++
+      } else changed.push({ key, tbl: table, id, change, hash: now, text })
+    }
+    return { changed, local }
+  }
+  /** The first rows that fit into a request. */
+  #batch(items: readonly Item[]): readonly Item[] {
+    const most = this.#single > 0 ? 1 : semanticLimits.batch
+    const batch: Item[] = []
+    let left: number = semanticLimits.characters
+    for (const item of items) {
+      left -= item.text.length
+      if (batch.length > 0 && (left < 0 || batch.length === most)) break
+      batch.push(item)
+    }
+    if (batch.length > 0 && this.#single > 0) this.#single--
+    return batch
+  }
+  #store(store: Store, { tbl, id, change, hash }: Item, vector: Uint8Array): void {
+    const { model } = this.#terms
+    if (storeVector(store, model, { tbl, id, change, hash, vector })) return
+    // The model has changed its number of dimensions, although its id is the same.
+    setFault(store, model, 'invalid_response')
+    this.#faulty = true
+    this.#failures++
+    this.#after(this.#pause())
+  }
+
+  async #embed(items: readonly Item[]): Promise<void> {
+    this.#requests++
+    try {
+      const answer = await this.#ask(items)
+      if (this.#stopped) return
+      if (isFailure(answer)) this.#failed(items, answer)
+      else this.#embedded(items, answer.vectors)
+    } finally {
+      this.#requests--
+      for (const { key } of items) this.#taken.delete(key)
+    }
+    if (!this.#cancel) await this.#work()
+  }
+  /** Requests vectors. The text of a single row that is refused is halved. */
+  async #ask(items: readonly Item[]): Promise<EmbeddingAnswer> {
+    let texts = items.map(({ text }) => text)
+    for (;;) {
+      const answer = await this.#ports.embed(texts)
+      const [only = ''] = texts
+      if (!isFailure(answer) || !answer.refused || texts.length > 1 || only.length <= SHORTEST)
+        return answer
+      texts = [cutText(only, Math.max(SHORTEST, only.length >> 1))]
+    }
+  }
+  #embedded(items: readonly Item[], vectors: readonly string[]): void {
+    const { view, cache } = this.#ports
+    const found = items.map((item, i) => ({
+      item,
+      vector: Buffer.from(vectors[i] ?? '', 'base64'),
+    }))
+    cache.put(found.map(({ item, vector }) => ({ hash: item.hash, vector })))
+    view.change((store) => {
+      if (this.#faulty && this.#resting.size === 0) {
+        setFault(store, this.#terms.model, null)
+        this.#faulty = false
+      }
+      for (const { item, vector } of found) this.#store(store, item, vector)
+    })
+    if (!this.#faulty) this.#failures = 0
+  }
+  #failed(items: readonly Item[], { failed, refused, retry_after = 0 }: EmbeddingFailure): void {
+    if (refused && items.length > 1) {
+      this.#single = items.length
+      return
+    }
+    this.#faulty = true
+    this.#ports.view.change((store) => setFault(store, this.#terms.model, failed))
+    const [item] = items
+    if (refused && item && this.#resting.size < RESTING) {
+      this.#resting.set(item.key, this.#ports.now() + REST_MS)
+      this.#cancelRest ??= this.#ports.later(REST_MS, () => {
+        this.#cancelRest = undefined
+        this.wake()
+      })
+      return
+    }
+    this.#failures++
+    this.#after(Math.max(retry_after, this.#pause()))
+  }
+  #pause(): number {
+    return Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(this.#failures - 1, 16))
+  }
+}

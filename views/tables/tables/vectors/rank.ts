@@ -1,0 +1,113 @@
+/**
+ * Ranks the rows of a table by their cosine distance from a query, then by id. The search is exact:
+ * it compares all vectors, in parts, and keeps only the rows of the page in memory. The filter
+ * decides about every row before it takes a place among them.
+ */
+import { type Condition, fulfils } from '../../../../protocol/tables/query.ts'
+import type { InParts } from '../../../define-view.ts'
+import type { Store } from '../../../store.ts'
+import type { Defined } from '../definitions.ts'
+import { after, type KeyRange } from '../keys.ts'
+import { type Order, ordersOf, rowsIn } from '../orders.ts'
+import { type RowRecord, readerOf, rowById } from '../rows.ts'
+import { lookedUp, narrowest } from '../selection.ts'
+
+/** The place of a row in the order of the results. */
+export interface Place {
+  readonly distance: number
+  readonly id: string
+}
+export type Near = Place & RowRecord
+export interface Nearest {
+  readonly store: Store
+  readonly defined: Defined
+  readonly conditions: readonly Condition[]
+  /** The vector of the query. */
+  readonly vector: Uint8Array
+  /** The place of the last row of the previous page. */
+  readonly beyond: Place | undefined
+  readonly count: number
+}
+const compare = (a: Place, b: Place): number =>
+  a.distance - b.distance || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+
+/** Number of vectors that are compared in one part, in a few milliseconds. */
+const PART = 500
+/** The largest number of rows that fulfil the filter whose vectors are looked up one by one. */
+const FEW = 500
+/** A zero vector, of a text in which the model finds nothing, is as far as an unrelated one. */
+const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
+
+/** The first `count` rows after a place. Rows without a vector are not ranked. */
+export function* nearest(search: Nearest): InParts<readonly Near[]> {
+  const { store, defined, conditions, vector } = search
+  const best = new Best(search)
+  const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
+  const known = lookedUp(store, defined, conditions)
+  const narrow = known ? undefined : narrowest(store, orders, conditions)
+  const few = known ?? (narrow && narrow.rows <= FEW ? allIn(store, narrow) : undefined)
+  if (few) {
+    for (const { id } of few) {
+      const found = store.one<{ distance: number }>(
+        `SELECT ${DISTANCE} AS distance FROM row_vectors v WHERE v.tbl = ? AND v.id = ?`,
+        vector,
+        defined.n,
+        id,
+      )
+      if (found) best.offer({ ...found, id })
+    }
+    return best.rows
+  }
+  let from = ''
+  for (;;) {
+    const places = store.all<Place>(
+      `SELECT v.id, ${DISTANCE} AS distance FROM row_vectors v
+       WHERE v.tbl = ? AND v.id > ? ORDER BY v.id LIMIT ${PART}`,
+      vector,
+      defined.n,
+      from,
+    )
+    for (const place of places) best.offer(place)
+    const last = places.at(-1)
+    if (!last || places.length < PART) return best.rows
+    from = last.id
+    yield
+  }
+}
+
+/** The ids of all rows in a range of an order. Large rows are read in several parts. */
+function allIn(
+  store: Store,
+  { order, range }: { readonly order: Order; readonly range: KeyRange },
+): readonly Pick<RowRecord, 'id'>[] {
+  const ids: Pick<RowRecord, 'id'>[] = []
+  let { from } = range
+  for (;;) {
+    const rows = rowsIn(store, order, { ...range, from }, FEW)
+    ids.push(...rows.map(({ id }) => ({ id })))
+    const last = rows.at(-1)
+    if (!last) return ids
+    from = after(last.key)
+  }
+}
+
+/** Keeps the first rows. */
+class Best {
+  readonly rows: Near[] = []
+  readonly #of: Nearest
+  constructor(search: Nearest) {
+    this.#of = search
+  }
+  offer(place: Place): void {
+    const { store, defined, conditions, beyond, count } = this.#of
+    if (beyond && compare(place, beyond) <= 0) return
+    const last = this.rows.at(-1)
+    if (this.rows.length === count && last && compare(last, place) < 0) return
+    const row = rowById(store, defined.n, place.id)
+    const reader = row && readerOf(defined.table.schema, row)
+    if (!reader || !conditions.every((one) => fulfils(one, reader(one.field)))) return
+    const at = this.rows.findIndex((other) => compare(place, other) < 0)
+    this.rows.splice(at < 0 ? this.rows.length : at, 0, { ...row, ...place })
+    if (this.rows.length > count) this.rows.pop()
+  }
+}
