@@ -88,6 +88,7 @@ program
   .option('--folder <folder>', 'folder whose files the workflow measures', process.cwd())
   .option('--no-loop', 'skip the second part, which requires git')
   .option('--no-agent', 'skip the third part')
+  .option('--no-tables', 'skip the fourth part')
   .action(runTourCommand)
 program
   .command('bench')

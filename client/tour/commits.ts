@@ -113,7 +113,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
  * Determines the brand, which the name of the signature header contains, from the prefix of the
  * permission names.
  */
-async function brandOf(at: Client): Promise<string> {
+export async function brandOf(at: Client): Promise<string> {
   const { permissions } = await at.me.get()
   return /^(\w+)\./.exec(permissions[0] ?? '')?.[1] ?? 'Service'
 }

@@ -132,7 +132,7 @@ interface Followed {
 }
 
 /** Follows a turn to its end. Gives the requested approvals, and cancels all other questions. */
-async function follow(
+export async function follow(
   { at, url, key, shown, signal }: Question,
   session_id: string,
   turn: string,
@@ -190,7 +190,7 @@ async function follow(
   return { transcript, turn, heard, allowed, interruptions }
 }
 
-function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean {
+export function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean {
   const { status = 'unknown', error_type, error_message } = transcript.turns.get(turn) ?? {}
   if (status !== 'completed')
     shown.line(
@@ -199,21 +199,24 @@ function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean 
     )
   return status === 'completed'
 }
+/** The text of the last message of the agent. */
+export const answerOf = ({ transcript }: Pick<Followed, 'transcript'>): string =>
+  transcript
+    .messages()
+    .filter(({ role }) => role === 'assistant')
+    .at(-1)
+    ?.content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+    .join('') ?? ''
 /** Removes thousands separators, which a model may write: 1,234 or 1 234. */
-const plain = (text: string): string => text.replaceAll(/(\d)[,.\u00a0\u202f ](?=\d{3}\b)/g, '$1')
+export const plain = (text: string): string =>
+  text.replaceAll(/(\d)[,.\u00a0\u202f ](?=\d{3}\b)/g, '$1')
 function checkAnswer(
   { shown }: Question,
   { transcript }: Followed,
   { path, lines }: Expected,
   written: string,
 ): boolean {
-  const answer =
-    transcript
-      .messages()
-      .filter(({ role }) => role === 'assistant')
-      .at(-1)
-      ?.content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
-      .join('') ?? ''
+  const answer = answerOf({ transcript })
   const says = (text: string): boolean =>
     text.includes(basename(path)) && new RegExp(`\\b${lines}\\b`).test(plain(text))
   const right = says(answer) && says(written)
@@ -245,7 +248,7 @@ function checkTools(
   return right
 }
 /** Compares the followed transcript with the one that the server stores now. */
-async function checkTranscript(
+export async function checkTranscript(
   { at, url, key, shown }: Question,
   session_id: string,
   cursor: string,

@@ -1,9 +1,9 @@
 /**
  * The tour. Two workers execute a workflow over the files of a folder; the tour follows it live and
- * checks the results against `wc` and `sha256sum`. Two more parts follow: a loop with a git
- * repository (commits.ts), and an agent that answers a question about the folder (question.ts). The
- * tour verifies statements in the README on this machine, even while gateways and nodes are being
- * killed.
+ * checks the results against `wc` and `sha256sum`. Three more parts follow: a loop with a git
+ * repository (commits.ts), an agent that answers a question about the folder (question.ts), and a
+ * report with a table of its files (reports.ts). The tour verifies statements in the README on this
+ * machine, even while gateways and nodes are being killed.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -18,6 +18,7 @@ import { tourOfCommits } from './commits.ts'
 import { byPath } from './files.ts'
 import { type Measured, together } from './measure.ts'
 import { tourOfQuestion } from './question.ts'
+import { tourOfReports } from './reports.ts'
 import { type Out, type Show, show } from './show.ts'
 import { differences, fromTools } from './verify.ts'
 import { checkTimelines, type Watched, watch } from './watch.ts'
@@ -36,6 +37,8 @@ export interface TourOptions {
   readonly loop?: boolean
   /** Whether to run the third part, an agent that answers a question; true by default. */
   readonly agent?: boolean
+  /** Whether to run the fourth part, a report with a table; true by default. */
+  readonly tables?: boolean
   /** Ends the tour early; it still cleans up. */
   readonly signal?: AbortSignal
 }
@@ -97,7 +100,10 @@ export async function runTour(options: TourOptions): Promise<boolean> {
     const answered =
       options.agent === false ||
       (await tourOfQuestion({ at, url, key, folder, shown, signal: stop.signal }))
-    return measured && told && answered
+    const reported =
+      options.tables === false ||
+      (await tourOfReports({ at, url, key, folder, shown, signal: stop.signal }))
+    return measured && told && answered && reported
   } catch (error) {
     shown.stop()
     shown.line(

@@ -2,6 +2,7 @@
  * Follows a run and records every event, so that the tour can check afterwards that no event was
  * missed or repeated.
  */
+import { plural } from '../../protocol/naming.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Client } from '../client.ts'
 import { followRun, timeline } from '../follow.ts'
@@ -101,8 +102,9 @@ export async function checkTimelines(
   const interruptions = watched.reduce((sum, one) => sum + one.interruptions, 0)
   if (faults.length === 0)
     shown.line(
-      `ok  ${watched.length} timelines with ${events} events were followed ` +
-        `without a gap or a duplicate${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`,
+      `ok  ${plural(watched.length, 'timeline')} with ${events} events ` +
+        `${watched.length === 1 ? 'was' : 'were'} followed without a gap or a duplicate` +
+        `${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`,
     )
   for (const { run, missed, repeated, disordered } of faults)
     shown.line(

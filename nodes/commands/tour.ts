@@ -55,12 +55,14 @@ export async function runTourCommand({
   folder,
   loop,
   agent,
+  tables,
 }: {
   server?: string
   key?: string
   folder: string
   loop: boolean
   agent: boolean
+  tables: boolean
 }): Promise<void> {
   const stop = new AbortController()
   process.once('SIGINT', () => stop.abort())
@@ -69,6 +71,7 @@ export async function runTourCommand({
     folder,
     loop,
     agent,
+    tables,
     out: process.stdout,
     signal: stop.signal,
   }

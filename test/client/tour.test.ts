@@ -13,6 +13,7 @@ import { tourOfCommits } from '../../client/tour/commits.ts'
 import { byPath, listFiles, split } from '../../client/tour/files.ts'
 import { loopActions, loopOf } from '../../client/tour/loop.ts'
 import { digestOf, measure, together } from '../../client/tour/measure.ts'
+import { reportActions, reportSpec, reportTable, searchable } from '../../client/tour/reports.ts'
 import { git, hasGit, repository } from '../../client/tour/repository.ts'
 import { show } from '../../client/tour/show.ts'
 import { Lines } from '../../client/tour/spoken.ts'
@@ -20,6 +21,8 @@ import { differences, fromTools } from '../../client/tour/verify.ts'
 import { unequal } from '../../client/tour/watch.ts'
 import { ensureWorkflow, partSpec, queueOf, tourSpec } from '../../client/tour/workflow.ts'
 import { Transcript } from '../../client/transcript.ts'
+import type { ActionContext } from '../../client/worker/options.ts'
+import { schemaFaults } from '../../protocol/tables/definition.ts'
 import { checkSpec } from '../../protocol/workflows/spec.ts'
 import { jobOf, notPublished } from './worker/stand.ts'
 
@@ -271,6 +274,39 @@ t.test('the worker of the agent finds files, counts lines, and writes answers do
   await run(note, { text: 'b.txt has 2' })
   t.equal(readFileSync(join(folder, 'notes', 'answer.txt'), 'utf8'), 'b.txt has 2\n')
   t.strictSame(used, [find, lines, lines, note])
+})
+
+t.test('the fourth part publishes a report and stores its files as rows', async (t) => {
+  const { steps = [], output = {} } = reportSpec('x', 'service')
+  t.strictSame(checkSpec({ steps, output }, 'spec'), [])
+  t.strictSame(schemaFaults(reportTable('x').schema), [])
+  const folder = t.testdir(tree)
+  let published = ''
+  const publish: ActionContext['publish'] = async (file, options) => {
+    published = Buffer.from(file as Uint8Array).toString()
+    return {
+      type: 'artifact',
+      id: 'art_1',
+      name: options?.name ?? '',
+      mime: options?.mime ?? '',
+      size: published.length,
+      sha256: '',
+    }
+  }
+  const given = { signal: never, job: jobOf('x'), log: () => {}, publish }
+  const measured = await reportActions('x', folder)['tour.report.x']?.({}, given)
+  t.match(measured, {
+    report: { id: 'art_1', name: 'tour/x.md', mime: 'text/markdown' },
+    files: { length: 5 },
+  })
+  t.match(published, '- b.txt: 2 lines')
+})
+t.test('the fourth part asks about a file that a search finds first', async (t) => {
+  const rowsOf = (...files: string[]) => files.map((file) => ({ data: { file } }))
+  t.equal(searchable(rowsOf('lock.json', 'docs/lock.json')), 'docs/lock.json')
+  t.equal(searchable(rowsOf('a.txt', 'art.txt')), 'a.txt')
+  t.equal(searchable(rowsOf('a/b.ts', 'b/a.ts')), 'a/b.ts', 'any, if no search is certain')
+  t.equal(searchable([]), '')
 })
 
 t.test('each event of a session is printed once, and text when it is complete', async (t) => {

@@ -61,8 +61,14 @@ t.test(
         said,
         new RegExp(
           'ok {2}a transcript of 8 messages was followed without a gap or a duplicate, ' +
-            'and equals the stored transcript\\n.*chat#session=ses_\\w+\\n$',
+            'and equals the stored transcript\\n.*chat#session=ses_\\w+\\n',
         ),
+      )
+      t.match(said, /run run_\w+ has published tour\/\w+\.md as art_\w+\n {2}2 rows refer to it/)
+      t.match(said, /ok {2}the report, as downloaded, states the same as its 2 rows/)
+      t.match(
+        said,
+        /ok {2}the answer contains a\.txt, its 2 lines, as counted by wc -l, and the link to the report/,
       )
       t.match(repository, /baton-tour-/)
       t.notOk(existsSync(repository), 'the repository is deleted')
@@ -70,6 +76,8 @@ t.test(
     t.strictSame(await loops(), [], 'the loops are deleted')
     t.strictSame(listOf(await s.ok('agent.list')), [], 'the agents are deleted')
     t.strictSame(listOf(await s.ok('action.list')), [], 'the actions are deleted')
+    t.strictSame(listOf(await s.ok('table.list')), [], 'the tables are deleted')
+    t.strictSame(listOf(await s.ok('artifact.list')), [], 'the reports are deleted')
   },
 )
 
@@ -91,7 +99,7 @@ t.test(
 )
 
 t.test('the tour can be limited to its first part', { timeout: 60_000 }, async (t) => {
-  const { right, said } = await take(t.testdir(tree), { loop: false, agent: false })
+  const { right, said } = await take(t.testdir(tree), { loop: false, agent: false, tables: false })
   t.ok(right, right ? 'right' : said)
   t.notMatch(said, /loop_|agt_/)
 })
