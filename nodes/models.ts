@@ -106,7 +106,7 @@ export interface ModelSettings {
 /** Default of `max_characters`. Most embedding models read at least 512 tokens. */
 const EMBEDDED_CHARACTERS = 4000
 /** Name of the embedding model of the built-in provider, for tests. */
-export const HASHED_MODEL = 'hashed'
+const HASHED_MODEL = 'hashed'
 /** Default of `silence_seconds`, in seconds. */
 const SILENCE = 120
 

@@ -21,7 +21,7 @@ import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Recent } from './host/memory/recent.ts'
-import type { Bus, Clock, Random } from './host/ports.ts'
+import type { Bus } from './host/ports.ts'
 import { startMail } from './mail/start.ts'
 import { createBlobs } from './nats/blobs.ts'
 import { createBus } from './nats/bus.ts'
@@ -50,6 +50,7 @@ import { type Installed, initialise, install } from './storage/installation.ts'
 import { privateFile, privateFolder } from './storage/private.ts'
 import type { Verification } from './storage/verify.ts'
 import { type EmbeddedStore, type StorageWatch, watchStorage } from './storage/watch.ts'
+import { systemClock, systemRandom } from './system.ts'
 import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
@@ -76,30 +77,6 @@ export interface RunningNode {
 
 const urlOf = ({ host }: Config, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  elapsed: () => performance.now(),
-  later: (ms, run) => {
-    const timer = setTimeout(run, ms)
-    return () => clearTimeout(timer)
-  },
-}
-/** Creates a source of random bytes, which are generated in pools of at least 8 KiB. */
-function systemRandom(): Random {
-  let pool = Buffer.alloc(0)
-  let at = 0
-  return {
-    bytes: (length) => {
-      if (at + length > pool.length) {
-        pool = randomBytes(Math.max(8192, length))
-        at = 0
-      }
-      at += length
-      return pool.subarray(at - length, at)
-    },
-  }
-}
 
 /**
  * Starts a node.
@@ -249,7 +226,7 @@ export async function startNode(
       warnings: [...storage.warnings(), ...(verification?.warnings() ?? [])],
     })
     const { embedding } = config.models
-    const embedder = embedding && createEmbedder(bus, embedding.id)
+    const embedder = embedding && createEmbedder(bus, embedding)
     const guard = createGuard(config.outbound_allow)
     const world = createWorld({
       node: id,
@@ -324,14 +301,7 @@ export async function startNode(
           log,
           metrics,
           stale: config.timing.stale * 1000,
-          ...(embedder &&
-            embedding && {
-              embedding: {
-                model: embedding.id,
-                max_characters: embedding.max_characters,
-                embed: embedder.rows,
-              },
-            }),
+          ...(embedder && { embedder }),
           doomed: doom,
         }),
       )

@@ -11,6 +11,7 @@ import {
   isFailure,
 } from '../../protocol/tables/semantic.ts'
 import type { Bus } from '../host/ports.ts'
+import type { EmbeddingSettings } from '../models.ts'
 
 /** Milliseconds after which a request to the executors is abandoned; more than `TIMEOUT_MS`. */
 const REQUEST_TIMEOUT_MS = 35_000
@@ -26,13 +27,18 @@ export type EmbedRows = (texts: readonly string[]) => Promise<EmbeddingAnswer>
 export interface Embedder {
   /** Id of the embedding model. */
   readonly model: string
+  /** Maximum number of characters of a row that are embedded. */
+  readonly max_characters: number
   readonly rows: EmbedRows
   /** Requests the embedding of a query, unless its vector is known. */
   query(text: string): Promise<EmbeddingAnswer>
 }
 
 /** Creates the client of the executors for an embedding model. */
-export function createEmbedder(bus: Bus, model: string): Embedder {
+export function createEmbedder(
+  bus: Pick<Bus, 'request'>,
+  { id: model, max_characters }: Pick<EmbeddingSettings, 'id' | 'max_characters'>,
+): Embedder {
   const known = new Map<string, EmbeddingAnswer>()
   const ask = async (
     purpose: EmbeddingRequest['purpose'],
@@ -49,6 +55,7 @@ export function createEmbedder(bus: Bus, model: string): Embedder {
   }
   return {
     model,
+    max_characters,
     rows: (texts) => ask('rows', texts, REQUEST_TIMEOUT_MS),
     query: async (text) => {
       const found = known.get(text)

@@ -4,13 +4,12 @@ import type { Log } from '../../gateway/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { type Logs, startLogs } from '../../views/files/logs.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
-import type { IndexerTerms } from '../../views/tables/tables/vectors/indexer.ts'
 import { decode, NewerRelease } from '../host/memory/codec.ts'
 import type { Recent } from '../host/memory/recent.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { privateFiles } from '../storage/private.ts'
-import type { EmbedRows } from './embed.ts'
+import type { Embedder, EmbedRows } from './embed.ts'
 import { type Question, type ServedView, serveView, type ViewTerms } from './view.ts'
 import { serveViewInThread } from './view-worker.ts'
 
@@ -37,8 +36,8 @@ interface ViewParts {
   readonly metrics: Metrics
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale: number
-  /** The embedding model and the client that requests embeddings; absent if none is configured. */
-  readonly embedding?: IndexerTerms & { readonly embed: EmbedRows }
+  /** Requests embeddings of rows; absent if no embedding model is configured. */
+  readonly embedder?: Embedder
   /** Called when this release cannot read the journal. */
   doomed(error: Error): void
 }
@@ -100,7 +99,7 @@ async function served(
     clock,
     log,
     metrics,
-    embedding,
+    embedder,
     doomed,
   }: ViewParts,
   partition: number,
@@ -111,8 +110,8 @@ async function served(
     file: join(data, 'views', `${partition}.sqlite`),
     organization,
     stale,
-    ...(embedding && {
-      embedding: { model: embedding.model, max_characters: embedding.max_characters },
+    ...(embedder && {
+      embedding: { model: embedder.model, max_characters: embedder.max_characters },
     }),
   }
   const ports = {
@@ -120,7 +119,7 @@ async function served(
     end: () => end(partition),
     later: clock.later,
     lag: (messages: number) => metrics.viewLag(partition, messages),
-    embed: embedding?.embed ?? notConfigured,
+    embed: embedder?.rows ?? notConfigured,
     distances: ({ name, fault }: DistanceEngine) => {
       if (fault === undefined)
         log.info({ event: 'vector_search', partition, engine: name }, 'vectors are compared')

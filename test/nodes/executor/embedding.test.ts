@@ -221,8 +221,8 @@ t.test('the client keeps the vectors of recent queries', async (t) => {
         requests.push(message as EmbeddingRequest)
         return reply === 'timeout' ? reply : { answer: reply }
       },
-    } as never,
-    MODEL,
+    },
+    { id: MODEL, max_characters: 100 },
   )
   t.match(await query('a'), { vectors: ['AACAPw=='] })
   reply = 'timeout'

@@ -33,14 +33,14 @@ function addInJavaScript(db: Database): void {
 }
 
 /** Returns the numbers of a stored vector. */
-export function vectorOf(bytes: Uint8Array): Float32Array {
+function vectorOf(bytes: Uint8Array): Float32Array {
   const { buffer, byteOffset, byteLength } = bytes
   return byteOffset % 4 === 0
     ? new Float32Array(buffer, byteOffset, byteLength / 4)
     : new Float32Array(bytes.slice().buffer)
 }
 /** The cosine distance of two vectors; null if one of them is zero. */
-export function cosineDistance(a: Float32Array, b: Float32Array): number | null {
+function cosineDistance(a: Float32Array, b: Float32Array): number | null {
   if (a.length !== b.length) throw new Error('vectors have different numbers of dimensions')
   let [dot, x, y] = [0, 0, 0]
   for (let i = 0; i < a.length; i++) {

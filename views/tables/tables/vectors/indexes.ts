@@ -111,7 +111,7 @@ export const queueRow = (store: Store, table: number, id: string, change: number
     change,
     change,
   )
-export const unqueueRow = (store: Store, table: number, id: string): void =>
+const unqueueRow = (store: Store, table: number, id: string): void =>
   store.run('DELETE FROM vector_queue WHERE tbl = ? AND id = ?', table, id)
 /** Deletes all that is stored about a row. */
 export function forgetRow(store: Store, table: number, id: string): void {

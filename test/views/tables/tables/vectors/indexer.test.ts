@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../../../../protocol/common.ts'
 import { isRefusal } from '../../../../../protocol/errors.ts'
-import type { EmbeddingAnswer } from '../../../../../protocol/tables/semantic.ts'
+import type { EmbeddingAnswer, SemanticProgress } from '../../../../../protocol/tables/semantic.ts'
 import type { Store } from '../../../../../views/store.ts'
 import { VectorCache } from '../../../../../views/tables/tables/vectors/cache.ts'
 import {
@@ -33,7 +33,12 @@ function withRows(count: number): History {
 }
 const question = { id: TABLE, model: MODEL, query: 'note 1', mode: 'semantic' as const }
 /** The answer to a search: its keys in their order, or the progress. */
-function search(history: History, more: object = {}, store = history.store, now = 0) {
+function search(
+  history: History,
+  more: object = {},
+  store = history.store,
+  now = 0,
+): Partial<SemanticProgress> & { keys?: unknown[]; refused?: object | undefined } {
   const reply = whole(
     searchSemantically(store, store.findProject('prj_1'), now, { ...question, ...more }),
   )
@@ -220,7 +225,7 @@ t.test('rows that change while the provider is slow', async (t) => {
   await next()
   history.update(rowOf(history, 'k0'), 1, row(0, 'second'))
   history.insert(1, row(2))
-  const { through } = search(history) as { through: number }
+  const { through } = search(history)
   t.equal(through, 3)
   await indexing.pass(1000)
   // A row that changes again and again does not keep a search waiting.
