@@ -249,7 +249,7 @@ const mayDelete = ({ artifact }: Reserved, viewer: Viewer): boolean =>
   artifact.owned_by === viewer.id || viewer.admin
 const deleted = (
   id: string,
-  { artifact: { name, size_bytes }, organization, blob }: Reserved,
+  { artifact: { name, size_bytes }, organization, blob, session_id }: Reserved,
   at: number,
 ): ArtifactEvent => ({
   type: 'artifact.deleted',
@@ -259,6 +259,7 @@ const deleted = (
   organization,
   blob,
   until: at + limits.refund,
+  ...(session_id !== undefined && { session_id }),
 })
 /** Deletes the artifact, or gives up its upload, with its project or with the file of its session. */
 function removeByService(

@@ -35,6 +35,8 @@ export type ArtifactAuditEvent =
       readonly organization: string
       readonly blob: string
       readonly until: number
+      /** Id of the session whose readers may read the artifact; absent in older events. */
+      readonly session_id?: string
     })
 /** Private events of an upload. */
 type ArtifactUploadEvent =
