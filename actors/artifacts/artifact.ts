@@ -10,9 +10,12 @@
  * Invariants:
  * U1. An upload is visible only after `artifact.complete`, which the gateway sends once all bytes
  *     are stored. For the upload of a worker, the queue sends it, only while the lease is current.
+ *     For an attachment, the session sends it.
  * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
  *     An upload that is neither completed nor renewed ends at its deadline.
  * U3. An id is used for one upload. An id that was given up before its upload began stays unusable.
+ * U4. The upload of an attachment has no deadline of its own, because its session gives it up. The
+ *     session and the artifact change in the same commit, so they agree on the state of the file.
  */
 
 import { brandedPermission } from '../../protocol/access/schema.ts'
@@ -45,17 +48,20 @@ type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['re
 
 const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
   state?.state === 'pending'
+/** Whether the artifact itself ends the upload at its deadline. */
+const isTimed = (state: State): state is Reserved & { readonly state: 'pending' } =>
+  isPending(state) && !state.attachment
 const isConverting = (state: State): state is Reserved & { readonly state: 'ready' } =>
   state?.state === 'ready' && state.artifact.conversion?.state === 'converting'
 
 function pendingRecord(
   id: string,
-  { size_bytes = 0, owner, lease }: ArtifactReservation,
+  { size_bytes = 0, owner, lease, attachment }: ArtifactReservation,
   cause: Cause,
 ): ArtifactRecord {
   return {
     id,
-    visibility: lease ? 'shared' : 'private',
+    visibility: lease || attachment ? 'shared' : 'private',
     name: '',
     mime_type: 'application/octet-stream',
     size_bytes,
@@ -78,8 +84,9 @@ function reserve(
   cause: Cause,
 ): Decided<'artifact.reserve'> {
   if (state) return refuse('artifact_conflict')
-  const { organization, blob, lease } = input
-  const until = cause.at + limits.upload
+  const { organization, blob, lease, attachment } = input
+  const session_id = attachment?.session_id ?? lease?.session_id
+  const until = attachment?.until ?? cause.at + limits.upload
   return {
     events: [
       {
@@ -90,7 +97,8 @@ function reserve(
           organization,
           blob,
           ...(lease?.step_key !== undefined && { step: lease.step_key }),
-          ...(lease?.session_id !== undefined && { session_id: lease.session_id }),
+          ...(session_id !== undefined && { session_id }),
+          ...(attachment && { attachment: true }),
           until,
         },
       },
@@ -100,31 +108,36 @@ function reserve(
 }
 
 function renew(state: State, _: unknown, { at }: Cause): Decided<'artifact.renew'> {
-  if (!isPending(state)) return refuse('artifact_conflict')
+  if (!isTimed(state)) return refuse('artifact_conflict')
   const until = Math.max(state.until ?? 0, at + limits.upload)
   return { events: [{ type: 'artifact.renewed', until }], reply: { expires_at: until } }
 }
 
-/** Whether a completion comes from where the upload was begun: a lease, or a caller without one. */
-const isSameLease = (
-  { job_id, attempt }: ArtifactRecord,
-  lease: Internal['artifact.complete']['input']['lease'],
-): boolean => job_id === lease?.job_id && attempt === lease?.attempt
+/** Whether a completion comes from where the upload was begun: a lease, a session, or neither. */
+const isSameSource = (
+  { artifact: { job_id, attempt }, attachment: attached }: Reserved,
+  { lease, attachment }: Internal['artifact.complete']['input'],
+): boolean =>
+  job_id === lease?.job_id &&
+  attempt === lease?.attempt &&
+  (attached === true) === (attachment !== undefined)
 
 function complete(
   state: State,
-  { lease, convert, ...facts }: Internal['artifact.complete']['input'],
+  input: Internal['artifact.complete']['input'],
   cause: Cause,
 ): Decided<'artifact.complete'> {
+  const { lease: _, attachment, convert, ...facts } = input
   if (state?.state === 'ready' && state.artifact.sha256 === facts.sha256)
     return { events: [], reply: state.artifact }
-  if (!isPending(state) || !isSameLease(state.artifact, lease)) return refuse('artifact_conflict')
+  if (!isPending(state) || !isSameSource(state, input)) return refuse('artifact_conflict')
   const converts = convert === true && isOffice(facts.mime_type)
   // The list is ordered by `created_at`, so an artifact must not enter it below its head.
   const artifact: ArtifactRecord = {
     ...state.artifact,
     ...facts,
     ...(converts && { conversion: { state: 'converting' } }),
+    ...(attachment?.conversion && { conversion: attachment.conversion }),
     created_at: timestamp(cause.at),
   }
   const { step, session_id, organization } = state
@@ -135,6 +148,7 @@ function complete(
     organization,
     ...(step !== undefined && { step }),
     ...(session_id !== undefined && { session_id }),
+    ...(attachment && { attachment: true }),
     ...(converts && { convert_until: cause.at + limits.conversion }),
   }
   const told = session_id === undefined ? toRun(completed) : undefined
@@ -159,11 +173,11 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
       }
 /** The messages that follow a completed upload after the commit. */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
-  const { id, artifact, organization, session_id } = event
+  const { id, artifact, organization, session_id, attachment } = event
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
   const told = toRun(event)
   if (told) return session_id === undefined ? [settle] : [settle, { tell: told }]
-  return [settle, { tell: sayArtifact(project, artifact, { depth: 0, session_id }) }]
+  return [settle, { tell: sayArtifact(project, artifact, { depth: 0, session_id, attachment }) }]
 }
 
 const abandoned = (id: string, { organization, blob, until = 0 }: Reserved): ArtifactEvent => ({
@@ -177,7 +191,7 @@ function abandon(
   { self: { id } }: Cause,
 ): Decided<'artifact.abandon'> {
   if (!state) return { events: [{ type: 'artifact.abandoned', id }], reply: { state: 'abandoned' } }
-  return isPending(state) && !unreserved
+  return isTimed(state) && !unreserved
     ? { events: [abandoned(id, state)], reply: { state: 'abandoned' } }
     : { events: [], reply: { state: state.state } }
 }
@@ -196,26 +210,46 @@ const converted = (
   },
 })
 
-/** Deletes the artifact, for its owner or an administrator of the project. */
+/**
+ * Deletes the artifact, for its owner or an administrator of the project. The session of an
+ * attachment is informed in the same commit.
+ */
 function remove(
   brand: string,
   state: State,
   { viewer }: Input<Rows['artifact.delete']> & Extra['artifact.delete'],
   { at, self: { id } }: Cause,
 ): Decision<ArtifactEvent, undefined> {
-  if (state?.state !== 'ready') return refuse('not_found', { resource: 'artifact' })
-  const { artifact } = state
-  if (artifact.owned_by !== viewer.id && !viewer.admin)
+  const missing = refuse('not_found', { resource: 'artifact' })
+  if (isPending(state) && state.attachment && mayDelete(state, viewer))
+    return refuse(
+      'conflict',
+      { artifact_id: id },
+      'The file is still being uploaded to its session.',
+    )
+  if (state?.state !== 'ready') return missing
+  const { artifact, attachment, session_id } = state
+  if (!mayDelete(state, viewer))
     return artifact.visibility === 'private'
-      ? refuse('not_found', { resource: 'artifact' })
+      ? missing
       : refuse('permission_denied', { permission: brandedPermission('project.admin', brand) })
   if (isConverting(state))
     return refuse('conflict', { artifact_id: id }, 'The artifact is being converted.')
-  return { events: [deleted(id, state, at)], reply: undefined }
+  const told: Tell | undefined =
+    attachment && session_id !== undefined
+      ? {
+          to: { kind: 'session', id: session_id },
+          name: 'attachment.removed',
+          input: { artifact_id: id },
+        }
+      : undefined
+  return { events: [deleted(id, state, at)], reply: undefined, ...(told && { tells: [told] }) }
 }
+const mayDelete = ({ artifact }: Reserved, viewer: Viewer): boolean =>
+  artifact.owned_by === viewer.id || viewer.admin
 const deleted = (
   id: string,
-  { artifact: { name, size_bytes }, organization, blob }: Reserved,
+  { artifact: { name, size_bytes }, organization, blob, session_id }: Reserved,
   at: number,
 ): ArtifactEvent => ({
   type: 'artifact.deleted',
@@ -225,9 +259,10 @@ const deleted = (
   organization,
   blob,
   until: at + limits.refund,
+  ...(session_id !== undefined && { session_id }),
 })
-/** Deletes the artifact, or gives up its upload, because the project was deleted. */
-function removeWithProject(
+/** Deletes the artifact, or gives up its upload, with its project or with the file of its session. */
+function removeByService(
   state: State,
   _: unknown,
   { at, self: { id } }: Cause,
@@ -245,7 +280,7 @@ function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
   const late = { state: 'failed', error: 'The conversion did not end in time.' } as const
   const events = !due
     ? []
-    : isPending(state)
+    : isTimed(state)
       ? [abandoned(cause.self.id, state)]
       : isConverting(state)
         ? [converted(cause.self.id, late, cause)]
@@ -290,7 +325,7 @@ export const artifactActor = ({
       reply: undefined,
     }),
     'artifact.delete': (state, input, cause) => remove(brand.toLowerCase(), state, input, cause),
-    'artifact.remove': removeWithProject,
+    'artifact.remove': removeByService,
     wake,
   },
   evolve: {
@@ -330,6 +365,6 @@ export const artifactActor = ({
     /** The artifact in any state; null when its id was never used. */
     content: (state) => state,
   },
-  deadline: (state) => (isPending(state) || isConverting(state) ? state.until : undefined),
+  deadline: (state) => (isTimed(state) || isConverting(state) ? state.until : undefined),
   ended: (state) => state !== null && !isPending(state) && !isConverting(state),
 })

@@ -7,8 +7,10 @@ import type { Tell } from '../actor.ts'
 interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
   /** Key of the step that produced the artifact. */
   readonly step?: string | undefined
-  /** Id of the session whose job produced the artifact. */
+  /** Id of the session whose job produced the artifact, or to which it is attached. */
   readonly session_id?: string | undefined
+  /** The artifact is an attachment of the session. */
+  readonly attachment?: true | undefined
 }
 
 /**
@@ -20,11 +22,11 @@ interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
 export function sayArtifact(
   project: string,
   { id: artifact_id, name, mime_type, run_id, size_bytes, sha256, visibility }: ArtifactRecord,
-  { step, session_id, ...cause }: Source,
+  { step, session_id, attachment, ...cause }: Source,
 ): Tell {
   const meta = {
     artifact_id,
-    kind: 'file',
+    kind: attachment ? 'attachment' : 'file',
     content_type: mime_type,
     ...(run_id !== undefined && { loop_run_id: run_id }),
   }

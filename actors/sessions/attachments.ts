@@ -1,25 +1,36 @@
 /**
  * Files of a session. An upload is announced before its bytes are stored, so the state contains
- * every object that may be in the store. An effect erases the bytes of abandoned uploads, of
- * deleted files, and of all files when the session ends.
+ * every object that may be in the store. Each file is an artifact of the session's shard, which
+ * changes in the same commit: the session reserves it, completes it, and removes it when an upload
+ * is abandoned, a file is deleted, or the session ends. Files of earlier versions have no artifact
+ * actor; they stay usable, and an effect of the session erases their bytes.
  *
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
  *     `stored` until it is deleted or the session ends.
  * F2. When an upload is given up, or a file is deleted, an effect erases the bytes.
+ * F3. The artifact of a counted file is pending, ready or deleted exactly when the file is `coming`,
+ *     `stored` or `erased`, unless the project was deleted.
  */
 import type { Api } from '../../protocol/api.ts'
+import type { ArtifactCommands } from '../../protocol/artifacts/commands.ts'
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { type Attached, blockOf, type KeptAttachment } from '../../protocol/sessions/attachments.ts'
+import {
+  type Attached,
+  type AttachmentEvent,
+  blockOf,
+  fileName,
+  type KeptAttachment,
+} from '../../protocol/sessions/attachments.ts'
 import type { Attaching, SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
-import type { Cause, Decision } from '../actor.ts'
-import { type Draft, emit, live } from './draft.ts'
+import type { Cause, Decision, Tell } from '../actor.ts'
+import { type Draft, emit, live, nothing } from './draft.ts'
 import { filesOf } from './files.ts'
 import type { SessionState } from './state.ts'
 
@@ -28,13 +39,19 @@ const attachedOf = (file: KeptAttachment): Attached => ({
   content_block: blockOf(file),
 })
 
+const tellArtifact = <N extends 'artifact.reserve' | 'artifact.complete' | 'artifact.remove'>(
+  id: string,
+  name: N,
+  input: ArtifactCommands[N]['input'],
+): Tell => ({ to: { kind: 'artifact', id }, name, input })
+
 /**
  * Announces a file, after which its bytes may be stored. A repeat with the same key and upload
  * refers to the same file; the same key with another upload is refused.
  */
 export function reserve(
   state: SessionState,
-  { file, hash, key }: SessionCommands['attachment.reserve']['input'],
+  { file, hash, key, organization }: SessionCommands['attachment.reserve']['input'],
   cause: Cause,
 ): Decision<SessionEvent, SessionCommands['attachment.reserve']['reply']> {
   const session = live(state, cause)
@@ -59,6 +76,7 @@ export function reserve(
       reply: {
         artifact_id: known.artifact.id,
         ...(known.state === 'stored' && { attached: attachedOf(known) }),
+        ...(known.counted && known.until !== undefined && { expires_at: known.until }),
       },
     }
   }
@@ -69,8 +87,10 @@ export function reserve(
       'The session has the maximum number of files; delete one first.',
     )
   const { name, mime_type, size_bytes, sha256, as, page_count, conversion } = file
+  const id = cause.mint('artifact')
+  const until = cause.at + limits.file.awaited
   const artifact: Artifact = {
-    id: cause.mint('artifact'),
+    id,
     visibility: 'shared',
     name,
     mime_type,
@@ -85,18 +105,31 @@ export function reserve(
     as,
     ...(page_count !== undefined && { page_count }),
     state: 'coming',
-    until: cause.at + limits.file.awaited,
+    until,
     hash,
     ...(key !== undefined && { key }),
+    ...(organization !== undefined && { counted: true }),
   }
+  if (organization === undefined)
+    return { events: [{ type: 'attachment.reserved', attachment }], reply: { artifact_id: id } }
   return {
     events: [{ type: 'attachment.reserved', attachment }],
-    reply: { artifact_id: artifact.id },
+    tells: [
+      tellArtifact(id, 'artifact.reserve', {
+        organization,
+        blob: fileName(cause.self.project, id),
+        owner: cause.principal.id,
+        size_bytes,
+        attachment: { session_id: cause.self.id, until },
+      }),
+    ],
+    reply: { artifact_id: id, expires_at: until },
   }
 }
 /**
- * Marks a file as stored. If several uploads used one key, the first one creates the file and the
- * others get the status 200.
+ * Marks a file as stored, and completes its artifact. If several uploads used one key, the first one
+ * creates the file and the others get the status 200. Refused with `conflict` when the upload was
+ * given up.
  */
 export function attach(
   state: SessionState,
@@ -104,11 +137,30 @@ export function attach(
   cause: Cause,
 ): Decision<SessionEvent, Attached & { status_code?: 200 }> {
   const session = live(state, cause)
-  const file = session && getOwn(filesOf(session), artifact_id)
-  if (!file || file.state === 'erased') return refuse('not_found')
-  return file.state === 'stored'
-    ? { events: [], reply: { ...attachedOf(file), status_code: 200 } }
-    : { events: [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
+  if (!session) return refuse('not_found')
+  const file = getOwn(filesOf(session), artifact_id)
+  if (!file || file.state === 'erased')
+    return refuse('conflict', { artifact_id }, 'The upload of the file was given up; repeat it.')
+  if (file.state === 'stored')
+    return { events: [], reply: { ...attachedOf(file), status_code: 200 } }
+  // Artifacts are listed by `created_at`, so a file must not enter the list below its head.
+  const artifact = { ...file.artifact, created_at: timestamp(cause.at) }
+  const { name, mime_type, size_bytes, sha256 = '', conversion } = artifact
+  return {
+    events: [{ type: 'attachment.stored', id: artifact_id, created_at: artifact.created_at }],
+    ...(file.counted && {
+      tells: [
+        tellArtifact(artifact_id, 'artifact.complete', {
+          name,
+          mime_type,
+          size_bytes,
+          sha256,
+          attachment: { ...(conversion && { conversion }) },
+        }),
+      ],
+    }),
+    reply: attachedOf({ ...file, artifact }),
+  }
 }
 /** Deletes a file; its bytes are erased by an effect. */
 export function detach(
@@ -122,9 +174,39 @@ export function detach(
     return refuse('not_found', { resource: 'attachment' }, 'There is no such file in this session.')
   if (file.state === 'coming')
     return refuse('conflict', { artifact_id }, 'The file is still being uploaded.')
+  return file.state === 'erased' ? nothing : { ...erasure(state, [artifact_id]), reply: undefined }
+}
+/** Gives up an upload that has failed. */
+export function abandon(
+  state: SessionState,
+  { artifact_id }: Attaching,
+): Decision<SessionEvent, SessionCommands['attachment.abandon']['reply']> {
+  const file = getOwn(filesOf(state), artifact_id)
+  if (file?.state === 'coming')
+    return { ...erasure(state, [artifact_id]), reply: { abandoned: true } }
+  return { events: [], reply: { abandoned: file?.state !== 'stored' } }
+}
+/** Erases a file whose artifact was deleted in the same commit. */
+export function removed(
+  state: SessionState,
+  { artifact_id }: Attaching,
+): Decision<SessionEvent, undefined> {
+  const file = getOwn(filesOf(state), artifact_id)
+  return file?.state === 'stored'
+    ? { events: erasure(state, [artifact_id]).events, reply: undefined }
+    : nothing
+}
+
+/** The event that erases files, and the messages to those of them that are artifacts. */
+function erasure(
+  state: SessionState,
+  ids: readonly string[],
+): { readonly events: readonly [AttachmentEvent]; readonly tells: readonly Tell[] } {
+  const files = filesOf(state)
+  const counted = ids.filter((id) => getOwn(files, id)?.counted)
   return {
-    events: file.state === 'erased' ? [] : [{ type: 'attachment.erased', ids: [artifact_id] }],
-    reply: undefined,
+    events: [{ type: 'attachment.erased', ids, ...(counted.length > 0 && { counted }) }],
+    tells: counted.map((id) => tellArtifact(id, 'artifact.remove', {})),
   }
 }
 
@@ -135,8 +217,11 @@ const idsOf = (
   Object.values(files).flatMap((file) =>
     file.state !== 'erased' && which(file) ? [file.artifact.id] : [],
   )
-const erase = (on: Draft, ids: readonly string[]): void => {
-  if (ids.length > 0) emit(on, { type: 'attachment.erased', ids })
+function erase(on: Draft, ids: readonly string[]): void {
+  if (ids.length === 0) return
+  const { events, tells } = erasure(on.state, ids)
+  emit(on, events[0])
+  on.tells.push(...tells)
 }
 /** Erases all files when the session ends. */
 export const eraseAll = (on: Draft): void =>

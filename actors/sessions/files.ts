@@ -45,10 +45,16 @@ export const evolveAttachments = {
   }),
   'attachment.stored': (
     state: SessionState,
-    { id }: Extract<AttachmentEvent, { type: 'attachment.stored' }>,
+    { id, created_at }: Extract<AttachmentEvent, { type: 'attachment.stored' }>,
   ): SessionState =>
     changed(state, ({ until: _, ...file }) =>
-      file.artifact.id === id ? { ...file, state: 'stored' } : undefined,
+      file.artifact.id === id
+        ? {
+            ...file,
+            artifact: { ...file.artifact, ...(created_at !== undefined && { created_at }) },
+            state: 'stored',
+          }
+        : undefined,
     ),
   'attachment.erased': (
     state: SessionState,
@@ -77,12 +83,20 @@ const changed = (
   ),
 })
 
-/** The effect of erasing files: their objects are deleted from the object store. */
+/**
+ * The effect of erasing files that have no artifact actor: their objects are deleted from the object
+ * store.
+ */
 export const reactAttachments = {
   'attachment.erased': (
-    { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
+    { ids, counted = [] }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
     { project }: { readonly project: string },
-  ): readonly Effect[] => [{ erase: ids.flatMap((id) => objectNames(fileName(project, id))) }],
+  ): readonly Effect[] => {
+    const own = ids.filter((id) => !counted.includes(id))
+    return own.length > 0
+      ? [{ erase: own.flatMap((id) => objectNames(fileName(project, id))) }]
+      : []
+  },
 }
 
 /**

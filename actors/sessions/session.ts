@@ -19,7 +19,7 @@ import type {
 } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import type { Actor } from '../actor.ts'
-import { attach, detach, reserve } from './attachments.ts'
+import { abandon, attach, detach, removed, reserve } from './attachments.ts'
 import { cancelNudge, nudge } from './commands/nudge.ts'
 import { invoke, startTurn } from './commands/start.ts'
 import { evolve } from './evolve.ts'
@@ -80,6 +80,8 @@ export function sessionActor({
       'session.attach': attach,
       'session.detach': detach,
       'attachment.reserve': reserve,
+      'attachment.abandon': abandon,
+      'attachment.removed': removed,
       wake: wake(brand),
     },
     evolve,

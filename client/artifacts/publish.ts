@@ -2,19 +2,13 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import type { ArtifactReference as JobArtifactReference } from '../../protocol/artifacts/reference.ts'
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { type PutOptions, putArtifact } from '../artifacts.ts'
 import type { Transport } from '../transport.ts'
 
-/** A reference to an artifact, as the result of a job contains it. `size` is in bytes. */
-export interface ArtifactReference {
-  readonly type: 'artifact'
-  readonly id: string
-  readonly name: string
-  readonly mime: string
-  readonly size: number
-  readonly sha256: string
-}
+/** A reference to a published artifact, for the result of the job. `size` is in bytes. */
+export type ArtifactReference = Required<JobArtifactReference>
 /**
  * How a file is published. `name`: name of the artifact; by default the last part of the path.
  * Bytes without a path need a name.

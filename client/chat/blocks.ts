@@ -2,9 +2,10 @@
  * Renders the blocks of a message. An element is updated in place while the type of its block stays
  * the same.
  */
+import { artifactReferences } from '../../protocol/artifacts/reference.ts'
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
 import { el, readable, retext } from './dom.ts'
-import { fileView, type ReadFile } from './files/file-view.ts'
+import { ArtifactList, fileView, type ReadFiles } from './files/file-view.ts'
 import { MarkdownView } from './markdown-view.ts'
 
 /** One block on the page. */
@@ -21,19 +22,19 @@ export interface BlockView {
 /**
  * Creates the view of a block.
  * @param live whether the block is being streamed.
- * @param read fetches a stored file.
+ * @param read fetches stored files.
  */
-export function blockView(type: Block['type'], live: boolean, read: ReadFile): BlockView {
+export function blockView(type: Block['type'], live: boolean, read: ReadFiles): BlockView {
   switch (type) {
     case 'image':
     case 'document':
-      return fileView(type, read)
+      return fileView(type, read.attachment)
     case 'text':
       return text()
     case 'thinking':
       return thinking(live)
     case 'tool_use':
-      return tool()
+      return tool(read)
     default:
       return reminder(type)
   }
@@ -90,7 +91,7 @@ const statusLabels: Readonly<Record<string, string>> = {
 const statusOf = ({ status }: ToolUseBlock, result: ToolResultBlock | undefined): string =>
   status ?? (result === undefined ? 'pending' : result.is_error ? 'error' : 'ok')
 
-function tool(): BlockView {
+function tool({ artifact }: ReadFiles): BlockView {
   const [name, state, progress, input, output] = ['', '', '', '', ''].map((text) =>
     document.createTextNode(text),
   ) as [Text, Text, Text, Text, Text]
@@ -102,6 +103,7 @@ function tool(): BlockView {
     el('summary', {}, 'Result'),
     el('pre', { tabindex: '0' }, output),
   )
+  const files = new ArtifactList(artifact)
   const element = el(
     'div',
     { class: 'tool', role: 'group' },
@@ -109,6 +111,7 @@ function tool(): BlockView {
     going,
     el('details', {}, el('summary', {}, 'Input'), el('pre', { tabindex: '0' }, input)),
     result,
+    files.element,
   )
   return {
     type: 'tool_use',
@@ -125,13 +128,15 @@ function tool(): BlockView {
       retext(progress, typeof display === 'string' ? display : '')
       going.hidden = progress.data === ''
       retext(input, readable(block.resolved_action?.input ?? block.input ?? {}))
-      retext(output, came ? resultOf(came) : '')
+      const value = came ? resultOf(came) : ''
+      retext(output, typeof value === 'string' ? value : readable(value))
       result.hidden = came === undefined
+      files.update(artifactReferences(value))
     },
   }
 }
-/** Returns the text of a result; JSON is indented. */
-function resultOf({ content = '' }: ToolResultBlock): string {
+/** Returns the value of a result that is JSON, and the text of any other result. */
+function resultOf({ content = '' }: ToolResultBlock): unknown {
   const text =
     typeof content === 'string'
       ? content
@@ -139,7 +144,7 @@ function resultOf({ content = '' }: ToolResultBlock): string {
           .map((part) => (typeof part['text'] === 'string' ? part['text'] : readable(part)))
           .join('\n')
   try {
-    return readable(JSON.parse(text))
+    return JSON.parse(text)
   } catch {
     return text
   }

@@ -10,7 +10,7 @@ import type { TranscriptTurn } from '../../protocol/sessions/schema.ts'
 import type { Transcript } from '../transcript/fold.ts'
 import { el } from './dom.ts'
 import { type Entry, entriesOf, type Results } from './entries.ts'
-import type { ReadFile } from './files/file-view.ts'
+import type { ReadFiles } from './files/file-view.ts'
 import { MessageRow } from './message.ts'
 import { type Answering, QuestionRow } from './question.ts'
 
@@ -22,7 +22,7 @@ interface Row {
 /** Session operations used by rows. */
 interface RowActions {
   readonly answer: Answering
-  readonly read: ReadFile
+  readonly read: ReadFiles
 }
 
 export class Conversation {

@@ -6,7 +6,7 @@ import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { type BlockView, blockView } from './blocks.ts'
 import { el, timeElement } from './dom.ts'
 import { isShown, type Results } from './entries.ts'
-import type { ReadFile } from './files/file-view.ts'
+import type { ReadFiles } from './files/file-view.ts'
 
 const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>, string>> = {
   user: 'You',
@@ -23,13 +23,13 @@ export class MessageRow {
   #results: readonly unknown[] = []
   #time: HTMLTimeElement
 
-  readonly #read: ReadFile
+  readonly #read: ReadFiles
 
   /**
    * @param agent name of the session's agent.
-   * @param read fetches a stored file.
+   * @param read fetches stored files.
    */
-  constructor({ id, role, created_at }: TranscriptMessage, agent: string, read: ReadFile) {
+  constructor({ id, role, created_at }: TranscriptMessage, agent: string, read: ReadFiles) {
     this.#read = read
     this.#time = timeElement(created_at)
     this.element = el(

@@ -118,6 +118,9 @@ export function service({ key, project }: Account) {
     /** Returns the bytes of a file. */
     file: async (id: string, artifact: string) =>
       (await request('GET', `${fileAt(id, artifact)}/content`)).blob(),
+    /** Returns the bytes of an artifact. */
+    artifact: async (artifact: string) =>
+      (await request('GET', `/artifacts/${encodeURIComponent(artifact)}/content`)).blob(),
     cancel: (id: string, turn: string) =>
       call<AgentTurn>('POST', `${at(id)}/turns/${encodeURIComponent(turn)}/cancel`, {}),
     answer: (interaction: string, value: unknown, comment: string) =>

@@ -95,7 +95,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       if (wrong === undefined) field.focus()
       return wrong
     },
-    read: (artifact) => service.file(id, artifact),
+    read: { attachment: (artifact) => service.file(id, artifact), artifact: service.artifact },
   })
   const element = el(
     'section',

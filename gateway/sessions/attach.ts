@@ -1,8 +1,8 @@
 /**
  * Stores, lists, sends and deletes the files of sessions. An uploaded file is inspected, reserved
- * in its session, stored, and only then announced to the session as stored. If the announcement
- * never arrives, the session ends the reservation, and an effect deletes any stored bytes. Files
- * are inspected in `../files/file.ts`.
+ * in its session and in the quota, stored, and only then announced to the session as stored. If the
+ * announcement never arrives, the session ends the reservation, and effects release the quota and
+ * delete any stored bytes. Files are inspected in `../files/file.ts`.
  */
 
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
@@ -12,9 +12,11 @@ import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { CommandInput } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
-import { fileName, textName } from '../../protocol/sessions/attachments.ts'
+import { type Attached, fileName, textName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
+import { completeRemoval } from '../commands/artifacts/remove.ts'
+import { toQuota } from '../commands/artifacts/reservation.ts'
 import { planContent } from '../files/content.ts'
 import { eraseFile } from '../files/erase.ts'
 import { inspect } from '../files/file.ts'
@@ -22,7 +24,7 @@ import { hexOf } from '../http/hex.ts'
 import { keyOf } from '../http/idempotency.ts'
 import type { Answer, Exchange } from '../http/respond.ts'
 import { answer, type LocalQuery, pageOf } from '../listing.ts'
-import type { World } from '../ports.ts'
+import type { Files, World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
 const missing: Refusal = refuse(
@@ -44,7 +46,7 @@ const unavailable: Refusal = refuse('artifact_storage_unavailable')
 const sessionOf = (project: string, id: string): AddressOf<'session'> | undefined =>
   isId(id, 'agent_session') ? { project, kind: 'session', id } : undefined
 
-const command = <N extends 'session.attach' | 'attachment.reserve'>(
+const command = <N extends 'session.attach' | 'attachment.reserve' | 'attachment.abandon'>(
   world: World,
   to: AddressOf<'session'>,
   name: N,
@@ -92,43 +94,127 @@ async function upload(
   if (isRefusal(inspected)) return inspected
   const { facts, text: said } = inspected
   const hash = world.hash(JSON.stringify([facts.sha256, facts.name, hint ?? null]))
-  const reserved = await command(
-    world,
-    to,
-    'attachment.reserve',
-    { file: facts, hash, ...(key !== undefined && { key: `${call.caller.principal.id} ${key}` }) },
-    origin,
+  const saved = await store(
+    { world, files: world.files, to, origin },
+    {
+      file: facts,
+      hash,
+      organization: world.organization(),
+      ...(key !== undefined && { key: `${call.caller.principal.id} ${key}` }),
+    },
+    { bytes, text: said },
   )
-  if (isRefusal(reserved)) return reserved.refused === 'not_found' ? missing : reserved
-  const { artifact_id, attached } = reserved.reply
-  if (attached) return { done: { ...attached, status_code: 200 } }
-  const place = fileName(project, artifact_id)
-  try {
-    await world.files.put(place, bytes)
-    if (said !== undefined) await world.files.put(textName(place), Buffer.from(said))
-  } catch (error) {
-    world.log.warn({ event: 'file_store_failed', err: error, artifact_id }, 'file not stored')
-    return unavailable
-  }
-  const done = await command(world, to, 'session.attach', { artifact_id }, origin)
-  if (!isRefusal(done)) return { done: done.reply }
-  // After `not_found`, nothing refers to the file, because the session no longer exists. After any
-  // other refusal, the session may have accepted the file.
-  if (done.refused === 'not_found') await eraseFile(world.files, place)
-  return done.refused === 'not_found' ? missing : done
+  return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
+}
+
+/** Where a file is stored, and who stores it. */
+interface Storing {
+  readonly world: World
+  readonly files: Files
+  readonly to: AddressOf<'session'>
+  readonly origin: Origin
 }
 /**
- * Prepares a detachment: the bytes of the file are deleted before the call is answered. An effect
- * of the session deletes them as well, in case the gateway could not.
+ * Reserves a file, stores it, and announces it to its session. A repeat of an upload gets the first
+ * file with the status 200.
+ * @param content the bytes of the file, and the text of an Office file.
  */
-const erase: Prepare = (edge, call) => ({
-  answer: () =>
-    eraseFile(edge.world.files, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
-})
+async function store(
+  storing: Storing,
+  input: CommandInput<'session', 'attachment.reserve'>,
+  content: { readonly bytes: Uint8Array; readonly text: string | undefined },
+): Promise<(Attached & { readonly status_code?: 200 }) | Refusal> {
+  const { world, files, to, origin } = storing
+  const reserved = await command(world, to, 'attachment.reserve', input, origin)
+  if (isRefusal(reserved)) return reserved
+  const { artifact_id, attached, expires_at } = reserved.reply
+  if (attached) return { ...attached, status_code: 200 }
+  const { size_bytes } = input.file
+  if (expires_at !== undefined) {
+    const quota = { artifact: artifact_id, bytes: size_bytes, expires_at }
+    const admitted = await toQuota(storing, 'quota.reserve', quota)
+    if (isRefusal(admitted))
+      return admitted.refused === 'artifact_conflict'
+        ? ended(storing, input, artifact_id)
+        : giveUp(storing, artifact_id, expires_at, admitted)
+  }
+  const place = fileName(to.project, artifact_id)
+  try {
+    await files.put(place, content.bytes)
+    if (content.text !== undefined) await files.put(textName(place), Buffer.from(content.text))
+  } catch (error) {
+    world.log.warn({ event: 'file_store_failed', err: error, artifact_id }, 'file not stored')
+    return giveUp(storing, artifact_id, expires_at, unavailable)
+  }
+  const done = await command(world, to, 'session.attach', { artifact_id }, origin)
+  if (!isRefusal(done)) {
+    // The artifact repeats this as an effect if it fails.
+    if (expires_at !== undefined)
+      await toQuota(storing, 'quota.settle', { artifact: artifact_id, bytes: size_bytes })
+    return done.reply
+  }
+  // After these refusals, nothing refers to the file: the session has ended, or has given the upload
+  // up. After any other refusal, the session may have accepted the file.
+  if (done.refused === 'not_found' || done.refused === 'conflict') await eraseFile(files, place)
+  return done
+}
+/**
+ * The outcome of an upload that the quota considers ended. Either another upload under the same key
+ * was faster, or its time is over.
+ */
+async function ended(
+  { world, to, origin }: Storing,
+  input: CommandInput<'session', 'attachment.reserve'>,
+  artifact_id: string,
+): Promise<(Attached & { readonly status_code: 200 }) | Refusal> {
+  const again =
+    input.key === undefined
+      ? undefined
+      : await command(world, to, 'attachment.reserve', input, origin)
+  if (again && isRefusal(again)) return again
+  return again?.reply.attached
+    ? { ...again.reply.attached, status_code: 200 }
+    : refuse('conflict', { artifact_id }, 'The upload of the file was given up; repeat it.')
+}
+/**
+ * Gives up an upload that has failed, and releases its part of the quota. The session does so at the
+ * deadline if this fails.
+ */
+async function giveUp(
+  storing: Storing,
+  artifact_id: string,
+  expires_at: number | undefined,
+  refusal: Refusal,
+): Promise<Refusal> {
+  const { world, to, origin } = storing
+  if (expires_at === undefined) return refusal
+  const given = await command(world, to, 'attachment.abandon', { artifact_id }, origin)
+  if (!isRefusal(given) && given.reply.abandoned)
+    await toQuota(storing, 'quota.release', { artifact: artifact_id, until: expires_at })
+  return refusal
+}
+
+/**
+ * Prepares a detachment: the bytes of the file are deleted, and leave the quota, before the call is
+ * answered. Effects do the same, in case the gateway could not.
+ */
+const detach: Prepare = (edge, call, _identity, origin) => {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const id = call.slots['artifact_id'] ?? ''
+  return {
+    async after(outcome) {
+      if (isRefusal(outcome)) return
+      const erased = await completeRemoval({ world, origin }, project, id)
+      // A file of an earlier version has no artifact actor.
+      if (!erased) await eraseFile(world.files, fileName(project, id))
+    },
+  }
+}
 /** Preparations of the attachment commands, by operation name. */
 export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
   'session.attach': upload,
-  'session.detach': erase,
+  'session.detach': detach,
 }
 
 /** Handlers of the attachment queries, by operation name. */

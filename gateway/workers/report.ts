@@ -15,6 +15,7 @@ import { backoffMs, sleep } from '../timing.ts'
 import { command, type Edge, queueOf, secret, track } from './edge.ts'
 import { ended } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
+import { checkReferences } from './jobs/references.ts'
 import { hear, reported, type Session } from './session.ts'
 
 type Frame = Extract<Up, { type: 'job.report' }>
@@ -52,6 +53,8 @@ export async function report(
   session.reports.delete(key)
   if (!result) return
   ended(edge, session, job_id, lease_token)
+  if (result === 'accepted' && frame.result)
+    void track(edge, checkReferences(edge.world, session.project, job_id, frame.result))
   for (const [index, id] of waiting.entries())
     acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
 }

@@ -7,6 +7,10 @@
  * `job.publish_artifact`. After a failure, the gateway deletes the bytes and sends
  * `artifact.abandon` and `quota.release`. If the gateway dies, the artifact abandons the upload at
  * its deadline; the effects of the artifact repeat what the gateway could not do.
+ *
+ * An attachment of a session: the session reserves, completes and removes the artifact, each in the
+ * commit that changes its own record of the file (`sessions/commands.ts`). The gateway sends only
+ * the commands about the quota.
  */
 import type { Artifact, ArtifactRecord } from './schema.ts'
 
@@ -45,6 +49,11 @@ export interface ArtifactReservation {
   readonly size_bytes?: number
   /** Present for the upload of a worker. The id of the artifact is then in the slot of the job. */
   readonly lease?: LeaseFacts
+  /**
+   * Present for an attachment, which only its session reserves. The id of the artifact is then in
+   * the slot of the session. `until`: Unix milliseconds at which the session gives the upload up.
+   */
+  readonly attachment?: { readonly session_id: string; readonly until: number }
 }
 
 /** An artifact as its actor stores it. */
@@ -60,10 +69,12 @@ export type KeptArtifact =
       /** Key of the step that produced the artifact. */
       readonly step?: string
       /**
-       * Id of the session whose job produced the artifact. Apart from the owner, only principals
-       * that may read the session may read the artifact.
+       * Id of the session whose job produced the artifact, or to which it is attached. Apart from
+       * the owner, only principals that may read the session may read the artifact.
        */
       readonly session_id?: string
+      /** The artifact is an attachment: only its session completes the upload or gives it up. */
+      readonly attachment?: true
       /**
        * Unix milliseconds: of the deadline of a pending upload, of the deadline of a conversion, or,
        * once the artifact is deleted, until which a direct `quota.refund` is accepted.
@@ -85,11 +96,16 @@ export type ArtifactCommands = {
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**
    * Makes the artifact visible. `lease` is required for the upload of a worker, and only the queue
-   * sends it. A repeat with the same digest gets the record. Refused with `artifact_conflict` when
-   * the upload is not pending or belongs to another lease.
+   * sends it. `attachment` is required for an attachment, and only the session sends it; it contains
+   * the outcome of the conversion of an Office file. A repeat with the same digest gets the record.
+   * Refused with `artifact_conflict` when the upload is not pending, belongs to another lease, or is
+   * that of an attachment and the command is not from its session.
    */
   'artifact.complete': {
-    input: CompleteUpload & { readonly lease?: Pick<LeaseFacts, 'job_id' | 'attempt'> }
+    input: CompleteUpload & {
+      readonly lease?: Pick<LeaseFacts, 'job_id' | 'attempt'>
+      readonly attachment?: Pick<Artifact, 'conversion'>
+    }
     reply: ArtifactRecord
   }
   /**
@@ -102,7 +118,8 @@ export type ArtifactCommands = {
     reply: { readonly state: KeptArtifact['state'] }
   }
   /**
-   * The project was deleted: deletes the artifact, or gives up its upload. Sent by an executor.
+   * Deletes the artifact, or gives up its upload. Sent by an executor when the project was deleted,
+   * and by the session of an attachment when its file was deleted or its upload was given up.
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /** Reports the end of a conversion. Changes nothing unless the artifact is converting. */

@@ -17,6 +17,8 @@ export type ArtifactAuditEvent =
       readonly organization: string
       readonly step?: string
       readonly session_id?: string
+      /** The artifact is an attachment of the session. */
+      readonly attachment?: true
       /** Unix milliseconds at which the conversion fails. */
       readonly convert_until?: number
     })
@@ -33,6 +35,8 @@ export type ArtifactAuditEvent =
       readonly organization: string
       readonly blob: string
       readonly until: number
+      /** Id of the session whose readers may read the artifact; absent in older events. */
+      readonly session_id?: string
     })
 /** Private events of an upload. */
 type ArtifactUploadEvent =

@@ -1,7 +1,7 @@
 /**
  * The records of artifacts: files of a project that workers and clients upload. The bytes are in
  * the object store under a name that the gateway assigns; an artifact actor decides which uploads
- * are visible. Files of sessions have the same record (`sessions/attachments.ts`).
+ * are visible. Attachments of sessions are artifacts too (`sessions/attachments.ts`).
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'

@@ -4,6 +4,8 @@
  * follows:
  * - Readers of the session may list and read its files.
  * - An upload is abandoned when its bytes have not arrived within ten minutes.
+ * - Files are artifacts. They are `shared`, but only readers of the session, and the principal that
+ *   uploaded the file, may read the artifact.
  */
 import { Type } from 'typebox'
 import { Artifact } from '../artifacts/schema.ts'
@@ -53,7 +55,7 @@ export const attachments = {
     status: 201,
     alsoStatus: [200],
     limit: limits.file.body,
-    errors: ['not_found', 'conflict', 'artifact_storage_unavailable'],
+    errors: ['not_found', 'conflict', 'artifact_quota_exceeded', 'artifact_storage_unavailable'],
   }),
   'session.attachments': query(`GET ${S}`, {
     ...read,

@@ -1,7 +1,8 @@
 /**
- * Attachments: files that belong to one session and can be shown to its agent. The bytes are in the
- * object store under a name that the service assigns. The session stores only metadata. A
- * message refers to a file by a source of type `artifact`.
+ * Attachments: files that belong to one session and can be shown to its agent. Each is an artifact
+ * with an actor in the shard of the session. The bytes are in the object store under a name that the
+ * service assigns. The session stores only metadata. A message refers to a file by a source of type
+ * `artifact`.
  */
 import { type Static, Type } from 'typebox'
 import { Artifact } from '../artifacts/schema.ts'
@@ -50,6 +51,11 @@ export interface KeptAttachment {
    */
   readonly key?: string
   readonly hash: string
+  /**
+   * The file has an artifact actor, so it is listed as an artifact and counts toward the quota.
+   * Absent for files that earlier versions stored.
+   */
+  readonly counted?: true
 }
 
 /** Returns the name of the bytes of a file in the object store. */
@@ -112,6 +118,14 @@ export type AttachmentEvent =
    * that is never finished.
    */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
-  | { readonly type: 'attachment.stored'; readonly id: string }
-  /** The files are erased; an effect deletes their bytes. */
-  | { readonly type: 'attachment.erased'; readonly ids: readonly string[] }
+  /** `created_at`: the time at which the file became visible; absent in events of earlier versions. */
+  | { readonly type: 'attachment.stored'; readonly id: string; readonly created_at?: string }
+  /**
+   * The files are erased. Those in `counted` have an artifact actor, whose effects delete the bytes;
+   * an effect of the session deletes the bytes of the others.
+   */
+  | {
+      readonly type: 'attachment.erased'
+      readonly ids: readonly string[]
+      readonly counted?: readonly string[]
+    }

@@ -55,9 +55,23 @@ export type SessionCommands = {
   /**
    * From the gateway, before it stores the bytes of a file: announces an upload. Refused when the
    * session has ended or stores too many files, or when the idempotency key belongs to another
-   * upload or to an erased file. The reply to a repeated upload contains the stored file.
+   * upload or to an erased file. The reply to a repeated upload contains the stored file. With
+   * `expires_at`, Unix milliseconds of the deadline of the upload, the gateway next reserves the
+   * bytes in the quota; files of earlier versions are not counted.
    */
-  'attachment.reserve': { input: Reserving; reply: { artifact_id: string; attached?: Attached } }
+  'attachment.reserve': {
+    input: Reserving
+    reply: { artifact_id: string; attached?: Attached; expires_at?: number }
+  }
+  /**
+   * From the gateway: the upload has failed. Gives up the upload unless it is complete. `abandoned`:
+   * the upload was given up, now or before.
+   */
+  'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
+  /**
+   * From the artifact of a file, in the commit in which a client deleted it: the file is erased.
+   */
+  'attachment.removed': { input: Attaching; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /** `key`: id of the caller and idempotency key. `hash`: digest of bytes, name and type hint. */
@@ -65,6 +79,11 @@ interface Reserving {
   readonly file: FileFacts
   readonly hash: string
   readonly key?: string
+  /**
+   * Id of the organization, whose quota the file uses. Absent in commands of gateways of earlier
+   * versions, whose uploads are not counted.
+   */
+  readonly organization?: string
 }
 /**
  * The reply to appended messages. `compacting`: the append has started a compaction, and the

@@ -1,4 +1,5 @@
 /** Describes the files of messages as data: where their bytes are, and how they are shown. Pure. */
+import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import { linkTarget } from '../markdown.ts'
 
@@ -53,6 +54,19 @@ export function describeFile(
             ? { kind: 'link', url: target }
             : { kind: 'none' },
   }
+}
+
+/**
+ * Describes an artifact to which a result refers: the name under which it is saved, and the label of
+ * its button.
+ */
+export function describeReference(
+  { id, name, size }: ArtifactReference,
+  locale?: string,
+): { readonly title: string; readonly words: string } {
+  // The names of artifacts may be paths.
+  const title = name?.split('/').at(-1) || id
+  return { title, words: `${name || id} (${sizeText(size, locale)})` }
 }
 
 /** Formats a number of bytes in a suitable unit, with at most one decimal place. */

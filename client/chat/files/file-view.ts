@@ -1,16 +1,49 @@
 /**
- * Renders a file of a message: an image is previewed when it becomes visible, and any stored file
- * can be downloaded. Stored files are fetched with the user's key and never opened as documents.
+ * Renders the files of a message, and the artifacts to which the result of a tool refers. An image of
+ * a message is previewed when it becomes visible, and any stored file can be downloaded. Stored files
+ * are fetched with the user's key and never opened as documents.
  */
+import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
 import type { BlockView } from '../blocks.ts'
 import { el } from '../dom.ts'
-import { describeFile, type FileDescription } from './describe.ts'
+import { describeFile, describeReference, type FileDescription } from './describe.ts'
 
 /**
  * Fetches a stored file by its artifact id.
  * @throws Refused if the service rejects the request.
  */
 export type ReadFile = (artifact: string) => Promise<Blob>
+
+/** Fetches files of the session, and other artifacts of the project. */
+export interface ReadFiles {
+  readonly attachment: ReadFile
+  readonly artifact: ReadFile
+}
+
+/**
+ * The artifacts to which the result of a tool refers, each as a button that downloads it. Whether
+ * the user may read an artifact is decided by the service when the button is used.
+ */
+export class ArtifactList {
+  readonly element = el('div', { class: 'file', hidden: true })
+  readonly #read: ReadFile
+  #shown = ''
+  constructor(read: ReadFile) {
+    this.#read = read
+  }
+  update(references: readonly ArtifactReference[]): void {
+    const key = JSON.stringify(references)
+    if (key === this.#shown) return
+    this.#shown = key
+    this.element.hidden = references.length === 0
+    this.element.replaceChildren(
+      ...references.map((reference) => {
+        const { title, words } = describeReference(reference)
+        return el('p', {}, ...download(title, words, () => this.#read(reference.id)))
+      }),
+    )
+  }
+}
 
 export function fileView(type: 'image' | 'document', read: ReadFile): BlockView {
   const element = el('div', { class: 'file' })

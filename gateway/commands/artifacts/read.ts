@@ -22,10 +22,10 @@ const missing = refuse('not_found', { resource: 'artifact' }, 'There is no such 
 const notReady = refuse('conflict', { resource: 'artifact' }, 'The upload has not ended.')
 const unavailable = refuse('artifact_storage_unavailable')
 
-type Ready = Extract<KeptArtifact, { readonly blob: string }>
+type Kept = Extract<KeptArtifact, { readonly blob: string }>
 
 /**
- * An artifact that is ready, with the name of its bytes.
+ * An artifact that was not deleted or given up, with the name of its bytes.
  * @param reader principal id of the caller; undefined for the bearer of a signed URL.
  */
 async function find(
@@ -33,30 +33,39 @@ async function find(
   project: string,
   id: string,
   reader: string | undefined,
-): Promise<Ready | Refusal> {
+): Promise<Kept | Refusal> {
   if (!isId(id, 'artifact')) return missing
   const kept = await world.ask(artifactAt(project, id), 'content', {})
   if (kept && isRefusal(kept)) return kept
   if (!kept || kept.state === 'abandoned' || kept.state === 'deleted') return missing
   const { visibility, owned_by } = kept.artifact
   if (reader !== undefined && visibility === 'private' && owned_by !== reader) return missing
-  return kept.state === 'pending' ? notReady : kept
+  return kept
 }
+const ready = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notReady : kept)
 /**
- * Like `find`, for a caller. An artifact of a session is readable by the readers of the session, and
- * by its owner.
+ * Returns `not_found` for an artifact of a session that the caller may not read. An artifact of a
+ * session is readable by the readers of the session, and by its owner.
  */
-async function findFor(edge: Edge, call: Call): Promise<Ready | Refusal> {
-  const { world, sessionVisibility } = edge
+export async function closedTo(
+  edge: Edge,
+  call: Call,
+  kept: KeptArtifact | null,
+): Promise<Refusal | undefined> {
+  if (!kept || kept.state === 'abandoned') return undefined
+  const { caller } = call
+  const { session_id, artifact } = kept
+  if (session_id === undefined || artifact.owned_by === caller.principal.id) return undefined
+  const closed = await edge.sessionVisibility.check(scopeId(edge, call), { session_id }, caller)
+  return closed?.refused === 'not_found' ? missing : closed
+}
+/** An artifact that is ready and that the caller may read. */
+async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   const { caller, slots } = call
   const project = scopeId(edge, call)
-  const reader = caller.principal.id
-  const found = await find(world, project, slots['artifact_id'] ?? '', reader)
+  const found = await find(edge.world, project, slots['artifact_id'] ?? '', caller.principal.id)
   if (isRefusal(found)) return found
-  const { session_id, artifact } = found
-  if (session_id === undefined || artifact.owned_by === reader) return found
-  const closed = await sessionVisibility.check(project, { session_id }, caller)
-  return closed ? (closed.refused === 'not_found' ? missing : closed) : found
+  return (await closedTo(edge, call, found)) ?? ready(found)
 }
 
 /** Answers with the bytes of an artifact, or one range of them. */
@@ -69,7 +78,7 @@ export async function sendArtifact(edge: Edge, call: Call): Promise<Answer | Ref
 
 async function send(
   world: World,
-  { artifact, blob }: Ready,
+  { artifact, blob }: Kept,
   incoming: Incoming,
   download: boolean,
 ): Promise<Answer | Refusal> {
@@ -147,7 +156,8 @@ export const downloadArtifact =
     const [project, id, expires] = content as [string, string, number]
     if (world.now() >= expires) return missing
     const found = await find(world, project, id, undefined)
-    return isRefusal(found) ? found : send(world, found, incoming, false)
+    const artifact = isRefusal(found) ? found : ready(found)
+    return isRefusal(artifact) ? artifact : send(world, artifact, incoming, false)
   }
 
 /** Handlers of the queries of artifacts, by operation name. */

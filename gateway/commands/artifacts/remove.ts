@@ -4,23 +4,44 @@ import { viewerOf } from '../../auth/viewer.ts'
 import { scopeId } from '../../call.ts'
 import { eraseFile } from '../../files/erase.ts'
 import type { Prepare } from '../../prepare.ts'
-import { artifactAt, toQuota } from './reservation.ts'
+import { closedTo } from './read.ts'
+import { artifactAt, type Sender, toQuota } from './reservation.ts'
 
-/** Adds the caller to a deletion, and completes it. The artifact's effects do the same again. */
-const remove: Prepare = (edge, call, _identity, origin) => {
+/**
+ * Deletes the bytes of an artifact that was just deleted, and takes them out of the quota. Returns
+ * false, and does nothing, for an artifact that was not just deleted. The artifact's effects do the
+ * same again.
+ */
+export async function completeRemoval(
+  { world, origin }: Sender,
+  project: string,
+  artifact_id: string,
+): Promise<boolean> {
+  const kept = await world.ask(artifactAt(project, artifact_id), 'content', {})
+  if (!kept || isRefusal(kept) || kept.state !== 'deleted' || !world.files) return false
+  const { artifact, blob, until } = kept
+  if (until === undefined || until <= world.now()) return false
+  await eraseFile(world.files, blob)
+  const { id, size_bytes: bytes } = artifact
+  await toQuota({ world, origin }, 'quota.refund', { artifact: id, bytes, until, direct: true })
+  return true
+}
+
+/**
+ * Adds the caller to a deletion, and completes it. To a caller that may not read the session of an
+ * artifact, the artifact does not exist.
+ */
+const remove: Prepare = async (edge, call, _identity, origin) => {
   const { world } = edge
+  const project = scopeId(edge, call)
+  const id = call.slots['artifact_id'] ?? ''
+  const kept = await world.ask(artifactAt(project, id), 'content', {})
+  if (isRefusal(kept)) return kept
+  const closed = await closedTo(edge, call, kept)
+  if (closed) return closed
   return {
     input: { viewer: viewerOf(call.caller) },
-    async after() {
-      const to = artifactAt(scopeId(edge, call), call.slots['artifact_id'] ?? '')
-      const kept = await world.ask(to, 'content', {})
-      if (!kept || isRefusal(kept) || kept.state !== 'deleted' || !world.files) return
-      const { artifact, blob, until } = kept
-      if (until === undefined || until <= world.now()) return
-      await eraseFile(world.files, blob)
-      const { id, size_bytes: bytes } = artifact
-      await toQuota({ world, origin }, 'quota.refund', { artifact: id, bytes, until, direct: true })
-    },
+    after: async () => void (await completeRemoval({ world, origin }, project, id)),
   }
 }
 

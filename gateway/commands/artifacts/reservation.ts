@@ -64,7 +64,8 @@ const STEP = 8 * 1_048_576
 /** Milliseconds between two renewals of the deadline. */
 const RENEW_EVERY_MS = 30_000
 
-type Sender = Pick<UploadContext, 'world' | 'origin'>
+/** Who sends a command, and how. */
+export type Sender = Pick<UploadContext, 'world' | 'origin'>
 const commandId = (world: World): string => hexOf(world.random(16))
 /** Sends a command to the organization about the storage of artifacts. */
 export const toQuota = <

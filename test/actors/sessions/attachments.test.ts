@@ -27,7 +27,12 @@ function resting(): Story {
 const replyOf = <T>(s: Story): T => s.last?.reply as T
 /** Reserves a file. Returns its id, or the code of the refusal. */
 function announced(s: Story, more: Open = {}, file: Open = facts()): string {
-  const refused = s.do('attachment.reserve', { file, hash: String(file['sha256']), ...more })
+  const refused = s.do('attachment.reserve', {
+    file,
+    hash: String(file['sha256']),
+    organization: 'org_1',
+    ...more,
+  })
   return refused ?? replyOf<{ artifact_id: string }>(s).artifact_id
 }
 /** Attaches a file to the session. */
@@ -40,7 +45,11 @@ const show = (artifact_id: unknown, type = 'image'): Open => ({
   type,
   source: { type: 'artifact', artifact_id },
 })
-const erased = (s: Story): unknown => (s.last?.effects ?? []).find((effect) => 'erase' in effect)
+/** The names of the objects that were erased since the last call. */
+const erased = (s: Story): readonly string[] =>
+  [...(s.last?.effects ?? []), ...s.artifactEffects.splice(0)].flatMap((effect) =>
+    'erase' in effect ? effect.erase : [],
+  )
 
 t.test('a file is reserved, stored, listed and shown', async (t) => {
   const s = resting()
@@ -146,7 +155,7 @@ t.test('a deleted file is erased once, and messages that showed it name it', asy
   t.equal(s.do('session.detach', { artifact_id: 'art_none' }), 'not_found')
   t.equal(s.do('session.detach', { artifact_id: announced(s) }), 'conflict', 'it is on its way')
   t.equal(s.do('session.detach', { artifact_id: id }), undefined)
-  t.same(erased(s), { erase: [`file/prj_1/${id}`, `file/prj_1/${id}.md`] })
+  t.same(erased(s), [`file/prj_1/${id}`, `file/prj_1/${id}.md`])
   t.equal(s.do('session.detach', { artifact_id: id }), undefined)
   t.same(s.last?.events, [])
   const { request } = s.spec(s.job()) as { request: { messages: { content: Open[] }[] } }
@@ -154,7 +163,7 @@ t.test('a deleted file is erased once, and messages that showed it name it', asy
     type: 'text',
     text: /image "plan.png", image\/png, 10 bytes: it was deleted/,
   })
-  t.equal(s.do('session.attach', { artifact_id: id }), 'not_found')
+  t.equal(s.do('session.attach', { artifact_id: id }), 'conflict')
 })
 
 t.test(
@@ -165,14 +174,15 @@ t.test(
     t.equal(s.session.deadline(), s.at + limits.file.awaited)
     s.pass(limits.file.awaited)
     s.do('wake', {})
-    t.same(erased(s), { erase: [`file/prj_1/${late}`, `file/prj_1/${late}.md`] })
-    t.equal(s.do('session.attach', { artifact_id: late }), 'not_found')
+    t.same(erased(s), [`file/prj_1/${late}`, `file/prj_1/${late}.md`])
+    t.equal(s.do('session.attach', { artifact_id: late }), 'conflict')
     t.equal(s.session.deadline(), undefined)
     const other = announced(s)
     s.do('session.delete', {})
-    t.same(erased(s), {
-      erase: [kept, other].flatMap((one) => [`file/prj_1/${one}`, `file/prj_1/${one}.md`]),
-    })
+    t.same(
+      erased(s),
+      [kept, other].flatMap((one) => [`file/prj_1/${one}`, `file/prj_1/${one}.md`]),
+    )
     t.equal(s.session.ask('attachments'), null)
     t.equal(announced(s), 'not_found')
 
@@ -183,7 +193,7 @@ t.test(
     } = attached(kind)
     kind.pass(3_600_000)
     kind.do('wake', {})
-    t.same(erased(kind), { erase: [`file/prj_1/${id}`, `file/prj_1/${id}.md`] })
+    t.same(erased(kind), [`file/prj_1/${id}`, `file/prj_1/${id}.md`])
   },
 )
 

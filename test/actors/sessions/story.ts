@@ -1,12 +1,21 @@
 /**
- * Runs a session actor with real interaction actors for its questions. Tests end its queued jobs.
- * Messages between the session and its questions are applied immediately, as if in one commit.
+ * Runs a session actor with real interaction actors for its questions, and real artifact actors for
+ * its files. Tests end its queued jobs. Messages between the session and these actors are applied
+ * immediately, as if in one commit.
  */
 
-import type { AnyActor, Cause, Tell } from '../../../actors/actor.ts'
+import {
+  type AnyActor,
+  type Cause,
+  defineActor,
+  type Effect,
+  type Tell,
+} from '../../../actors/actor.ts'
+import { artifactActor } from '../../../actors/artifacts/artifact.ts'
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
+import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
@@ -15,7 +24,8 @@ import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/tur
 import { given, type Outcome, type Scene, START } from '../../support/given.ts'
 
 type Open = Record<string, unknown>
-const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
+const brand = 'Service'
+const actor = sessionActor({ brand }) as unknown as AnyActor
 export const tool = (
   name: string,
   annotations: GrantedTool['annotations'] = {},
@@ -64,6 +74,10 @@ export const message = (content: readonly Open[], more: Open = {}): Open => ({
 export class Story {
   session: Scene<SessionState> = given<SessionState>(actor)
   readonly questions = new Map<string, Scene<unknown>>()
+  /** The artifacts of files by id. */
+  readonly artifacts = new Map<string, Scene<KeptArtifact | null>>()
+  /** Effects of the artifacts, in order. */
+  readonly artifactEffects: Effect[] = []
   /** Queued jobs that have neither ended nor been cancelled. */
   readonly jobs = new Map<string, JobHeader>()
   at = START
@@ -93,7 +107,10 @@ export class Story {
     for (const { to, name, input } of tells) {
       if (to.kind === 'queue') this.#queue(name, input as Open)
       else if (to.kind === 'interaction') this.question(to.id, name, input as Open)
-      else if (to.kind === 'session' && to.id === 'ses_1')
+      else if (to.kind === 'artifact') {
+        const refused = this.artifact(to.id, name, input as Open)
+        if (refused) throw new Error(`${name} of ${to.id} was refused: ${refused}`)
+      } else if (to.kind === 'session' && to.id === 'ses_1')
         this.#follow(this.#session(name, input).tells)
     }
   }
@@ -114,6 +131,21 @@ export class Story {
       ...cause,
     })
     this.questions.set(id, after)
+    if (after.refused) return after.refused.refused
+    this.#follow(after.tells)
+    return undefined
+  }
+
+  /** Sends a command to the artifact of a file. Returns the code of the refusal, if there is one. */
+  artifact(id: string, name: string, input: Open): string | undefined {
+    const scene =
+      this.artifacts.get(id) ?? given<KeptArtifact | null>(defineActor(artifactActor({ brand })))
+    const after = scene.when(name, input, {
+      at: this.at,
+      self: { project: 'prj_1', kind: 'artifact', id },
+    })
+    this.artifacts.set(id, after)
+    this.artifactEffects.push(...after.effects)
     if (after.refused) return after.refused.refused
     this.#follow(after.tells)
     return undefined

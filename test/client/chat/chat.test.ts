@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { announcer } from '../../../client/chat/announcements.ts'
 import { type Entry, entriesOf } from '../../../client/chat/entries.ts'
-import { describeFile, sizeText } from '../../../client/chat/files/describe.ts'
+import { describeFile, describeReference, sizeText } from '../../../client/chat/files/describe.ts'
 import { exactTime, shortTime } from '../../../client/chat/time.ts'
 import { Transcript, type TranscriptFrame } from '../../../client/transcript.ts'
 
@@ -269,4 +269,21 @@ t.test('files are described by the members of their block', async (t) => {
     [0, 1, 999, 102_400, 5_242_880].map((bytes) => sizeText(bytes, 'en')),
     ['0 byte', '1 byte', '999 byte', '102.4 kB', '5.2 MB'],
   )
+})
+
+t.test('an artifact in a result is described by its name and size', async (t) => {
+  const reference = {
+    type: 'artifact',
+    id: 'art_1',
+    name: 'reports/may.pdf',
+    mime: 'application/pdf',
+    size: 1500,
+    sha256: 'ab'.repeat(32),
+  } as const
+  t.same(describeReference(reference, 'en'), {
+    title: 'may.pdf',
+    words: 'reports/may.pdf (1.5 kB)',
+  })
+  const { name: _, ...nameless } = reference
+  t.same(describeReference(nameless, 'en'), { title: 'art_1', words: 'art_1 (1.5 kB)' })
 })

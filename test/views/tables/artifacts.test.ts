@@ -16,6 +16,10 @@ import { START } from '../../support/given.ts'
 
 const ada = { id: 'ada', admin: false }
 const bob = { id: 'bob', admin: false }
+const attachment = (session_id: string) => ({
+  ...upload,
+  attachment: { session_id, until: START + 600_000 },
+})
 const worker = { ...upload, owner: 'svc_1', lease }
 
 function world() {
@@ -50,7 +54,12 @@ function world() {
       more: Partial<CompleteUpload> = {},
     ) => {
       const self = { project: 'prj_1', kind: 'artifact', id } as const
-      const stored = { ...bytes, ...more, ...(input.lease && { lease: input.lease }) }
+      const stored = {
+        ...bytes,
+        ...more,
+        ...(input.lease && { lease: input.lease }),
+        ...(input.attachment && { attachment: {} }),
+      }
       const done = fresh()
         .when('artifact.reserve', input, { self })
         .when('artifact.complete', stored, { self, at: START + seconds * 1000 })
@@ -189,3 +198,30 @@ t.test('uploads and deletions are audited', async (t) => {
   ])
   t.equal(told.length, 2)
 })
+t.test('the name of an artifact of a session is not in the audit log', async (t) => {
+  const w = world()
+  const done = w.put('art_1', 1, { ...worker, lease: { ...lease, session_id: 'ses_1' } })
+  const self = { project: 'prj_1', kind: 'artifact', id: 'art_1' } as const
+  const gone = done.when('artifact.delete', { viewer: { id: 'x', admin: true } }, { self })
+  const told = readEntry(w.apply('art_1', gone))
+  t.same(
+    told.map(({ action, name }) => [action, name]),
+    [
+      ['create', undefined],
+      ['delete', undefined],
+    ],
+  )
+})
+t.test(
+  'attachments are listed for the readers of their session, and for their owner',
+  async (t) => {
+    const w = world()
+    w.session('ses_1', 1, 'ada')
+    w.session('ses_2', 0, 'ada')
+    w.put('art_1', 1, attachment('ses_1'))
+    w.put('art_2', 2, attachment('ses_2'))
+    t.same(w.list().ids, ['art_2', 'art_1'])
+    t.same(w.list({ viewer: bob }).ids, ['art_2'])
+    t.same(w.list({ viewer: owner }).ids, ['art_2', 'art_1'])
+  },
+)

@@ -126,6 +126,9 @@ const deleted = <T extends Configuration['type']>(
 ): Rule => rule('delete', resource_type, details)
 
 const named = ({ name }: { readonly name: string }) => ({ name })
+/** The session of an artifact may be private, so its name is left out of the log. */
+const ofSession = (artifact: { readonly name: string }, session_id: string | undefined) =>
+  session_id === undefined ? named(artifact) : {}
 /** Only the id distinguishes a personal token from a key. */
 const key = ({ id }: { readonly id: string }) => (isPersonal({ id }) ? 'personal_token' : 'api_key')
 const given = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
@@ -248,11 +251,13 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'table.deleted': deleted<'table.deleted'>('table', named),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
-  'artifact.completed': created<'artifact.completed'>('artifact', ({ artifact }) =>
-    named(artifact),
+  'artifact.completed': created<'artifact.completed'>('artifact', ({ artifact, session_id }) =>
+    ofSession(artifact, session_id),
   ),
   'artifact.converted': null,
-  'artifact.deleted': deleted<'artifact.deleted'>('artifact', named),
+  'artifact.deleted': deleted<'artifact.deleted'>('artifact', (event) =>
+    ofSession(event, event.session_id),
+  ),
   'memory.saved': updated<'memory.saved'>('agent_memory', memorized),
   'memory.forgotten': deleted<'memory.forgotten'>('agent_memory', memorized),
   'memory.cleared': null,

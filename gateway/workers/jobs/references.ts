@@ -1,0 +1,33 @@
+/**
+ * Checks the artifact references in the results of jobs. A result is stored unchanged whatever its
+ * references say, so a wrong reference is only reported in the log, for the author of the worker.
+ */
+import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { isId } from '../../../protocol/ids.ts'
+import type { World } from '../../ports.ts'
+
+/**
+ * Writes one warning if the result of a job refers to artifacts that its project does not have.
+ * Artifacts whose state cannot be read are left out.
+ */
+export async function checkReferences(
+  world: Pick<World, 'ask' | 'log'>,
+  project: string,
+  job_id: string,
+  result: unknown,
+): Promise<void> {
+  const unknown: string[] = []
+  for (const { id } of artifactReferences(result)) {
+    const kept = isId(id, 'artifact')
+      ? await world.ask({ project, kind: 'artifact', id }, 'content', {})
+      : null
+    if (kept && isRefusal(kept)) continue
+    if (kept?.state !== 'ready') unknown.push(id)
+  }
+  if (unknown.length > 0)
+    world.log.warn(
+      { event: 'artifact_reference_unknown', project, job_id, artifact_ids: unknown },
+      'the result of a job refers to artifacts that its project does not have',
+    )
+}

@@ -1,0 +1,54 @@
+/**
+ * References to artifacts in the results of jobs. A result is stored as it was reported. A reference
+ * grants nothing: its artifact is found in the project of the result, with the rights of the reader.
+ */
+
+/** A reference to an artifact, as the result of a job contains it. `size` is in bytes. */
+export interface ArtifactReference {
+  readonly type: 'artifact'
+  readonly id: string
+  readonly name?: string
+  readonly mime: string
+  readonly size: number
+  /** Lower-case hex. */
+  readonly sha256: string
+}
+
+/** Maximum number of references that are found in one value, and of levels that are searched. */
+const MAX = { references: 50, depth: 64 } as const
+const ID = /^art_[A-Za-z0-9]{1,64}$/
+const SHA256 = /^[0-9a-f]{64}$/
+
+/**
+ * Returns the references in a JSON value, in the order in which they occur, at most 50 and one per
+ * artifact. Objects that only resemble a reference are data.
+ */
+export function artifactReferences(value: unknown): readonly ArtifactReference[] {
+  const found = new Map<string, ArtifactReference>()
+  collect(value, 1, found)
+  return [...found.values()]
+}
+function collect(value: unknown, depth: number, found: Map<string, ArtifactReference>): void {
+  if (typeof value !== 'object' || value === null || depth > MAX.depth) return
+  if (found.size >= MAX.references) return
+  if (isReference(value)) {
+    if (!found.has(value.id)) found.set(value.id, value)
+    return
+  }
+  for (const member of Object.values(value)) collect(member, depth + 1, found)
+}
+
+function isReference(value: object): value is ArtifactReference {
+  const { type, id, name, mime, size, sha256 } = value as Readonly<Record<string, unknown>>
+  return (
+    type === 'artifact' &&
+    typeof id === 'string' &&
+    ID.test(id) &&
+    (name === undefined || typeof name === 'string') &&
+    typeof mime === 'string' &&
+    Number.isSafeInteger(size) &&
+    Number(size) >= 0 &&
+    typeof sha256 === 'string' &&
+    SHA256.test(sha256)
+  )
+}
