@@ -13,6 +13,7 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
+  ListObjectsV2Command,
   NoSuchKey,
   PutObjectCommand,
   S3Client,
@@ -21,6 +22,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
 import type { Files, StoredBytes } from '../../gateway/ports.ts'
+import type { FileList } from '../storage/file-list.ts'
 
 /** Where files are stored. Credentials come from the environment of the process. */
 export interface Bucket {
@@ -36,11 +38,13 @@ export interface Bucket {
  * limits"). An upload buffers up to two parts.
  */
 const PART_SIZE = 5 * 2 ** 20
+/** Maximum number of keys that S3 lists in one answer. */
+const MAX_KEYS = 1000
 /** Maximum number of bytes that all uploads buffer. Further uploads wait. */
 const MAX_BUFFERED = 16 * PART_SIZE
 
 /** A store of files in S3. */
-export interface S3Files extends Files {
+export interface S3Files extends Files, FileList {
   /** @throws when the bucket cannot be reached with the credentials. */
   check(): Promise<void>
   close(): void
@@ -127,6 +131,23 @@ export function openS3(
     },
     delete: async (name) => {
       await client.send(new DeleteObjectCommand(at(name)))
+    },
+    list: async (start, after, limit) => {
+      const MaxKeys = Math.min(limit, MAX_KEYS)
+      const { Contents = [] } = await client.send(
+        new ListObjectsV2Command({
+          Bucket,
+          Prefix: `${prefix}${start}`,
+          MaxKeys,
+          ...(after !== undefined && { StartAfter: `${prefix}${after}` }),
+        }),
+      )
+      const files = Contents.map(({ Key = '', LastModified }) => ({
+        name: Key.slice(prefix.length),
+        at: LastModified?.getTime() ?? Number.POSITIVE_INFINITY,
+      }))
+      const next = files.length === MaxKeys ? files.at(-1)?.name : undefined
+      return { files, ...(next !== undefined && { next }) }
     },
     check: async () => {
       await client.send(new HeadBucketCommand({ Bucket }))

@@ -86,6 +86,28 @@ t.test('more concurrent uploads than buffers all end', async (t) => {
   )
 })
 
+t.test('files are listed page by page, in a fixed order', async (t) => {
+  const names = ['list/a/1', 'list/a/2', 'list/b', 'list/c'] as const
+  for (const name of names) await files.put(name, Buffer.from('x'))
+  const listed: string[] = []
+  // The server of this test cannot list a page that is followed by another one.
+  const whole = await files.list('list/', undefined, names.length)
+  for (const { name, at } of whole.files) {
+    listed.push(name)
+    t.ok(at > 0 && at < Date.now() + 2000)
+  }
+  t.strictSame(listed, names)
+  t.equal(whole.next, 'list/c', 'a full page may be followed by another one')
+  const rest = await files.list('list/', 'list/a/2', names.length)
+  t.strictSame(
+    rest.files.map(({ name }) => name),
+    ['list/b', 'list/c'],
+  )
+  t.equal(rest.next, undefined)
+  t.strictSame(await files.list('list/', whole.next, names.length), { files: [] })
+  t.strictSame(await files.list('none/', undefined, 3), { files: [] })
+})
+
 t.test('small files are stored whole; an unknown bucket is reported', async (t) => {
   await files.put('note', Buffer.from('hello'))
   t.equal((await files.get('note'))?.toString(), 'hello')
