@@ -313,3 +313,20 @@ t.test('a deletion removes the bytes first', async (t) => {
   t.notOk(listOf(await s.ok('artifact.list')).some(({ id }) => id === artifact_id))
   t.same(await organization_quota(), before, 'a repeat refunds nothing')
 })
+
+t.test('a deleted project loses its artifacts, and its uploads in progress', async (t) => {
+  const before = await organization_quota()
+  const kept = (await stored()).sort()
+  const project = String((await s.ok('project.create', { name: 'ends' }))['id'])
+  for (const size of [0, 1000, 600_000])
+    await created(t, `of ${size} bytes`, randomBytes(size), { project })
+  const late = client.slow({}, project)
+  await until(organization_quota, ({ pending_count }) => pending_count === 1)
+  await s.call('project.delete', { project })
+  t.match(await late.finish(), /^HTTP\/1.1 404 [\s\S]*"not_found"/)
+  t.same(
+    await until(organization_quota, (now) => now['artifact_count'] === before['artifact_count']),
+    before,
+  )
+  t.same((await until(stored, (all) => all.length <= kept.length)).sort(), kept)
+})
