@@ -31,15 +31,15 @@ import { workerActor } from './workers/worker.ts'
  * Creates the actors of all kinds, by kind.
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
  * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
- * (`QuotaOptions`), the limits on the runs that triggers start for events that runs caused, and the
- * maximum number of rows of a table.
+ * (`QuotaOptions`) and the deadline of their uploads, the limits on the runs that triggers start for
+ * events that runs caused, and the maximum number of rows of a table.
  */
 export const actorKinds = (settings: {
   brand: string
   timing: WorkerTiming
   plan_concurrency?: number
   access?: AccessLimits
-  artifacts?: { quota_bytes: number }
+  artifacts?: { quota_bytes: number; upload_ms?: number }
   triggers?: TriggerLimits
   table_rows?: number
 }): Readonly<Record<Kind, AnyActor>> => ({

@@ -270,8 +270,11 @@ export interface GatewaySettings {
   readonly sessions: { readonly age: number; readonly idle: number }
   /** Browser origins that may call the API; `*` allows any origin. */
   readonly cors: readonly string[]
-  /** `max_bytes` is the maximum size of an artifact. */
-  readonly artifacts: { readonly max_bytes: number }
+  /**
+   * `max_bytes` is the maximum size of an artifact. `upload_ms` is the time in milliseconds after
+   * which its upload is given up when the gateway does not renew it.
+   */
+  readonly artifacts: { readonly max_bytes: number; readonly upload_ms: number }
   /**
    * Access to `/metrics` on the API port. With `status_only`, the port does not serve it. `token`
    * is the bearer token that a client must send. When it is absent, no token is required.

@@ -133,8 +133,15 @@ export interface Config {
    * organization; `max_principals` limits the principals of a project.
    */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
-  /** Bytes that all artifacts may use (0: no limit), and maximum number of bytes of one. */
-  readonly artifacts: { readonly quota_bytes: number; readonly max_bytes: number }
+  /**
+   * Bytes that all artifacts may use (0: no limit), maximum number of bytes of one, and milliseconds
+   * after which an upload is given up when its gateway does not renew it.
+   */
+  readonly artifacts: {
+    readonly quota_bytes: number
+    readonly max_bytes: number
+    readonly upload_ms: number
+  }
   /** The bucket that stores files; absent: the object store of NATS does. */
   readonly bucket?: Bucket
 }
@@ -308,7 +315,11 @@ export function readConfig(
         per_root: v.BATON_TRIGGERED_RUNS,
         per_minute: v.BATON_TRIGGERED_RUNS_PER_MINUTE,
       },
-      artifacts: { quota_bytes: v.BATON_ARTIFACT_QUOTA, max_bytes: v.BATON_ARTIFACT_MAX },
+      artifacts: {
+        quota_bytes: v.BATON_ARTIFACT_QUOTA,
+        max_bytes: v.BATON_ARTIFACT_MAX,
+        upload_ms: v.BATON_ARTIFACT_UPLOAD,
+      },
       ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       table_rows: v.BATON_TABLE_ROWS,

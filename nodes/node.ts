@@ -274,7 +274,7 @@ export async function startNode(
     await patiently(nats, 'the list of nodes', () => membership.start(round))
     stops.push(() => membership.stop())
     if (hasShards) {
-      stops.push(() => host.stop(), startSweeping(nats, systemClock, log))
+      stops.push(() => host.stop(), startSweeping({ nats, files, world, clock: systemClock, host }))
       await patiently(nats, 'the ownership of shards', round)
       const verifying = verifyJournals(nats, host, journal, systemClock, { ...config, metrics })
       verification = verifying

@@ -36,7 +36,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
     packages: new RegExp(
       [
         /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
-        /^csv-parse$|^csv-stringify\/sync$/,
+        /^csv-parse$|^csv-stringify\/sync$|^mime$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -74,6 +74,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
   [/['"]csv-(parse|stringify)/, /^client\/cli\/tables\//],
+  [/from ['"]mime['"]/, /^client\/cli\/artifacts\//],
   // Only the chat page renders Markdown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.

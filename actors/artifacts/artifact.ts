@@ -82,11 +82,12 @@ function reserve(
   state: State,
   input: ArtifactReservation,
   cause: Cause,
+  uploadMs: number,
 ): Decided<'artifact.reserve'> {
   if (state) return refuse('artifact_conflict')
   const { organization, blob, lease, attachment } = input
   const session_id = attachment?.session_id ?? lease?.session_id
-  const until = attachment?.until ?? cause.at + limits.upload
+  const until = attachment?.until ?? cause.at + uploadMs
   return {
     events: [
       {
@@ -107,9 +108,9 @@ function reserve(
   }
 }
 
-function renew(state: State, _: unknown, { at }: Cause): Decided<'artifact.renew'> {
+function renew(state: State, { at }: Cause, uploadMs: number): Decided<'artifact.renew'> {
   if (!isTimed(state)) return refuse('artifact_conflict')
-  const until = Math.max(state.until ?? 0, at + limits.upload)
+  const until = Math.max(state.until ?? 0, at + uploadMs)
   return { events: [{ type: 'artifact.renewed', until }], reply: { expires_at: until } }
 }
 
@@ -306,18 +307,21 @@ const toQuota = (
 
 /**
  * Creates the artifact actor.
- * @param options the brand, which is part of the names of permissions.
+ * @param options the brand, which is part of the names of permissions, and the milliseconds after
+ * which an upload without a renewal is given up.
  */
 export const artifactActor = ({
   brand,
+  artifacts: { upload_ms = limits.upload } = {},
 }: {
   readonly brand: string
+  readonly artifacts?: { readonly upload_ms?: number }
 }): Actor<State, ArtifactEvent, Rows, 'artifact', Internal, Extra> => ({
   kind: 'artifact',
   initial: () => null,
   decide: {
-    'artifact.reserve': reserve,
-    'artifact.renew': renew,
+    'artifact.reserve': (state, input, cause) => reserve(state, input, cause, upload_ms),
+    'artifact.renew': (state, _, cause) => renew(state, cause, upload_ms),
     'artifact.complete': complete,
     'artifact.abandon': abandon,
     'artifact.convert_done': (state, input, cause) => ({

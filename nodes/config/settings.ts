@@ -356,6 +356,12 @@ export const table = {
     'Where files are stored: s3://<bucket>/<prefix>, with ?region= and ?endpoint=; if absent, in NATS',
   ),
   BATON_ARTIFACT_MAX: setting('100MiB', bytes, 'Maximum size of one artifact, such as 100MiB'),
+  BATON_ARTIFACT_UPLOAD: setting(
+    '90s',
+    duration(1, 3000, 3_600_000),
+    'Time after which the unfinished upload of a gateway that failed is given up. ' +
+      'A gateway renews its uploads three times as often. The same on all nodes',
+  ),
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),
     'Id of this node, unique in the installation; random if absent',

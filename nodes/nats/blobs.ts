@@ -4,11 +4,13 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
+import { type ObjectInfo, type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { nuid } from '@nats-io/transport-node'
 import type { Files } from '../../gateway/ports.ts'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
+import type { FileList, StoredFile } from '../storage/file-list.ts'
+import { pull } from './journal/pull.ts'
 import { metaSubject, readObject, writeObject } from './objects.ts'
 import type { Nats } from './server/connect.ts'
 
@@ -16,7 +18,7 @@ import type { Nats } from './server/connect.ts'
  * Creates the store of the installation's large values and files. Its functions throw when the servers do not
  * answer or a value is damaged.
  */
-export function createBlobs(nats: Nats): Blobs & Files {
+export function createBlobs(nats: Nats): Blobs & Files & FileList {
   // With the default implementation, each chunk is hashed in JavaScript, which takes 3 to 5 % of
   // the time of a shard node with long queues.
   setSha256Backend('native')
@@ -46,6 +48,37 @@ export function createBlobs(nats: Nats): Blobs & Files {
       // The deletion leaves a delete marker, which is not needed.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: metaSubject(bucket, name) })
     },
+    list: (prefix, after, limit) => listFiles(nats, bucket, prefix, after, limit),
+  }
+}
+
+/**
+ * Implements `FileList.list`. A position is a sequence of the stream, and values whose names have
+ * another prefix count towards the limit.
+ */
+async function listFiles(
+  nats: Nats,
+  bucket: string,
+  prefix: string,
+  after: string | undefined,
+  limit: number,
+): ReturnType<FileList['list']> {
+  const from = Number(after ?? 0) + 1
+  const subject = `$O.${bucket}.M.*`
+  const files: StoredFile[] = []
+  const reading = await pull(nats, `OBJ_${bucket}`, from, { subject, idle: SILENCE })
+  try {
+    let read = 0
+    for await (const message of reading.messages) {
+      if (!message) break
+      const { name, deleted } = message.json<ObjectInfo>()
+      if (!deleted && name.startsWith(prefix)) files.push({ name, at: message.time.getTime() })
+      if (message.info.pending === 0) break
+      if (++read >= limit) return { files, next: String(message.seq) }
+    }
+    return { files }
+  } finally {
+    reading.close()
   }
 }
 

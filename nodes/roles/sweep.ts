@@ -1,48 +1,93 @@
 /**
- * Cleans up the object store: removes chunks of values whose writer died, soon after the node
- * starts and then periodically. Several nodes may do so concurrently.
+ * Cleans up the object store periodically, beginning soon after the node starts: removes chunks of
+ * values whose writer died, and files of artifacts that are no longer needed. Several nodes may do
+ * the former concurrently. The latter is done by the owner of the first shard, page by page.
  */
-import type { Log } from '../../gateway/ports.ts'
+import type { Files, World } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
 import { sweepChunks } from '../nats/blobs.ts'
 import type { Nats } from '../nats/server/connect.ts'
+import type { FileList } from '../storage/file-list.ts'
+import { sweepArtifacts } from '../storage/sweep-artifacts.ts'
 
 /**
- * Milliseconds until the first sweep and between two sweeps, and the minimum age of chunks that are
- * removed.
+ * Milliseconds until the first sweep, between two sweeps, and between two pages of files; and the
+ * minimum age of chunks and files that are removed.
  */
 const FIRST = 120_000
 const SWEEP_EVERY_MS = 6 * 3_600_000
+const PAGE_EVERY_MS = 60_000
 const MIN_AGE_MS = 3_600_000
+/** Maximum number of files of a page. */
+const PAGE = 1000
+
+/** The owner of this shard examines the files of artifacts. */
+const FIRST_SHARD = '0.0'
+
+/** Parts of a node. `host` names the shards that the node owns. */
+interface Swept {
+  readonly nats: Nats
+  readonly files: Files & FileList
+  readonly world: World
+  readonly clock: Clock
+  readonly host: { owned(): readonly string[] }
+}
 
 /** Starts sweeping. Returns a function that stops it. */
-export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise<void> {
+export function startSweeping(swept: Swept): () => Promise<void> {
+  const { nats, files, world, clock, host } = swept
+  const { log } = world
+  const failed = (err: unknown): undefined => {
+    log.warn({ event: 'object_store_sweep_failed', err }, 'object store sweep failed')
+  }
+  const chunks = async (): Promise<undefined> => {
+    const values = await sweepChunks(nats, clock.now(), MIN_AGE_MS)
+    if (values > 0)
+      log.info(
+        { event: 'object_store_swept', values },
+        'incomplete values removed from the object store',
+      )
+  }
+  const page = async (after: string | undefined): Promise<string | undefined> => {
+    if (!host.owned().includes(FIRST_SHARD)) return undefined
+    const sweep = { files, world, limit: PAGE, minAge: MIN_AGE_MS }
+    const { removed, next } = await sweepArtifacts(sweep, after)
+    if (removed > 0)
+      log.info({ event: 'artifacts_swept', files: removed }, 'files without an artifact removed')
+    return next
+  }
+  const stops = [
+    repeat(clock, () => chunks().catch(failed)),
+    repeat(clock, (after) => page(after).catch(failed)),
+  ]
+  return async () => {
+    for (const stop of stops) await stop()
+  }
+}
+
+/**
+ * Calls `run` again and again, each time after the previous call has ended. A call that returns a
+ * position is soon followed by a call with this position.
+ */
+function repeat(
+  clock: Clock,
+  run: (after: string | undefined) => Promise<string | undefined>,
+): () => Promise<void> {
   let stopped = false
   let cancel = () => {}
-  let sweeping: Promise<void> = Promise.resolve()
-  const sweep = async () => {
-    try {
-      const values = await sweepChunks(nats, clock.now(), MIN_AGE_MS)
-      if (values > 0)
-        log.info(
-          { event: 'object_store_swept', values },
-          'incomplete values removed from the object store',
-        )
-    } catch (error) {
-      log.warn({ event: 'object_store_sweep_failed', err: error }, 'object store sweep failed')
-    }
-    plan(SWEEP_EVERY_MS)
-  }
-  const plan = (ms: number) => {
+  let running: Promise<void> = Promise.resolve()
+  const plan = (ms: number, after?: string) => {
     if (!stopped)
       cancel = clock.later(ms, () => {
-        sweeping = sweep()
+        running = run(after).then((next) =>
+          plan(next === undefined ? SWEEP_EVERY_MS : PAGE_EVERY_MS, next),
+        )
       })
   }
   plan(FIRST)
   return async () => {
     stopped = true
     cancel()
-    await sweeping
+    await running
   }
 }

@@ -7,12 +7,14 @@
  *     (Amazon S3 User Guide, "data consistency model").
  * S2. A failed write leaves neither an object nor parts of one. The parts of an upload whose process
  *     died are deleted by the rule `AbortIncompleteMultipartUpload` of the bucket.
+ * S3. A read yields exactly the requested bytes or fails, also with a store that ignores the range.
  */
 import { createHash } from 'node:crypto'
 import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
+  ListObjectsV2Command,
   NoSuchKey,
   PutObjectCommand,
   S3Client,
@@ -21,6 +23,10 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
 import type { Files, StoredBytes } from '../../gateway/ports.ts'
+import type { FileList } from '../storage/file-list.ts'
+
+/** The body of an answer of the store. */
+type Body = AsyncIterable<Uint8Array> & { destroy(): void }
 
 /** Where files are stored. Credentials come from the environment of the process. */
 export interface Bucket {
@@ -36,11 +42,19 @@ export interface Bucket {
  * limits"). An upload buffers up to two parts.
  */
 const PART_SIZE = 5 * 2 ** 20
+/** Maximum number of keys that S3 lists in one answer. */
+const MAX_KEYS = 1000
 /** Maximum number of bytes that all uploads buffer. Further uploads wait. */
 const MAX_BUFFERED = 16 * PART_SIZE
 
+/**
+ * Maximum number of connections to the store. A download occupies one until its client has read it;
+ * with the default of 50, as many slow clients would stop all other transfers.
+ */
+const SOCKETS = 1000
+
 /** A store of files in S3. */
-export interface S3Files extends Files {
+export interface S3Files extends Files, FileList {
   /** @throws when the bucket cannot be reached with the credentials. */
   check(): Promise<void>
   close(): void
@@ -61,16 +75,17 @@ export function openS3(
     // Checksums in trailers are unknown to some stores. The service checks SHA-256 itself.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { httpAgent: { maxSockets: SOCKETS }, httpsAgent: { maxSockets: SOCKETS } },
     ...config,
   })
   const buffered = createByteSemaphore(MAX_BUFFERED)
   const at = (name: string) => ({ Bucket, Key: `${prefix}${name}` })
   const get = async (name: string, range?: string) => {
     try {
-      const { Body } = await client.send(
+      const { Body, ContentRange } = await client.send(
         new GetObjectCommand({ ...at(name), ...(range !== undefined && { Range: range }) }),
       )
-      return Body as (AsyncIterable<Uint8Array> & { destroy(): void }) | undefined
+      return Body && { body: Body as Body, from: Number(/\d+/.exec(ContentRange ?? '')?.[0] ?? 0) }
     } catch (error) {
       if (error instanceof NoSuchKey) return undefined
       throw error
@@ -81,10 +96,10 @@ export function openS3(
       await client.send(new PutObjectCommand({ ...at(name), Body: bytes }))
     },
     get: async (name) => {
-      const body = await get(name)
-      if (!body) return undefined
+      const found = await get(name)
+      if (!found) return undefined
       const chunks: Uint8Array[] = []
-      for await (const chunk of body) chunks.push(chunk)
+      for await (const chunk of found.body) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
     write: async (name, bytes): Promise<StoredBytes> => {
@@ -121,12 +136,30 @@ export function openS3(
       return { size_bytes, sha256: hash.digest('hex') }
     },
     read: async (name, start, end) => {
-      const body = await get(name, start === end ? undefined : `bytes=${start}-${end - 1}`)
-      if (start === end) body?.destroy()
-      return body && (start === end ? nothing() : body)
+      const found = await get(name, start < end ? `bytes=${start}-${end - 1}` : undefined)
+      if (start < end) return found && between(found.body, start - found.from, end - found.from)
+      found?.body.destroy()
+      return found && nothing()
     },
     delete: async (name) => {
       await client.send(new DeleteObjectCommand(at(name)))
+    },
+    list: async (start, after, limit) => {
+      const MaxKeys = Math.min(limit, MAX_KEYS)
+      const { Contents = [] } = await client.send(
+        new ListObjectsV2Command({
+          Bucket,
+          Prefix: `${prefix}${start}`,
+          MaxKeys,
+          ...(after !== undefined && { StartAfter: `${prefix}${after}` }),
+        }),
+      )
+      const files = Contents.map(({ Key = '', LastModified }) => ({
+        name: Key.slice(prefix.length),
+        at: LastModified?.getTime() ?? Number.POSITIVE_INFINITY,
+      }))
+      const next = files.length === MaxKeys ? files.at(-1)?.name : undefined
+      return { files, ...(next !== undefined && { next }) }
     },
     check: async () => {
       await client.send(new HeadBucketCommand({ Bucket }))
@@ -135,3 +168,19 @@ export function openS3(
   }
 }
 async function* nothing(): AsyncGenerator<Uint8Array, void> {}
+/**
+ * The bytes of a body from `start` up to, and not including, `end`. The rest is not read.
+ * @throws when the body ends earlier, or begins later.
+ */
+async function* between(body: Body, start: number, end: number): AsyncGenerator<Uint8Array, void> {
+  let at = 0
+  if (start >= 0)
+    for await (const chunk of body) {
+      const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at))
+      at += chunk.length
+      if (part.length > 0) yield part
+      if (at >= end) return
+    }
+  body.destroy()
+  throw new Error(`the store sent ${at} bytes instead of the bytes from ${start} to ${end}`)
+}

@@ -1,6 +1,7 @@
 /** Chooses the store of files: a bucket if one is set, otherwise the object store of NATS. */
 import type { Files } from '../../gateway/ports.ts'
 import { StartFault } from '../process/fault.ts'
+import type { FileList } from '../storage/file-list.ts'
 import type { Bucket } from './files.ts'
 
 /**
@@ -10,9 +11,9 @@ import type { Bucket } from './files.ts'
  */
 export async function openFiles(
   bucket: Bucket | undefined,
-  blobs: Files,
+  blobs: Files & FileList,
   stops: (() => Promise<void>)[],
-): Promise<Files> {
+): Promise<Files & FileList> {
   if (!bucket) return blobs
   const { openS3 } = await import('./files.ts')
   const files = openS3(bucket)

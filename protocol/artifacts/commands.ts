@@ -90,8 +90,8 @@ export type ArtifactCommands = {
    */
   'artifact.reserve': { input: ArtifactReservation; reply: { expires_at: number } }
   /**
-   * Extends the deadline of an upload whose bytes still arrive. Sent at most once a minute. Refused
-   * with `artifact_conflict` when the upload is not pending.
+   * Extends the deadline of an upload whose bytes still arrive. Sent three times as often as an
+   * upload is given up. Refused with `artifact_conflict` when the upload is not pending.
    */
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**

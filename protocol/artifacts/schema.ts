@@ -11,7 +11,7 @@ export const limits = {
   name: 256,
   /** Bytes of the metadata as JSON. */
   metadata: 65_536,
-  /** An upload is abandoned when the gateway has not renewed it for this time. */
+  /** An upload is abandoned when the gateway has not renewed it for this time, by default. */
   upload: 90_000,
   /** A conversion has failed when it has not been reported after this time. */
   conversion: 10 * 60_000,

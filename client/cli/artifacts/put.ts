@@ -1,12 +1,12 @@
 /** `baton artifact put`: uploads a file as an artifact. */
 import { createReadStream, statSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, extname } from 'node:path'
 import type { Command } from 'commander'
+import mime from 'mime'
 import { putArtifact, type Source } from '../../artifacts.ts'
 import { clientFor, connected } from '../connection/connection.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
-import { mimeOf } from './mime.ts'
 
 interface Flags {
   readonly name?: string
@@ -34,14 +34,14 @@ export function addPut(parent: Command, shell: Shell): void {
     )
   command.action(
     shell.guarded(async (file: string) => {
-      const { name = nameOf(file), mime, metadata, convert } = command.opts<Flags>()
+      const { name = nameOf(file), mime: type, metadata, convert } = command.opts<Flags>()
       const source = sourceOf(file)
       const { transport } = clientFor(command, shell.env)
       const bar = shell.progress?.('bytes')
       try {
         const artifact = await putArtifact(transport, source, {
           name,
-          mime: mime ?? mimeOf(name),
+          mime: type ?? mime.getType(extname(name)) ?? 'application/octet-stream',
           ...(metadata !== undefined && { metadata: objectOf(metadata) }),
           ...(convert && { convert }),
           advanced: (bytes) => bar?.update(source.size ? bytes / source.size : 0, bytes),

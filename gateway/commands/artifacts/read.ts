@@ -94,6 +94,10 @@ async function send(
       headers,
       body: errorBody(refuse('range_not_satisfiable', { size_bytes: artifact.size_bytes })),
     }
+  const size = end - start
+  // Bytes that are opened and never read would occupy a connection to the store.
+  if (incoming.method === 'HEAD')
+    return { status, headers, type, content: { size, chunks: noBytes() } }
   const failed = (error: unknown): void =>
     world.log.warn(
       { event: 'file_read_failed', err: error, artifact_id: artifact.id },
@@ -103,12 +107,13 @@ async function send(
     const bytes = await world.files?.read(blob, start, end)
     if (!bytes) return unavailable
     const chunks = reported(bytes, failed)
-    return { status, headers, type, content: { size: end - start, chunks } }
+    return { status, headers, type, content: { size, chunks } }
   } catch (error) {
     failed(error)
     return unavailable
   }
 }
+async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
 /** The same bytes; an error is also reported. */
 async function* reported(
   bytes: AsyncIterable<Uint8Array>,

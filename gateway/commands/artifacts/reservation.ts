@@ -61,8 +61,6 @@ export interface Reservation {
 
 /** Bytes that may arrive before the reservation is extended. */
 const STEP = 8 * 1_048_576
-/** Milliseconds between two renewals of the deadline. */
-const RENEW_EVERY_MS = 30_000
 
 /** Who sends a command, and how. */
 export type Sender = Pick<UploadContext, 'world' | 'origin'>
@@ -147,7 +145,7 @@ export async function reserveUpload(
     until = renewed.reply.expires_at
     await reserve(bytes)
   }
-  const stop = every(world, RENEW_EVERY_MS, () => void renew())
+  const stop = every(world, world.settings.artifacts.upload_ms / 3, () => void renew())
   const refused = isRefusal(reserved) ? reserved : await reserve(bytes)
   if (isRefusal(refused)) {
     await giveUp()

@@ -22,7 +22,7 @@ const settings: GatewaySettings = {
   version: '0.1.0',
   models: { default_model: '', providers: [] },
   sessions: { age: 55_000, idle: 2000 },
-  artifacts: { max_bytes: 1_048_576 },
+  artifacts: { max_bytes: 1_048_576, upload_ms: 90_000 },
 }
 
 /** The fields of answers that tests read. */

@@ -1,90 +1,156 @@
 /**
- * Kills gateways and the owner of all shards while artifacts are uploaded. Every acknowledged
- * artifact is readable with its bytes, nothing is listed without bytes, and once the unfinished
- * uploads have been given up, the quota is the sum of the listed artifacts.
+ * Kills gateways, the owner of all shards and executors while artifacts are uploaded and a project
+ * is deleted. Invariants, once the unfinished uploads have been given up: the records are exactly
+ * the acknowledged artifacts, each with its bytes; the object store contains the files of these
+ * records and nothing else; the quota is their sum.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { sweepChunks } from '../../../nodes/nats/blobs.ts'
 import { listOf } from '../support/given.ts'
 import { portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
-import { artifactClient, type Open } from './client.ts'
+import { artifactClient, type Open, sha256 } from './client.ts'
+import { artifactOf, chunksOf, connectTo, storedChunks, storedFiles } from './store.ts'
 
-t.setTimeout(400_000)
-const it = await processes({ ...hasty, BATON_SHARDS: '2' })
+/** Number of acknowledged uploads, and how many of them are in progress at a time. */
+const UPLOADS = 520
+const CONCURRENT = 16
+/** Artifacts of the project that is deleted. */
+const DOOMED = 60
+
+t.setTimeout(240_000)
+const it = await processes({ ...hasty, BATON_SHARDS: '2', BATON_ARTIFACT_UPLOAD: '5s' })
 t.teardown(() => it.stop())
 const ports = await portsFor(3)
 const [steady = 0] = ports
-let owner = await it.node('shards-0', 'shards')
-await it.node('steady', 'gateway,views', steady)
+const owner = await it.node('shards-0', 'shards')
+const [, , executor] = await Promise.all([
+  it.node('steady', 'gateway,views', steady),
+  it.node('executor-0', 'executor'),
+  it.node('executor-1', 'executor'),
+])
+const gateways = await Promise.all([1, 2].map((n) => it.node(`gateway-${n}`, 'gateway', ports[n])))
+const nats = await connectTo(it.access)
+t.teardown(() => nats.close())
 const clients = ports.map((port) => artifactClient(`http://127.0.0.1:${port}`, it.key))
 const client = clients[0] as (typeof clients)[0]
-const read = async (path: string): Promise<Open> => {
-  for (;;) {
-    const got = await client.get(`/v1/projects/default/artifacts${path}`).catch(() => undefined)
-    if (got && got.status < 500) return got.body
-    await new Promise((resolve) => setTimeout(resolve, 200))
+
+/** Polls until the value satisfies the condition, for a minute at most. */
+async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, what: string) {
+  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const found = await look()
+    if (holds(found)) return found
+    if (Date.now() - since > 60_000)
+      throw new Error(`${what}: not within a minute; last seen: ${JSON.stringify(found)}`)
+  }
+}
+/** Repeats a request until a gateway and an owner answer it. */
+const read = async (path: string, method = 'GET'): Promise<Open> => {
+  const got = await until(
+    () => client.get(path, { method }).catch(() => undefined),
+    (got) => got !== undefined && got.status < 500,
+    path,
+  )
+  return got?.body ?? {}
+}
+interface Put {
+  readonly id: string
+  readonly sha: string
+  readonly size: number
+}
+/** Repeats an upload under its key, at one gateway after the other, until it is acknowledged. */
+async function put(key: string, bytes: Buffer, project = 'default'): Promise<Put> {
+  for (let turn = 0; ; turn++) {
+    const at = clients[(Number.parseInt(key, 36) + turn) % clients.length] as typeof client
+    const headers = { 'idempotency-key': key }
+    const got = await at.put(`file ${key}`, bytes, { headers, project }).catch(() => undefined)
+    if (got && got.status < 300)
+      return { id: String(got.body['id']), sha: sha256(bytes), size: bytes.length }
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 
-t.test('uploads while gateways and the owner are killed', async (t) => {
-  const gateways = await Promise.all(
-    [1, 2].map((n) => it.node(`gateway-${n}`, 'gateway', ports[n])),
-  )
-  const acknowledged = new Map<string, Buffer>()
-  let stopped = false
-  const uploading = Array.from({ length: 6 }, async (_, n) => {
-    const mine = clients[n % 3] as (typeof clients)[0]
-    for (let turn = 0; !stopped; turn++) {
-      const bytes = randomBytes(300_000 + n)
-      const headers = { 'idempotency-key': `${n} ${turn}` }
-      const got = await mine.put(`file ${n}`, bytes, { headers }).catch(() => undefined)
-      if (got?.status === 201) acknowledged.set(String(got.body['id']), bytes)
-      else await new Promise((resolve) => setTimeout(resolve, 100))
+t.test('processes are killed while artifacts are uploaded', async (t) => {
+  const answer = await fetch(`${client.url}/v1/projects`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'doomed' }),
+  })
+  t.equal(answer.status, 201)
+  const doomed = String(((await answer.json()) as Open)['id'])
+  const acknowledged = new Map<string, Put>()
+  let [begun, removed] = [0, 0]
+  const uploading = Array.from({ length: CONCURRENT }, async () => {
+    while (begun < UPLOADS) {
+      const key = (begun++).toString(36)
+      const one = await put(key, randomBytes(1 + ((begun * 7919) % 300_000)))
+      acknowledged.set(one.id, one)
     }
   })
-  const some = async (count: number) => {
-    const from = acknowledged.size
-    for (const since = Date.now(); acknowledged.size < from + count; ) {
-      if (Date.now() - since > 60_000) throw new Error('nothing is acknowledged any more')
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
-  await some(6)
+  const filling = Array.from({ length: DOOMED }, async (_, n) => {
+    await put(`d${n}`, randomBytes(1000), doomed)
+    removed++
+  })
+  const some = (count: number) =>
+    until(
+      async () => acknowledged.size,
+      (size) => size >= count,
+      `${count} acknowledged uploads`,
+    )
+  await some(60)
   await gateways[0]?.kill()
-  await some(6)
-  const next = await it.node('shards-1', 'shards')
+  await some(120)
+  await it.node('shards-1', 'shards')
   await owner.kill()
-  owner = next
-  await some(6)
+  await Promise.all(filling)
+  t.equal(removed, DOOMED)
+  await read(`/v1/projects/${doomed}`, 'DELETE')
+  await executor.kill()
+  await some(300)
   await gateways[1]?.kill()
-  await some(3)
-  stopped = true
+  await it.node('gateway-3', 'gateway', ports[1])
   await Promise.all(uploading)
 
-  // An upload that was cut off is given up at its deadline.
-  for (let pending: unknown = 1; pending !== 0; ) {
-    pending = (await read('/quota'))['pending_count']
-    await new Promise((resolve) => setTimeout(resolve, 500))
-  }
+  // Uploads that were cut off are given up at their deadline.
+  const quota = await until(
+    () => read('/v1/projects/default/artifacts/quota'),
+    ({ pending_count, artifact_count }) =>
+      pending_count === 0 && Number(artifact_count) <= acknowledged.size,
+    'the end of all uploads',
+  )
   const listed: Open[] = []
   for (let cursor: unknown = ''; cursor !== undefined; ) {
-    const page: Open = await read(`?limit=200${cursor === '' ? '' : `&cursor=${String(cursor)}`}`)
+    const after = cursor === '' ? '' : `&cursor=${String(cursor)}`
+    const page = await read(`/v1/projects/default/artifacts?limit=200${after}`)
     listed.push(...listOf(page))
     cursor = page['next_cursor']
   }
-  for (const [id, bytes] of acknowledged) {
-    t.ok(
-      listed.some((one) => one['id'] === id),
-      'an acknowledged artifact is listed',
-    )
-    const content = await client.content(id)
-    t.ok(content.bytes.equals(bytes), 'with its bytes')
-  }
-  for (const { id, size_bytes } of listed)
-    t.equal((await client.content(id)).bytes.length, size_bytes, 'no record is without bytes')
-  t.match(await read('/quota'), {
-    used_bytes: listed.reduce((sum, { size_bytes }) => sum + Number(size_bytes), 0),
-    artifact_count: listed.length,
+  const ids = [...acknowledged.keys()].sort()
+  t.ok(ids.length >= 500, `${ids.length} acknowledged uploads`)
+  t.same(listed.map(({ id }) => id).sort(), ids, 'the records are the acknowledged artifacts')
+  t.match(quota, {
+    used_bytes: [...acknowledged.values()].reduce((sum, { size }) => sum + size, 0),
+    artifact_count: ids.length,
   })
+  const unread = [...acknowledged.values()]
+  const damaged: string[] = []
+  const reading = Array.from({ length: 8 }, async () => {
+    for (let one = unread.pop(); one; one = unread.pop())
+      if (sha256((await client.content(one.id)).bytes) !== one.sha) damaged.push(one.id)
+  })
+  await Promise.all(reading)
+  t.same(damaged, [], 'every acknowledged artifact has its bytes')
+  const files = await until(
+    () => storedFiles(nats),
+    (all) => all.length <= ids.length,
+    'the removal of all other files',
+  )
+  t.same(files.map(artifactOf).sort(), ids, 'no file is without a record')
+  await sweepChunks(nats, Date.now() + 60_000, 0)
+  t.equal(
+    await storedChunks(nats),
+    [...acknowledged.values()].reduce((sum, { size }) => sum + chunksOf(size), 0),
+    'no chunk is without a file',
+  )
 })

@@ -5,18 +5,16 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { createBlobs } from '../../../nodes/nats/blobs.ts'
-import { connectNats } from '../../../nodes/nats/server/connect.ts'
-import { names } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'
 import { as, editor, person } from '../support/people.ts'
 import { artifactClient, codeOf, type FormPart, faultsOf, type Open, sha256 } from './client.ts'
+import { connectTo, storedChunks, storedFiles } from './store.ts'
 
 t.setTimeout(120_000)
 const MIB = 1_048_576
 const s = await service({ BATON_ARTIFACT_MAX: '16MiB', BATON_ARTIFACT_QUOTA: '40MiB' })
-const nats = await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+const nats = await connectTo(s.server.access)
 t.teardown(() => s.stop())
 t.teardown(() => nats.close())
 const client = artifactClient(s.url, s.key)
@@ -25,21 +23,8 @@ const organization_quota = async (): Promise<Open> => {
   const { generated_at: _, ...quota } = await s.ok('artifact.quota')
   return quota
 }
-/** The names of all stored files of artifacts. */
-const stored = async (): Promise<string[]> => {
-  const { state } = await nats.manager.streams.info(`OBJ_${names.blobs}`, {
-    subjects_filter: `$O.${names.blobs}.M.*`,
-  })
-  return Object.keys(state.subjects ?? {})
-    .map((subject) => Buffer.from(String(subject.split('.').at(-1)), 'base64url').toString())
-    .filter((name) => name.startsWith('artifacts/'))
-}
-const chunks = async (): Promise<number> =>
-  (
-    await nats.manager.streams.info(`OBJ_${names.blobs}`, {
-      subjects_filter: `$O.${names.blobs}.C.*`,
-    })
-  ).state.messages
+const stored = () => storedFiles(nats)
+const chunks = () => storedChunks(nats)
 const file = (bytes: Uint8Array, type = 'image/png'): FormPart => ['file', bytes, { type }]
 const created = async (t: Test, name: string, bytes: Uint8Array, options = {}): Promise<Open> => {
   const { status, body } = await put(name, bytes, options)
@@ -327,4 +312,21 @@ t.test('a deletion removes the bytes first', async (t) => {
   await s.refused('artifact.content', { artifact_id }, 404, 'not_found')
   t.notOk(listOf(await s.ok('artifact.list')).some(({ id }) => id === artifact_id))
   t.same(await organization_quota(), before, 'a repeat refunds nothing')
+})
+
+t.test('a deleted project loses its artifacts, and its uploads in progress', async (t) => {
+  const before = await organization_quota()
+  const kept = (await stored()).sort()
+  const project = String((await s.ok('project.create', { name: 'ends' }))['id'])
+  for (const size of [0, 1000, 600_000])
+    await created(t, `of ${size} bytes`, randomBytes(size), { project })
+  const late = client.slow({}, project)
+  await until(organization_quota, ({ pending_count }) => pending_count === 1)
+  await s.call('project.delete', { project })
+  t.match(await late.finish(), /^HTTP\/1.1 404 [\s\S]*"not_found"/)
+  t.same(
+    await until(organization_quota, (now) => now['artifact_count'] === before['artifact_count']),
+    before,
+  )
+  t.same((await until(stored, (all) => all.length <= kept.length)).sort(), kept)
 })

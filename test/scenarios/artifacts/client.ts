@@ -65,6 +65,11 @@ export interface ArtifactClient {
   content(id: unknown, options?: UploadOptions & { method?: string; query?: string }): Promise<Got>
   /** Begins an upload of `size` bytes, and sends some of them. */
   begin(size: number, sent: number, headers?: Readonly<Record<string, string>>): Promise<Socket>
+  /**
+   * Begins an upload whose form has not ended. `finish` sends its end and returns the answer as
+   * text.
+   */
+  slow(headers?: Readonly<Record<string, string>>, project?: string): { finish(): Promise<string> }
 }
 
 /** A client of a gateway. */
@@ -167,5 +172,32 @@ export function artifactClient(url: string, root: string): ArtifactClient {
         })
         socket.on('error', () => {})
       }),
+    slow: (headers = {}, project) => {
+      const { hostname, port } = new URL(url)
+      const socket = connect(Number(port), hostname)
+      const begin =
+        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="name"\r\n\r\nslow\r\n` +
+        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nbytes`
+      const end = `\r\n--${BOUNDARY}--\r\n`
+      const lines = Object.entries({
+        Host: hostname,
+        ...authorization(root),
+        Connection: 'close',
+        'Content-Type': `multipart/form-data; boundary=${BOUNDARY}`,
+        'Content-Length': String(begin.length + end.length),
+        ...headers,
+      }).map(([name, value]) => `${name}: ${value}\r\n`)
+      socket.write(`POST ${pathOf(project)} HTTP/1.1\r\n${lines.join('')}\r\n${begin}`)
+      const answer = new Promise<string>((resolve) => {
+        let text = ''
+        socket.on('data', (chunk) => (text += chunk)).once('close', () => resolve(text))
+      })
+      return {
+        finish: () => {
+          socket.write(end)
+          return answer
+        },
+      }
+    },
   }
 }

@@ -3,7 +3,6 @@
  * the run, and superseded leases, which publish nothing.
  */
 import { randomBytes } from 'node:crypto'
-import { connect } from 'node:net'
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'
@@ -14,7 +13,7 @@ import { artifactClient, codeOf, type Open } from './client.ts'
 t.setTimeout(60_000)
 const s = await service({ ...hasty, BATON_SHARDS: '4' })
 t.teardown(() => s.stop())
-const { put, content } = artifactClient(s.url, s.key)
+const { put, content, slow } = artifactClient(s.url, s.key)
 const under = (job: Open, more: Record<string, string> = {}) => ({
   headers: { 'x-service-lease-token': String(job['lease_token']), ...more },
 })
@@ -97,14 +96,13 @@ t.test('a superseded lease publishes nothing', async (t) => {
   const first = await s.worker({ action_names: ['lose'] })
   const run = await start(s, 'lose', { attempts: 3 })
   const job = await first.job()
-  const { BOUNDARY, socket, answer } = await slow(under(job).headers)
+  const late = slow(under(job).headers)
   await until(pendingOf, (pending) => pending === 1)
   first.close()
   const second = await s.worker({ action_names: ['lose'] })
   const again = await second.job()
   t.equal(again['id'], job['id'])
-  socket.write(`\r\n--${BOUNDARY}--\r\n`)
-  t.match(await answer, /^HTTP\/1.1 409 [\s\S]*"lease_lost"/)
+  t.match(await late.finish(), /^HTTP\/1.1 409 [\s\S]*"lease_lost"/)
   t.equal(await pendingOf(), 0)
   t.same(listOf(await s.ok('artifact.list', { run_id: run['id'] })), [])
   const kept = await put('kept', Buffer.from('x'), under(again))
@@ -114,30 +112,3 @@ t.test('a superseded lease publishes nothing', async (t) => {
   t.equal(events.filter(({ event_type }) => event_type === 'artifact.created').length, 1)
   second.close()
 })
-
-/** Begins a chunked upload whose form has not ended. */
-async function slow(headers: Record<string, string>) {
-  const { hostname, port } = new URL(s.url)
-  const BOUNDARY = 'slow'
-  const socket = connect(Number(port), hostname)
-  const lines = Object.entries({
-    Host: hostname,
-    Authorization: `Bearer ${s.key}`,
-    Connection: 'close',
-    'Content-Type': `multipart/form-data; boundary=${BOUNDARY}`,
-    ...headers,
-  }).map(([name, value]) => `${name}: ${value}\r\n`)
-  const begin =
-    `--${BOUNDARY}\r\nContent-Disposition: form-data; name="name"\r\n\r\nslow\r\n` +
-    `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsome bytes`
-  const end = `\r\n--${BOUNDARY}--\r\n`
-  socket.write(
-    `POST /v1/projects/default/artifacts HTTP/1.1\r\n${lines.join('')}` +
-      `Content-Length: ${begin.length + end.length}\r\n\r\n${begin}`,
-  )
-  const answer = new Promise<string>((resolve) => {
-    let text = ''
-    socket.on('data', (chunk) => (text += chunk)).once('close', () => resolve(text))
-  })
-  return { BOUNDARY, socket, answer }
-}

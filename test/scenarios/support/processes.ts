@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Child, startNodeProcess } from '../../../nodes/commands/child.ts'
+import type { Access } from '../../../nodes/nats/server/access.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
@@ -23,6 +24,8 @@ interface Stoppable extends Killable {
 }
 export interface Processes {
   readonly key: string
+  /** How this process connects to the NATS server. */
+  readonly access: Access
   readonly nats: Killable & { restart(): Promise<void> }
   /**
    * Starts a node and resolves once it is ready.
@@ -44,6 +47,7 @@ export async function processes(settings: Record<string, string>): Promise<Proce
   const children = new Set<Child>()
   return {
     key,
+    access: server.access,
     nats: {
       kill: async () => {
         server.kill('SIGKILL')

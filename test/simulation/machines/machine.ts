@@ -121,7 +121,7 @@ export class Machine {
       version: '0',
       models: { default_model: '', providers: [] },
       sessions: { age: 55_000, idle: 2000 },
-      artifacts: { max_bytes: 1_048_576 },
+      artifacts: { max_bytes: 1_048_576, upload_ms: 90_000 },
     }
     this.world = createWorld({
       node: id,

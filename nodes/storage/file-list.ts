@@ -1,0 +1,23 @@
+/** Lists the files of a store, for jobs that compare them with the records of their owners. */
+
+/** A stored file. `at`: when it was stored, in Unix milliseconds. */
+export interface StoredFile {
+  readonly name: string
+  readonly at: number
+}
+/** A store of files that can be listed. */
+export interface FileList {
+  /**
+   * Lists files whose names begin with a prefix, in a fixed order. A file that is stored during the
+   * list may be missing.
+   * @param after `next` of the previous page; undefined for the first page.
+   * @param limit maximum number of files of the page.
+   * @returns `next` is the position after which the list continues; absent at its end.
+   * @throws when the store does not answer.
+   */
+  list(
+    prefix: string,
+    after: string | undefined,
+    limit: number,
+  ): Promise<{ readonly files: readonly StoredFile[]; readonly next?: string }>
+}

@@ -1,0 +1,31 @@
+/** What the object store of NATS contains, read from its stream. */
+
+import type { Access } from '../../../nodes/nats/server/access.ts'
+import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
+import { names } from '../../../protocol/subjects.ts'
+import { silent } from '../../support/memory.ts'
+
+/** Bytes of all chunks of a file but its last one. */
+const CHUNK = 262_144
+
+/** Connects to the servers of a test. */
+export const connectTo = (access: Access): Promise<Nats> =>
+  connectNats({ access, name: 'test', log: silent, role: 'test' })
+const subjectsOf = async (nats: Nats, kind: 'C' | 'M'): Promise<Readonly<Record<string, number>>> =>
+  (
+    await nats.manager.streams.info(`OBJ_${names.blobs}`, {
+      subjects_filter: `$O.${names.blobs}.${kind}.*`,
+    })
+  ).state.subjects ?? {}
+/** The names of all stored files of artifacts. */
+export const storedFiles = async (nats: Nats): Promise<string[]> =>
+  Object.keys(await subjectsOf(nats, 'M'))
+    .map((subject) => Buffer.from(String(subject.split('.').at(-1)), 'base64url').toString())
+    .filter((name) => name.startsWith('artifacts/'))
+/** The number of stored chunks, of artifacts and of all other values. */
+export const storedChunks = async (nats: Nats): Promise<number> =>
+  Object.values(await subjectsOf(nats, 'C')).reduce((sum, count) => sum + count, 0)
+/** The number of chunks of a file of this size. */
+export const chunksOf = (size: number): number => Math.ceil(size / CHUNK)
+/** The id of the artifact whose file has this name. */
+export const artifactOf = (name: string): string => String(name.split('/')[2])
