@@ -45,6 +45,25 @@ t.test('a row is inserted with defaults', async (t) => {
   t.match(state, { rows: 1, change: 1 })
 })
 
+t.test('the events of a change by a run continue its causal chain', async (t) => {
+  const causation = { depth: 3, chain: { root: 'sevt_1', loops: ['loop_1'] } }
+  const stored = row()
+  const known = facts(0, stored)
+  const commands: readonly [string, object][] = [
+    ['row.insert', { data: { key: 'b' }, facts: facts() }],
+    ['row.bulk', { rows: [{ key: 'b' }, { key: 'c' }], facts: facts() }],
+    ['row.upsert', { data: { key: 'b' }, facts: facts() }],
+    ['row.upsert', { data: { key: 'a', count: 4 }, facts: known }],
+    ['row.update', { row_id: 'row_9', data: { count: 4 }, facts: known }],
+    ['row.delete', { row_id: 'row_9', facts: known }],
+  ]
+  for (const [name, input] of commands) {
+    const { events, effects } = created().when(name, { ...input, causation })
+    t.match(events, [{ causation }], name)
+    t.match(effects[0], { tell: { input: causation } }, name)
+  }
+})
+
 t.test('an insertion is published', async (t) => {
   const { effects } = created().when('row.insert', { data: { key: 'a' }, facts: facts() })
   const meta = { table_id: 'table_1', table_name: 'tickets', row_id: 'row_1' }

@@ -102,3 +102,38 @@ t.test('changes by an agent in a run carry the depth of the run', async (t) => {
   )
   t.notMatch(event, { causation: { depth: 1 } })
 })
+
+t.test('a run that an agent starts for a run continues the chain', async (t) => {
+  const { id, name } = await tableOf(s)
+  await s.ok('workflow.create', {
+    name: 'Store',
+    handle: 'store',
+    spec: {
+      steps: [tableStep('insert', { table: name, data: { number: '${{ input.number }}' } })],
+    },
+  })
+  const agent = await agentWithTables(
+    s,
+    `script:
+  - when: {step: 1}
+    call: {service.run.start: {workflow: store, input: {number: "{{text}}"}}}
+  - say: done
+`,
+    ['service.run'],
+  )
+  const { id: run_id } = await s.ok('run.start', {
+    spec: {
+      steps: [{ id: 'ask', kind: 'agent', config: { agent_id: agent['id'], instructions: 'n1' } }],
+    },
+  })
+  const [row] = await until(
+    async () => listOf(await s.ok('table.query', { id })),
+    (rows) => rows.length === 1,
+  )
+  // The run of the agent step has depth 0, what its turn changes 1, and what that run changes 2.
+  const [event] = await until(
+    async () => listOf(await s.ok('event.list', { source_id: row?.['id'] })),
+    (events) => events.length === 1,
+  )
+  t.match(event, { causation: { depth: 2 } }, String(run_id))
+})
