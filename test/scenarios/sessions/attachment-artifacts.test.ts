@@ -4,7 +4,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { service } from '../../support/service.ts'
+import { createBlobs } from '../../../nodes/nats/blobs.ts'
+import { createBus } from '../../../nodes/nats/bus.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { api } from '../../../protocol/api.ts'
+import { fileName } from '../../../protocol/sessions/attachments.ts'
+import { shardOf, subjects } from '../../../protocol/subjects.ts'
+import { silent } from '../../support/memory.ts'
+import { requestOf, service } from '../../support/service.ts'
 import { artifactClient } from '../artifacts/client.ts'
 import { type Found, listOf, until } from '../support/given.ts'
 import { editor, type Person, person } from '../support/people.ts'
@@ -12,7 +19,9 @@ import { editor, type Person, person } from '../support/people.ts'
 t.setTimeout(120_000)
 const MIB = 1_048_576
 const s = await service({ BATON_ARTIFACT_QUOTA: '16MiB' })
+const nats = await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
 t.teardown(() => s.stop())
+t.teardown(() => nats.close())
 const client = artifactClient(s.url, s.key)
 const [ann, bob, out, admin] = await Promise.all([
   editor(s, 'ann'),
@@ -48,6 +57,31 @@ const listed = async (who: Person): Promise<unknown[]> =>
   listOf(await who.ok('artifact.list', { limit: 200 })).map(({ id }) => id)
 const statusOf = async (who: Pick<Person, 'key'>, id: unknown): Promise<number> =>
   (await client.content(id, { key: who.key })).status
+
+const project = String((await s.ok('project.get', { project: 'default' }))['id'])
+const factsOf = (bytes: Buffer): Open => ({
+  name: 'plan.png',
+  mime_type: 'image/png',
+  size_bytes: bytes.length,
+  sha256: 'ab'.repeat(32),
+  as: 'image',
+})
+/** Sends a command of a gateway to a session, for ann. */
+async function send(session_id: string, name: string, more: Open): Promise<Open> {
+  const command = {
+    project,
+    kind: 'session',
+    id: session_id,
+    command_id: randomBytes(16).toString('hex'),
+    name,
+    input: more,
+    origin: { at: Date.now(), principal: { type: 'service_principal', id: ann.id } },
+  }
+  const shards = s.nodes.flatMap((node) => node.owned()).length
+  const to = subjects.shard(0, shardOf('session', session_id, shards) ?? -1)
+  const got = await createBus(nats).request(to, { type: 'command', command }, 10_000)
+  return (got as { answer: { reply: Open } }).answer.reply
+}
 
 t.test('an attachment is an artifact with the same record, and counted', async (t) => {
   const before = await quota()
@@ -140,6 +174,25 @@ t.test('concurrent uploads under one key are counted once', async (t) => {
   await restored(t, before)
 })
 
+t.test('the artifact of an upload in progress cannot be read or deleted', async (t) => {
+  const session_id = await sessionOf('busy', { visibility: 'private' })
+  const [entry] = listOf(await s.ok('audit.list', { limit: 1 }))
+  const organization = String(entry?.['org_id'])
+  const more = { file: factsOf(png()), hash: 'h', organization }
+  const { artifact_id } = await send(session_id, 'attachment.reserve', more)
+  for (const name of ['artifact.delete', 'artifact.signed_url'] as const) {
+    await ann.refused(name, { artifact_id }, 409, 'conflict')
+    await bob.refused(name, { artifact_id }, 404, 'not_found')
+  }
+  await ann.refused('artifact.get', { artifact_id }, 404, 'not_found')
+  t.same([await statusOf(ann, artifact_id), await statusOf(bob, artifact_id)], [409, 404])
+  t.notOk((await listed(ann)).includes(artifact_id))
+  await ann.refused('session.detach', { session_id, artifact_id }, 409, 'conflict')
+  t.same(await send(session_id, 'attachment.abandon', { artifact_id }), { abandoned: true })
+  await ann.refused('artifact.delete', { artifact_id }, 404, 'not_found')
+  await ann.refused('session.detach', { session_id, artifact_id }, 404, 'not_found')
+})
+
 t.test('the end of a session deletes its artifacts', async (t) => {
   const before = await quota()
   const session_id = await sessionOf('ended')
@@ -206,4 +259,34 @@ t.test('the deletion of a project releases the quota of its attachments', async 
   t.not((await quota())['used_bytes'], before['used_bytes'])
   await s.ok('project.delete', { project })
   await restored(t, before)
+})
+
+t.test('a file that an earlier version attached stays readable and deletable', async (t) => {
+  const before = await quota()
+  const session_id = await sessionOf('old')
+  const bytes = png()
+  const file = factsOf(bytes)
+  const reserved = await send(session_id, 'attachment.reserve', { file, hash: 'h' })
+  t.same(Object.keys(reserved), ['artifact_id'])
+  const artifact_id = String(reserved['artifact_id'])
+  const blobs = createBlobs(nats)
+  await blobs.put(fileName(project, artifact_id), bytes)
+  t.match(await send(session_id, 'session.attach', { artifact_id }), {
+    artifact: { id: artifact_id },
+  })
+
+  const at = { session_id, artifact_id }
+  t.match(listOf(await ann.ok('session.attachments', { session_id })), [{ id: artifact_id }])
+  const { path } = requestOf(api['session.attachment'], at)
+  t.ok((await client.get(path)).bytes.equals(bytes))
+  await ann.refused('artifact.get', { artifact_id }, 404, 'not_found')
+  t.notOk((await listed(ann)).includes(artifact_id))
+  const content = [{ type: 'image', source: { type: 'artifact', artifact_id } }]
+  const append = { session_id, messages: [{ role: 'user', content }] }
+  t.equal((await ann.call('session.append', append)).status, 200, 'messages can show it')
+  t.equal((await ann.call('session.detach', at)).status, 204)
+  t.equal(await blobs.get(fileName(project, artifact_id)), undefined, 'its bytes are erased')
+  t.equal((await client.get(path)).status, 404)
+  t.equal((await ann.call('session.detach', at)).status, 204)
+  t.same(await quota(), before, 'it was never counted')
 })
