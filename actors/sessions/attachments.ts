@@ -19,6 +19,7 @@ import type { Attaching, SessionCommands } from '../../protocol/sessions/command
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
+import { conversionOfFile } from './conversion.ts'
 import { type Draft, emit, live } from './draft.ts'
 import { filesOf } from './files.ts'
 import type { SessionState } from './state.ts'
@@ -106,9 +107,20 @@ export function attach(
   const session = live(state, cause)
   const file = session && getOwn(filesOf(session), artifact_id)
   if (!file || file.state === 'erased') return refuse('not_found')
-  return file.state === 'stored'
-    ? { events: [], reply: { ...attachedOf(file), status_code: 200 } }
-    : { events: [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
+  if (file.state === 'stored')
+    return { events: [], reply: { ...attachedOf(file), status_code: 200 } }
+  const conversion = conversionOfFile(file, cause)
+  return {
+    events: [
+      {
+        type: 'attachment.stored',
+        id: artifact_id,
+        ...(conversion && { convert_job: conversion.job_id }),
+      },
+    ],
+    ...(conversion && { tells: [conversion.tell] }),
+    reply: attachedOf(file),
+  }
 }
 /** Deletes a file; its bytes are erased by an effect. */
 export function detach(

@@ -45,10 +45,19 @@ export const evolveAttachments = {
   }),
   'attachment.stored': (
     state: SessionState,
-    { id }: Extract<AttachmentEvent, { type: 'attachment.stored' }>,
+    { id, convert_job }: Extract<AttachmentEvent, { type: 'attachment.stored' }>,
   ): SessionState =>
     changed(state, ({ until: _, ...file }) =>
-      file.artifact.id === id ? { ...file, state: 'stored' } : undefined,
+      file.artifact.id === id
+        ? { ...file, state: 'stored', ...(convert_job !== undefined && { convert_job }) }
+        : undefined,
+    ),
+  'attachment.converted': (
+    state: SessionState,
+    { id, conversion }: Extract<AttachmentEvent, { type: 'attachment.converted' }>,
+  ): SessionState =>
+    changed(state, ({ convert_job: _, ...file }) =>
+      file.artifact.id === id ? { ...file, artifact: { ...file.artifact, conversion } } : undefined,
     ),
   'attachment.erased': (
     state: SessionState,

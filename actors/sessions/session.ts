@@ -22,6 +22,7 @@ import type { Actor } from '../actor.ts'
 import { attach, detach, reserve } from './attachments.ts'
 import { cancelNudge, nudge } from './commands/nudge.ts'
 import { invoke, startTurn } from './commands/start.ts'
+import { conversionErrand } from './conversion.ts'
 import { evolve } from './evolve.ts'
 import { fileAt, listed, reactAttachments } from './files.ts'
 import { create, standing, succeed } from './find-or-create.ts'
@@ -99,7 +100,8 @@ export function sessionActor({
        * The input of a job for its worker or executor; null if the session no longer waits for the
        * job.
        */
-      job_spec: jobSpec(brand),
+      job_spec: (state, input) =>
+        conversionErrand(state, input.job_id) ?? jobSpec(brand)(state, input),
       /** The action call of a job, for its executor. */
       action_call: actionCall,
       /** The row that a generation writes, for previews of streaming output. */

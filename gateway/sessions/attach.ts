@@ -12,7 +12,7 @@ import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { CommandInput } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
-import { fileName, textName } from '../../protocol/sessions/attachments.ts'
+import { fileName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { planContent } from '../files/content.ts'
@@ -90,7 +90,7 @@ async function upload(
   const hint = typeof mime === 'string' ? mime : type
   const inspected = await inspect(bytes, name === '' ? 'file' : name, hint)
   if (isRefusal(inspected)) return inspected
-  const { facts, text: said } = inspected
+  const { facts } = inspected
   const hash = world.hash(JSON.stringify([facts.sha256, facts.name, hint ?? null]))
   const reserved = await command(
     world,
@@ -105,7 +105,6 @@ async function upload(
   const place = fileName(project, artifact_id)
   try {
     await world.files.put(place, bytes)
-    if (said !== undefined) await world.files.put(textName(place), Buffer.from(said))
   } catch (error) {
     world.log.warn({ event: 'file_store_failed', err: error, artifact_id }, 'file not stored')
     return unavailable

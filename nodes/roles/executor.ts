@@ -1,11 +1,13 @@
 /** The executor role: jobs that the service runs itself, with the handlers of this release. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
+import { conversionsOf } from '../../gateway/sessions/conversions.ts'
 import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../../protocol/workers/messages.ts'
 import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { deliveries } from '../executor/deliveries.ts'
+import { createConverter } from '../executor/documents/converter.ts'
 import { errands } from '../executor/errands/errands.ts'
 import { type Executor, startExecutor } from '../executor/executor.ts'
 import { generations } from '../executor/generation.ts'
@@ -33,6 +35,9 @@ interface Role {
 
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
 const LINGER = 1000
+
+/** Milliseconds for which a generation waits for the conversion of the files of its session. */
+const CONVERSION_PATIENCE_MS = 30_000
 
 /** Starts executing the jobs of the service itself. Returns a function that stops gracefully. */
 export function startExecutorRole({
@@ -68,12 +73,14 @@ export function startExecutorRole({
         speakers: speakersOf({ world, models, env }),
         preview: previews(publisher, world.later),
         files: world.files,
+        conversions: (project, session_id) =>
+          conversionsOf(world, project, session_id, CONVERSION_PATIENCE_MS),
         log: world.log,
         now: world.now,
       }),
       delivery: deliveries({ world, directory, post }),
       opening: openings({ world, directory }),
-      errand: errands({ world, directory }),
+      errand: errands({ world, directory }, createConverter(world.later)),
     },
     listen: (handler) =>
       bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),

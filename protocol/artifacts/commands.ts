@@ -8,6 +8,7 @@
  * `artifact.abandon` and `quota.release`. If the gateway dies, the artifact abandons the upload at
  * its deadline; the effects of the artifact repeat what the gateway could not do.
  */
+import type { RunCommands } from '../internal.ts'
 import type { Artifact, ArtifactRecord } from './schema.ts'
 
 /** The lease under which an upload was begun, as the queue reports it. */
@@ -69,7 +70,14 @@ export type KeptArtifact =
        * once the artifact is deleted, until which a direct `quota.refund` is accepted.
        */
       readonly until?: number
+      /** Id of the errand that converts the file; absent when no conversion was requested. */
+      readonly convert_job?: string
     }
+
+/** The outcome of the errand that converts a file. `error`: a sentence that says what to do. */
+export type ConversionResult =
+  | { readonly state: 'ready' }
+  | { readonly state: 'failed'; readonly error: string }
 
 /** Internal commands of an artifact. */
 export type ArtifactCommands = {
@@ -105,11 +113,11 @@ export type ArtifactCommands = {
    * The project was deleted: deletes the artifact, or gives up its upload. Sent by an executor.
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** Reports the end of a conversion. Changes nothing unless the artifact is converting. */
-  'artifact.convert_done': {
-    input: { readonly state: 'ready' | 'failed'; readonly error?: string }
-    reply: undefined
-  }
+  /**
+   * From the queue, when the errand that converts the file has ended. If it was completed, its result
+   * is a `ConversionResult`. Changes nothing unless the artifact waits for this errand.
+   */
+  'job.settled': RunCommands['job.settled']
   wake: { input: unknown; reply: undefined }
 }
 

@@ -4,6 +4,7 @@
  * message refers to a file by a source of type `artifact`.
  */
 import { type Static, Type } from 'typebox'
+import type { ConversionResult } from '../artifacts/commands.ts'
 import { Artifact } from '../artifacts/schema.ts'
 import type { JsonObject } from '../common.ts'
 import { Block } from './turns/blocks.ts'
@@ -26,7 +27,7 @@ export interface FileFacts {
   readonly sha256: string
   readonly as: 'image' | 'document'
   readonly page_count?: number
-  /** Only for Office files: whether the text could be extracted. */
+  /** Only for Office files: the extraction of the text. */
   readonly conversion?: NonNullable<Artifact['conversion']>
 }
 /**
@@ -50,6 +51,8 @@ export interface KeptAttachment {
    */
   readonly key?: string
   readonly hash: string
+  /** Id of the errand that extracts the text, until it has ended. */
+  readonly convert_job?: string
 }
 
 /** Returns the name of the bytes of a file in the object store. */
@@ -69,6 +72,10 @@ export const objectNames = (place: string): readonly string[] => [place, textNam
 /** Whether a MIME type is that of an Office file. */
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
+
+/** The conversion with which a file begins: its text is extracted if it is an Office file. */
+export const conversionOf = (mime_type: string): FileFacts['conversion'] =>
+  isOffice(mime_type) ? { state: 'converting' } : undefined
 
 /** Returns the content block that refers to a file. */
 export const blockOf = ({
@@ -112,6 +119,11 @@ export type AttachmentEvent =
    * that is never finished.
    */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
-  | { readonly type: 'attachment.stored'; readonly id: string }
+  | { readonly type: 'attachment.stored'; readonly id: string; readonly convert_job?: string }
+  | {
+      readonly type: 'attachment.converted'
+      readonly id: string
+      readonly conversion: ConversionResult
+    }
   /** The files are erased; an effect deletes their bytes. */
   | { readonly type: 'attachment.erased'; readonly ids: readonly string[] }

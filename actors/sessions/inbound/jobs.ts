@@ -6,6 +6,7 @@ import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { readAnswer } from '../../../protocol/sessions/turns/request.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { conversionSettled } from '../conversion.ts'
 import { type Draft, draft, nothing, silently } from '../draft.ts'
 import { compactionSettled } from '../history/compaction.ts'
 import type { Live, SessionState } from '../state.ts'
@@ -18,6 +19,8 @@ import { fail, follow, goOn } from '../turns/turns.ts'
 export const jobSettled =
   (brand: string) =>
   (state: SessionState, input: Settled, cause: Cause): Decision<SessionEvent, undefined> => {
+    const converted = conversionSettled(state, input)
+    if (converted) return converted
     const found = jobOf(state, input.job_id)
     if (!found || !state.record || state.gone) return nothing
     const on = draft(state as Live, cause, brand)
