@@ -1,0 +1,28 @@
+/** Recognition of Office files by their bytes, and refusal of those that are not safe to open. */
+import t from 'tap'
+import { inspect } from '../../../gateway/files/file.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { contentTypes as types, zip } from '../../nodes/executor/documents/office.ts'
+
+t.test('the kind of an archive is detected, and its conversion begins', async (t) => {
+  const kind = async (bytes: Buffer) => {
+    const found = await inspect(bytes, 'a.docx', undefined)
+    return isRefusal(found)
+      ? found.refused
+      : [found.facts.mime_type.split('.').at(-2), found.facts.conversion?.state]
+  }
+  const main = { ...types, 'word/document.xml': '<a/>' }
+  t.same(await kind(zip(main)), ['wordprocessingml', 'converting'])
+  t.same(await kind(zip({ ...types, 'xl/workbook.xml': '<a/>' })), ['spreadsheetml', 'converting'])
+  t.same(await kind(zip({ ...types, 'ppt/presentation.xml': '<a/>' })), [
+    'presentationml',
+    'converting',
+  ])
+  t.equal(await kind(zip({ ...main, 'word/vbaProject.bin': 'x' })), 'payload_too_large')
+  t.equal(await kind(zip(main, { lie: 100_000_000 })), 'payload_too_large')
+  const parts = Array.from({ length: 5001 }, (_, n) => [`word/${n}.xml`, ''] as const)
+  t.equal(await kind(zip({ ...main, ...Object.fromEntries(parts) })), 'payload_too_large')
+  t.equal(await kind(zip({ 'word/document.xml': '<a/>' })), 'bad_request')
+  t.equal(await kind(zip({ 'readme.txt': 'x' })), 'bad_request')
+  t.equal(await kind(zip(main).subarray(0, 60)), 'bad_request')
+})
