@@ -16,11 +16,11 @@ function stored(): { readonly s: Story; readonly id: string; readonly job_id: st
   const s = begun()
   s.answers(say('x'))
   s.do('attachment.reserve', { file, hash: 'ab' })
-  const { artifact_id: id } = s.last?.reply as { artifact_id: string }
+  const id = (s.last?.reply as { artifact_id?: string } | undefined)?.artifact_id ?? ''
   s.do('session.attach', { artifact_id: id })
-  const job = s.last?.tells.find(({ name }) => name === 'queue.enqueue')
-  const { id: job_id } = (job?.input as { job: { id: string } }).job
-  return { s, id, job_id }
+  const told = s.last?.tells.find(({ name }) => name === 'queue.enqueue')
+  const job = (told?.input as { job?: { id: string } } | undefined)?.job
+  return { s, id, job_id: job?.id ?? '' }
 }
 const conversionOf = (s: Story, artifact_id: string): unknown =>
   (s.session.ask('attachment', { artifact_id }) as Attached['artifact'] | null)?.conversion
