@@ -32,9 +32,9 @@ import type { Address } from '../../protocol/entry.ts'
 import type { Errand } from '../../protocol/errand.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
-import { isOffice, objectNames } from '../../protocol/sessions/attachments.ts'
+import { objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
-import { conversionJob, conversionResult } from './conversion.ts'
+import { beginConversion, conversionResult } from './conversion.ts'
 import { sayArtifact } from './source-event.ts'
 
 type State = KeptArtifact | null
@@ -122,15 +122,13 @@ function complete(
   if (state?.state === 'ready' && state.artifact.sha256 === facts.sha256)
     return { events: [], reply: state.artifact }
   if (!isPending(state) || !isSameLease(state.artifact, lease)) return refuse('artifact_conflict')
-  const conversion =
-    convert === true && isOffice(facts.mime_type)
-      ? conversionJob(cause.self, state.artifact.owned_by ?? '', cause)
-      : undefined
+  const begun =
+    convert === true ? beginConversion(facts, state.artifact.owned_by ?? '', cause) : undefined
   // The list is ordered by `created_at`, so an artifact must not enter it below its head.
   const artifact: ArtifactRecord = {
     ...state.artifact,
     ...facts,
-    ...(conversion && { conversion: { state: 'converting' } }),
+    ...(begun && { conversion: begun.conversion }),
     created_at: timestamp(cause.at),
   }
   const { step, session_id, organization } = state
@@ -141,13 +139,13 @@ function complete(
     organization,
     ...(step !== undefined && { step }),
     ...(session_id !== undefined && { session_id }),
-    ...(conversion && {
+    ...(begun?.job && {
       convert_until: cause.at + limits.conversion,
-      convert_job: conversion.job_id,
+      convert_job: begun.job.job_id,
     }),
   }
   const told = session_id === undefined ? toRun(completed) : undefined
-  const tells = [...(told ? [told] : []), ...(conversion ? [conversion.tell] : [])]
+  const tells = [...(told ? [told] : []), ...(begun?.job ? [begun.job.tell] : [])]
   return { events: [completed], ...(tells.length > 0 && { tells }), reply: artifact }
 }
 /**

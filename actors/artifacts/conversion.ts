@@ -4,10 +4,13 @@
  * and by the files of sessions.
  */
 import type { ArtifactCommands, ConversionResult } from '../../protocol/artifacts/commands.ts'
-import { limits } from '../../protocol/artifacts/schema.ts'
+import { type Artifact, limits } from '../../protocol/artifacts/schema.ts'
 import type { Kind } from '../../protocol/entry.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
+import { conversionOf } from '../../protocol/sessions/attachments.ts'
 import type { Cause, Tell } from '../actor.ts'
+
+type Conversion = NonNullable<Artifact['conversion']>
 
 /**
  * Returns the message that enqueues the errand, and the errand's id.
@@ -28,6 +31,28 @@ export function conversionJob(
       input: errandJob(job_id, owner, principal, cause.at, limits.conversion_losses),
     },
   }
+}
+
+const tooLarge: Conversion = {
+  state: 'failed',
+  error: `Files of more than ${limits.conversion_bytes / 1_048_576} MiB are not converted. Split the file.`,
+}
+/**
+ * Begins the conversion of an artifact. Undefined when the file is no Office file. A file that is
+ * too large has no errand.
+ * @param principal see `conversionJob`.
+ */
+export function beginConversion(
+  { mime_type, size_bytes }: Pick<Artifact, 'mime_type' | 'size_bytes'>,
+  principal: string,
+  cause: Cause,
+):
+  | { readonly conversion: Conversion; readonly job?: ReturnType<typeof conversionJob> }
+  | undefined {
+  const conversion = conversionOf(mime_type)
+  if (!conversion) return undefined
+  if (size_bytes > limits.conversion_bytes) return { conversion: tooLarge }
+  return { conversion, job: conversionJob(cause.self, principal, cause) }
 }
 
 /** The outcome of a conversion whose errand has ended. */

@@ -25,14 +25,15 @@ class TooManyMembers extends Error {}
  */
 export function officeType(bytes: Uint8Array): OfficeType | 'unsafe' | undefined {
   const names = new Set<string>()
-  let [total, macros] = [0, false]
+  let [count, total, macros] = [0, 0, false]
   try {
     unzipSync(bytes, {
       filter: ({ name, originalSize }) => {
         names.add(name)
         total += originalSize
         macros ||= /vbaProject\.bin$/i.test(name)
-        if (names.size > ARCHIVE_LIMITS.members) throw new TooManyMembers()
+        // Names may repeat, and a hostile directory announces up to 2^32 members.
+        if (++count > ARCHIVE_LIMITS.members) throw new TooManyMembers()
         return false
       },
     })

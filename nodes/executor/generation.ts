@@ -25,6 +25,7 @@ interface Generations {
   conversions(
     project: string,
     session_id: string | undefined,
+    signal: AbortSignal,
   ): (artifact_id: string) => Promise<Artifact['conversion']>
   readonly log: Log
   /** Returns the current time in Unix milliseconds. */
@@ -68,7 +69,7 @@ export function generations({
     job: ClaimedJob,
   ): Promise<Outcome> {
     if (!refersToFiles(request.messages)) return speaker({ ...asked, request })
-    const conversion = conversions(project, job.session_id)
+    const conversion = conversions(project, job.session_id, asked.signal)
     const shown = (what: typeof readable) =>
       withBytes(files, project, request.messages, {
         most: limits.shown,

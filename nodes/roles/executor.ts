@@ -37,7 +37,7 @@ interface Role {
 const LINGER = 1000
 
 /** Milliseconds for which a generation waits for the conversion of the files of its session. */
-const CONVERSION_PATIENCE_MS = 30_000
+const CONVERSION_TIMEOUT_MS = 30_000
 
 /** Starts executing the jobs of the service itself. Returns a function that stops gracefully. */
 export function startExecutorRole({
@@ -73,8 +73,8 @@ export function startExecutorRole({
         speakers: speakersOf({ world, models, env }),
         preview: previews(publisher, world.later),
         files: world.files,
-        conversions: (project, session_id) =>
-          conversionsOf(world, project, session_id, CONVERSION_PATIENCE_MS),
+        conversions: (project, session_id, signal) =>
+          conversionsOf(world, project, session_id, CONVERSION_TIMEOUT_MS, signal),
         log: world.log,
         now: world.now,
       }),

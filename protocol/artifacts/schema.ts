@@ -15,6 +15,8 @@ export const limits = {
   upload: 90_000,
   /** A conversion that no executor has ended after this time has failed. */
   conversion: 60 * 60_000,
+  /** Maximum size in bytes of a file that is converted. */
+  conversion_bytes: 32 * 1_048_576,
   /** Number of executors that may be lost during a conversion, after which it has failed. */
   conversion_losses: 3,
   /** Time after a deletion for which the organization accepts a direct refund. */

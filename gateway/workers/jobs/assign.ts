@@ -120,7 +120,7 @@ function withFiles(
   const { messages } = request ?? {}
   if (!messages || !refersToFiles(messages)) return job
   const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
-  const conversion = conversionsOf(world, project, job.session_id, CONVERSION_PATIENCE_MS)
+  const conversion = conversionsOf(world, project, job.session_id, CONVERSION_TIMEOUT_MS)
   return withBytes(world.files, project, messages, { most, reads: () => true, conversion }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
     (error: unknown) => {
@@ -136,7 +136,7 @@ function withFiles(
  * Milliseconds for which a job waits for the conversion of files. Shorter than the time that an
  * owner waits for the answer to an assignment.
  */
-const CONVERSION_PATIENCE_MS = 1500
+const CONVERSION_TIMEOUT_MS = 1500
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
 const MARGIN = 64 * 1024
 

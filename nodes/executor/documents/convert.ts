@@ -32,13 +32,13 @@ export async function markdownOf(bytes: Uint8Array): Promise<string> {
   const type = officeType(bytes)
   if (type === undefined)
     throw new DocumentFault(
-      'The file is not a DOCX, XLSX or PPTX file, or it is damaged. Save it again in one of these ' +
-        'formats, and upload it again.',
+      'The file is not a DOCX, XLSX or PPTX file, or it is damaged. ' +
+        'Save it again in one of these formats, and upload it again.',
     )
   if (type === 'unsafe')
     throw new DocumentFault(
-      'The file is not safe to open: it contains macros, more than 5,000 parts, or more than 64 MiB ' +
-        'when it is unpacked. Save it without macros, or split it, and upload it again.',
+      'The file is not safe to open: it contains macros, more than 5,000 parts, or more than ' +
+        '64 MiB when it is unpacked. Save it without macros, or split it, and upload it again.',
     )
   return cut(await converters[type](bytes))
 }

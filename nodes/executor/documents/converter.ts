@@ -6,10 +6,10 @@
  * C1. A thread ends when it has answered, at its deadline, or when its heap exceeds the limit.
  * C2. At most `CONCURRENT` threads exist. Further conversions wait in order. Their bytes are read
  *     when their turn comes.
- * C3. Whatever a file contains, its conversion ends with Markdown or with a message. It rejects only
- *     when the bytes cannot be read, or the thread cannot be started.
+ * C3. Whatever a file contains, its conversion ends with Markdown or with a message. It rejects
+ *     only when the bytes cannot be read, the thread cannot be started, or the caller aborts it.
  */
-import { Worker } from 'node:worker_threads'
+import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { createByteSemaphore } from '../../../gateway/files/byte-semaphore.ts'
 
 /** The outcome of a conversion. `error` is a sentence that says what to do. */
@@ -29,21 +29,16 @@ export interface Converter {
 
 /** Maximum number of conversions at the same time in one process. */
 const CONCURRENT = 2
-/** Maximum size in bytes of a file that is converted. */
-export const MAX_DOCUMENT = 32 * 1_048_576
 /** Milliseconds after which a conversion has failed. */
 const DEADLINE_MS = 60_000
 /** Limits of the heap of a thread, in MiB. */
-const HEAP = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 } as const
+const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 }
 
 const tooLong = (ms: number): Conversion => ({
-  error: `The conversion took longer than ${ms / 1000} seconds. Split the file, and upload its parts.`,
+  error: `The conversion took longer than ${ms / 1000} seconds. Split the file.`,
 })
 const tooComplex: Conversion = {
   error: 'The file is too complex: its conversion needs too much memory. Split the file.',
-}
-const tooLarge: Conversion = {
-  error: `The file is too large: at most ${MAX_DOCUMENT / 1_048_576} MiB are converted. Split the file.`,
 }
 
 // In a bundled program, the bundle of the thread is a file next to that of the program.
@@ -67,9 +62,7 @@ export function createConverter(
       try {
         signal?.throwIfAborted()
         const bytes = await read()
-        if (!bytes) return undefined
-        if (bytes.length > MAX_DOCUMENT) return tooLarge
-        return await inThread(bytes, later, deadline, heap, signal)
+        return bytes && (await inThread(bytes, later, deadline, heap, signal))
       } finally {
         release()
       }
@@ -81,7 +74,7 @@ async function inThread(
   bytes: Uint8Array,
   later: (ms: number, run: () => void) => () => void,
   deadline: number,
-  resourceLimits: typeof HEAP,
+  resourceLimits: ResourceLimits,
   signal: AbortSignal | undefined,
 ): Promise<Conversion> {
   signal?.throwIfAborted()

@@ -1,6 +1,6 @@
 /**
- * Converts text documents (DOCX) with `mammoth`. It gets an archive of the parts that it needs, each
- * of which was decompressed within limits and is well-formed, so it decompresses nothing itself.
+ * Converts text documents (DOCX) with `mammoth`. It gets an archive of the parts that it needs. Each
+ * part was decompressed within limits and is well-formed.
  */
 import { zipSync } from 'fflate'
 import mammoth from 'mammoth'

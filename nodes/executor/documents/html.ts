@@ -59,7 +59,8 @@ export function markdownOfHtml(html: string): string {
     text = ''
     if (content === '') return
     const margin = lists.length > 0 ? indent() : ''
-    const block = `${margin}${prefix}${content.replaceAll('\n', `\n${margin}${' '.repeat(lists.length > 0 ? prefix.length : 0)}`)}`
+    const hanging = `\n${margin}${' '.repeat(lists.length > 0 ? prefix.length : 0)}`
+    const block = margin + prefix + content.replaceAll('\n', hanging)
     blocks.push({ text: block, tight: lists.length > 0 })
     size += block.length
     // A second paragraph of an item is indented like its text.

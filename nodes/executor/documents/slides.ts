@@ -9,7 +9,7 @@ import { numbered, relationshipsOf } from './relationships.ts'
 import { readXml } from './xml.ts'
 
 const wanted =
-  /^ppt\/(presentation\.xml|_rels\/presentation\.xml\.rels|(slides|notesSlides)\/(_rels\/)?[^/]+\.(xml|rels))$/
+  /^ppt\/((_rels\/)?presentation\.xml(\.rels)?|(slides|notesSlides)\/(_rels\/)?[^/]+\.(xml|rels))$/
 const MAIN = 'ppt/presentation.xml'
 
 /**

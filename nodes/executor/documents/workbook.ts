@@ -1,6 +1,6 @@
 /**
  * Converts workbooks (XLSX): a table for each sheet, with the sheet's name as its heading. Cells
- * show their stored values: the results of formulas, and dates as the numbers that a workbook stores.
+ * show their stored values: the results of formulas, and the numbers that represent dates.
  */
 import { type Parts, readParts } from './archive.ts'
 import { MAX_MARKDOWN, type Rows, TABLE, tableOf } from './markdown.ts'

@@ -11,7 +11,7 @@ const MAX_DEPTH = 256
 const CHUNK = 65_536
 
 /** The attributes of an element, by local name. */
-export type Attributes = Readonly<Record<string, string | undefined>>
+type Attributes = Readonly<Record<string, string | undefined>>
 /** Functions that receive the content of a part in its order. Names have no namespace prefix. */
 export interface XmlHandler {
   open?(name: string, attributes: Attributes): void

@@ -232,6 +232,13 @@ t.test(
     t.match(failed.state.artifact?.conversion, { state: 'failed', error: /Upload the file again/ })
   },
 )
+t.test('a file that is too large is not converted', async (t) => {
+  const size_bytes = limits.conversion_bytes + 1
+  const large = ready({}, { ...bytes, size_bytes, mime_type: DOCX, convert: true })
+  t.match(large.state.artifact?.conversion, { state: 'failed', error: /32 MiB.*Split/ })
+  t.same(large.tells, [])
+  t.equal(large.deadline(), undefined)
+})
 t.test('a conversion of an earlier version has no errand, and ends at its deadline', async (t) => {
   const converting = ready({}, { ...bytes, mime_type: DOCX, convert: true })
   const old = converting.events.map(({ convert_job: _, ...event }) => event)

@@ -22,6 +22,16 @@ t.test('the kind of an archive is detected, and its conversion begins', async (t
   t.equal(await kind(zip(main, { lie: 100_000_000 })), 'payload_too_large')
   const parts = Array.from({ length: 5001 }, (_, n) => [`word/${n}.xml`, ''] as const)
   t.equal(await kind(zip({ ...main, ...Object.fromEntries(parts) })), 'payload_too_large')
+  // The end of the directory, and one of ZIP64 that announces 2^32 - 1 members.
+  const many = Buffer.concat([zip(main).subarray(0, -22), Buffer.alloc(98)])
+  const end = many.length - 22
+  many.write('PK\x06\x06', end - 76, 'latin1')
+  many.writeUInt32LE(0xffffffff, end - 76 + 32)
+  many.write('PK\x06\x07', end - 20, 'latin1')
+  many.writeUInt32LE(end - 76, end - 12)
+  many.write('PK\x05\x06', end, 'latin1')
+  many.writeUInt16LE(0xffff, end + 8)
+  t.equal(await kind(many), 'payload_too_large')
   t.equal(await kind(zip({ 'word/document.xml': '<a/>' })), 'bad_request')
   t.equal(await kind(zip({ 'readme.txt': 'x' })), 'bad_request')
   t.equal(await kind(zip(main).subarray(0, 60)), 'bad_request')

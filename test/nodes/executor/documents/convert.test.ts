@@ -49,11 +49,15 @@ t.test('a document: nested lists', async (t) => {
 t.test('a document: emphasis, links, notes, alternative text of pictures', async (t) => {
   const run = (text: string, style: string) =>
     `<w:r><w:rPr>${style}</w:rPr><w:t xml:space="preserve">${text}</w:t></w:r>`
+  const drawing = 'http://schemas.openxmlformats.org/drawingml/2006'
   const picture =
-    '<w:r><w:drawing><wp:inline xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing">' +
-    '<wp:docPr id="1" descr="A chart"/><a:graphic xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">' +
-    '<a:graphicData><pic:pic xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture"><pic:blipFill>' +
-    '<a:blip r:embed="rId2"/></pic:blipFill></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r>'
+    `<w:r><w:drawing><wp:inline xmlns:wp="${drawing}/wordprocessingDrawing">` +
+    `<wp:docPr id="1" descr="A chart"/><a:graphic xmlns:a="${drawing}/main"><a:graphicData>` +
+    `<pic:pic xmlns:pic="${drawing}/picture"><pic:blipFill><a:blip r:embed="rId2"/>` +
+    '</pic:blipFill></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r>'
+  const notes =
+    `<w:footnotes xmlns:w="${WORD}"><w:footnote w:id="7">${p('A note.')}</w:footnote>` +
+    '</w:footnotes>'
   t.equal(
     await document(
       `<w:p>${run('bold ', '<w:b/>')}${run('slanted', '<w:i/>')}${run(' and plain', '')}</w:p>` +
@@ -61,7 +65,7 @@ t.test('a document: emphasis, links, notes, alternative text of pictures', async
         '<w:r><w:footnoteReference w:id="7"/></w:r></w:p>' +
         `<w:p>${picture}</w:p>`,
       {
-        'word/footnotes.xml': `<w:footnotes xmlns:w="${WORD}"><w:footnote w:id="7">${p('A note.')}</w:footnote></w:footnotes>`,
+        'word/footnotes.xml': notes,
         'word/_rels/document.xml.rels': relationships(
           ['rId1', 'hyperlink', 'https://example.org/a'],
           ['rId2', 'image', 'media/image1.png'],
@@ -100,7 +104,9 @@ t.test('XML in every notation: comments, CDATA sections, quotes, characters', as
       'xl/workbook.xml':
         '<x:workbook><x:sheets>' +
         `<x:sheet r:id='1' name='a > b &amp; "c"'></x:sheet></x:sheets></x:workbook>`,
-      'xl/worksheets/sheet1.xml': `<x:worksheet><x:row><x:c r='B1'><x:v><![CDATA[a < b]]></x:v></x:c></x:row></x:worksheet>`,
+      'xl/worksheets/sheet1.xml':
+        "<x:worksheet><x:row><x:c r='B1'><x:v><![CDATA[a < b]]></x:v></x:c></x:row>" +
+        '</x:worksheet>',
     }),
     '## a > b & "c"\n\n|  | a < b |\n| --- | --- |',
   )
@@ -156,9 +162,10 @@ t.test('a large sheet: a sentence says which rows and columns are left out', asy
     text,
     /\n\n\[The sheet has 1,200 rows and 201 columns\. Only \d+ rows and 200 columns are shown\.\]$/,
   )
+  const one = '<row><c r="A1"><v>1</v></c></row>'
   const narrow = await markdownFrom({
     'xl/workbook.xml': '<workbook/>',
-    'xl/worksheets/sheet1.xml': `<worksheet>${'<row><c r="A1"><v>1</v></c></row>'.repeat(1200)}</worksheet>`,
+    'xl/worksheets/sheet1.xml': `<worksheet>${one.repeat(1200)}</worksheet>`,
   })
   t.match(narrow, /\[The sheet has 1,200 rows and 1 column\. Only 1,000 rows and 1 column are/)
   t.equal(narrow.split('\n').filter((line) => line === '| 1 |').length, 1000)
@@ -182,6 +189,7 @@ t.test('a presentation: order by relationship, titles, tables, notes', async (t)
   const shape = (type: string, text: string) =>
     `<p:sp><p:nvSpPr><p:nvPr><p:ph type="${type}"/></p:nvPr></p:nvSpPr><p:txBody>` +
     `<a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:txBody></p:sp>`
+  const notes = shape('sldNum', '1') + shape('body', 'Say hello.')
   const box = (text: string) =>
     `<a:tc><a:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></a:txBody></a:tc>`
   t.equal(
@@ -194,13 +202,15 @@ t.test('a presentation: order by relationship, titles, tables, notes', async (t)
         ['rId2', 'slide', 'slides/slide2.xml'],
       ),
       'ppt/slides/slide1.xml': slide('later'),
-      'ppt/slides/slide2.xml': `<p:sld>${shape('ctrTitle', 'Welcome')}${shape('body', 'text')}<a:tbl><a:tr>${box('k')}${box('v')}</a:tr></a:tbl></p:sld>`,
+      'ppt/slides/slide2.xml':
+        `<p:sld>${shape('ctrTitle', 'Welcome')}${shape('body', 'text')}` +
+        `<a:tbl><a:tr>${box('k')}${box('v')}</a:tr></a:tbl></p:sld>`,
       'ppt/slides/_rels/slide2.xml.rels': relationships([
         'rId1',
         'notesSlide',
         '../notesSlides/notesSlide1.xml',
       ]),
-      'ppt/notesSlides/notesSlide1.xml': `<p:notes>${shape('sldNum', '1')}${shape('body', 'Say hello.')}</p:notes>`,
+      'ppt/notesSlides/notesSlide1.xml': `<p:notes>${notes}</p:notes>`,
     }),
     '## Slide 1: Welcome\n\ntext\n\n| k | v |\n| --- | --- |\n\nNotes:\n\nSay hello.\n\n' +
       '## Slide 2\n\nlater',

@@ -36,8 +36,14 @@ function executorWith({
       ask: async ({ kind }: { kind: string }) =>
         state === null ? null : kind === 'artifact' ? { state } : { id: 'art_1' },
       files: {
-        get: async (name: string) => (fail(), store.get(name)),
-        put: async (name: string, bytes: Buffer) => void (fail(), store.set(name, bytes)),
+        get: async (name: string) => {
+          fail()
+          return store.get(name)
+        },
+        put: async (name: string, bytes: Buffer) => {
+          fail()
+          store.set(name, Buffer.from(bytes))
+        },
         delete: async (name: string) => void store.delete(name),
       },
     },
