@@ -16,7 +16,8 @@ const CHUNK = 16_384
 export type Parts = ReadonlyMap<string, Uint8Array>
 
 /**
- * Decompresses the members with matching names. If a name occurs twice, the last member counts.
+ * Decompresses the members with matching names. If a name occurs twice, the first member counts,
+ * because a later one may belong to an embedded file.
  * @throws {DocumentFault} when the archive is damaged, encrypted or too large.
  */
 export function readParts(bytes: Uint8Array, wanted: RegExp): Parts {
@@ -39,7 +40,7 @@ export function readParts(bytes: Uint8Array, wanted: RegExp): Parts {
             `${ARCHIVE.bytes / 1_048_576} MiB. Split the file.`,
         )
       chunks.push(chunk)
-      if (final) parts.set(file.name, Buffer.concat(chunks))
+      if (final && !parts.has(file.name)) parts.set(file.name, Buffer.concat(chunks))
     }
     file.start()
   }

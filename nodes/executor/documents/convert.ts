@@ -15,6 +15,8 @@ const converters: Readonly<Record<OfficeType, (bytes: Uint8Array) => string | Pr
   'application/vnd.openxmlformats-officedocument.presentationml.presentation': slidesMarkdown,
 }
 
+/** The Markdown of a file without text. */
+const NO_TEXT = '[The file contains no text.]'
 /** The first bytes of a compound file: an encrypted Office file, or one of before 2007. */
 const COMPOUND = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
@@ -40,5 +42,5 @@ export async function markdownOf(bytes: Uint8Array): Promise<string> {
       'The file is not safe to open: it contains macros, more than 5,000 parts, or more than ' +
         '64 MiB when it is unpacked. Save it without macros, or split it, and upload it again.',
     )
-  return cut(await converters[type](bytes))
+  return cut(await converters[type](bytes)) || NO_TEXT
 }

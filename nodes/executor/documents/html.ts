@@ -1,6 +1,7 @@
 /**
  * Converts the HTML that `mammoth` makes of a text document to Markdown: headings, paragraphs,
- * lists, tables, links, emphasis and notes. A table inside of a table becomes text of its cell.
+ * lists, tables, links, emphasis, deleted text and notes. A table inside of a table becomes text of
+ * its cell.
  */
 import { Parser } from 'htmlparser2'
 import { allRows, MAX_MARKDOWN, tableOf } from './markdown.ts'
@@ -21,7 +22,7 @@ interface Inline {
   readonly href?: string | undefined
 }
 
-const marks: Readonly<Record<string, string>> = { strong: '**', em: '*' }
+const marks: Readonly<Record<string, string>> = { strong: '**', em: '*', s: '~~' }
 const heading = /^h([1-6])$/
 /** Ids of notes, and of the places that refer to them, as `mammoth` writes them. */
 const note = /^#?(?:footnote|endnote)-(ref-)?/

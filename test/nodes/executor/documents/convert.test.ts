@@ -60,7 +60,8 @@ t.test('a document: emphasis, links, notes, alternative text of pictures', async
     '</w:footnotes>'
   t.equal(
     await document(
-      `<w:p>${run('bold ', '<w:b/>')}${run('slanted', '<w:i/>')}${run(' and plain', '')}</w:p>` +
+      `<w:p>${run('bold ', '<w:b/>')}${run('slanted', '<w:i/>')}${run(' and plain ', '')}` +
+        `${run('old', '<w:strike/>')}</w:p>` +
         `<w:p><w:hyperlink r:id="rId1"><w:r><w:t>a link</w:t></w:r></w:hyperlink>` +
         '<w:r><w:footnoteReference w:id="7"/></w:r></w:p>' +
         `<w:p>${picture}</w:p>`,
@@ -72,7 +73,7 @@ t.test('a document: emphasis, links, notes, alternative text of pictures', async
         ),
       },
     ),
-    '**bold** *slanted* and plain\n\n[a link](https://example.org/a)[^1]\n\n' +
+    '**bold** *slanted* and plain ~~old~~\n\n[a link](https://example.org/a)[^1]\n\n' +
       '[picture: A chart]\n\n[^1]: A note.',
   )
 })
@@ -215,6 +216,11 @@ t.test('a presentation: order by relationship, titles, tables, notes', async (t)
     '## Slide 1: Welcome\n\ntext\n\n| k | v |\n| --- | --- |\n\nNotes:\n\nSay hello.\n\n' +
       '## Slide 2\n\nlater',
   )
+})
+
+t.test('a file without text', async (t) => {
+  t.equal(await document(p('')), '[The file contains no text.]')
+  t.equal(await markdownFrom({ 'xl/workbook.xml': '<workbook/>' }), '[The file contains no text.]')
 })
 
 t.test('archives of other programs: stored members, and sizes after the content', async (t) => {
