@@ -52,6 +52,11 @@ export type Errand =
    * read the session.
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
+  /**
+   * Extracts the text of an artifact as Markdown. `blob`: the name of its bytes in the object store.
+   * The result is a `ConversionResult`.
+   */
+  | { readonly errand: 'convert'; readonly artifact_id: string; readonly blob: string }
   /** Deletes all artifacts of the project, which was deleted. */
   | { readonly errand: 'remove_artifacts' }
   /** Does nothing, because the task is obsolete. */
@@ -62,12 +67,14 @@ export type Errand =
  * @param owner the actor that requires the errand.
  * @param fairness_key errands with different keys take turns.
  * @param at time of enqueueing in Unix milliseconds.
+ * @param max_losses number of lost leases after which the errand has failed.
  */
 export function errandJob(
   id: string,
   owner: { readonly kind: Kind; readonly id: string },
   fairness_key: string,
   at: number,
+  max_losses = ATTEMPTS,
 ): { readonly job: JobHeader; readonly record: object } {
   const shared = {
     id,
@@ -90,7 +97,7 @@ export function errandJob(
     updated_at: now,
   } as const
   return {
-    job: { ...shared, kind: 'errand', owner, enqueued_at: at, max_losses: ATTEMPTS },
+    job: { ...shared, kind: 'errand', owner, enqueued_at: at, max_losses },
     record,
   }
 }

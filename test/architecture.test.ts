@@ -14,8 +14,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: {
     folders: ['gateway', 'protocol'],
-    packages:
-      /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^htmlparser2$/,
+    packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^fflate$/,
   },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$|^sqlite-vec$/ },
   nodes: {
@@ -25,6 +24,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^yaml$|^ipaddr\.js$/,
         /^nodemailer$|^smtp-server$|^mailparser$|^mailauth$/,
         /^typebox$|^typebox\/value$|^ai$|^@ai-sdk\//,
+        /^mammoth$|^htmlparser2$|^fflate$|^saxes$/,
         /^@oxc-node\/core$|^esbuild$|^tar\/header$|^@aws-sdk\/(client-s3|lib-storage)$/,
       ]
         .map(({ source }) => source)
@@ -68,7 +68,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // Only the front matter of skills and the scripts of the scripted model are parsed as YAML. The
   // command line writes YAML.
   [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/files\/yaml\.ts$/],
-  [/['"]htmlparser2['"]/, /^gateway\/files\/xml\.ts$/],
+  [/['"](mammoth|saxes|htmlparser2)['"]/, /^nodes\/executor\/documents\//],
+  [/['"]fflate['"]/, /^nodes\/executor\/documents\/|^gateway\/files\/office\.ts$/],
   // Model providers are called from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],

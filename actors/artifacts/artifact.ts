@@ -22,6 +22,7 @@ import { brandedPermission } from '../../protocol/access/schema.ts'
 import type {
   ArtifactCommands,
   ArtifactReservation,
+  ConversionResult,
   KeptArtifact,
 } from '../../protocol/artifacts/commands.ts'
 import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
@@ -31,10 +32,12 @@ import type { Viewer } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { Address } from '../../protocol/entry.ts'
+import type { Errand } from '../../protocol/errand.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
-import { isOffice, objectNames } from '../../protocol/sessions/attachments.ts'
+import { objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
+import { beginConversion, conversionResult } from './conversion.ts'
 import { sayArtifact } from './source-event.ts'
 
 type State = KeptArtifact | null
@@ -132,13 +135,13 @@ function complete(
   if (state?.state === 'ready' && state.artifact.sha256 === facts.sha256)
     return { events: [], reply: state.artifact }
   if (!isPending(state) || !isSameSource(state, input)) return refuse('artifact_conflict')
-  const converts = convert === true && isOffice(facts.mime_type)
+  const begun =
+    convert === true ? beginConversion(facts, state.artifact.owned_by ?? '', cause) : undefined
   // The list is ordered by `created_at`, so an artifact must not enter it below its head.
   const artifact: ArtifactRecord = {
     ...state.artifact,
     ...facts,
-    ...(converts && { conversion: { state: 'converting' } }),
-    ...(attachment?.conversion && { conversion: attachment.conversion }),
+    ...(begun && { conversion: begun.conversion }),
     created_at: timestamp(cause.at),
   }
   const { step, session_id, organization } = state
@@ -150,10 +153,14 @@ function complete(
     ...(step !== undefined && { step }),
     ...(session_id !== undefined && { session_id }),
     ...(attachment && { attachment: true }),
-    ...(converts && { convert_until: cause.at + limits.conversion }),
+    ...(begun?.job && {
+      convert_until: cause.at + limits.conversion,
+      convert_job: begun.job.job_id,
+    }),
   }
   const told = session_id === undefined ? toRun(completed) : undefined
-  return { events: [completed], ...(told && { tells: [told] }), reply: artifact }
+  const tells = [...(told ? [told] : []), ...(begun?.job ? [begun.job.tell] : [])]
+  return { events: [completed], ...(tells.length > 0 && { tells }), reply: artifact }
 }
 /**
  * Returns the message that informs the run of its new artifact. The artifact of a job of the run is
@@ -197,18 +204,34 @@ function abandon(
     : { events: [], reply: { state: state.state } }
 }
 
+/** Records the outcome of a conversion. The session of an attachment is informed in the same commit. */
+function settleConversion(
+  state: Reserved,
+  conversion: ConversionResult,
+  cause: Cause,
+): Decision<ArtifactEvent, undefined> {
+  const { attachment, session_id, artifact } = state
+  const told: Tell | undefined =
+    attachment && session_id !== undefined
+      ? {
+          to: { kind: 'session', id: session_id },
+          name: 'attachment.converted',
+          input: { artifact_id: artifact.id, conversion },
+        }
+      : undefined
+  return {
+    events: [converted(conversion, cause)],
+    reply: undefined,
+    ...(told && { tells: [told] }),
+  }
+}
 const converted = (
-  id: string,
-  { state, error }: Internal['artifact.convert_done']['input'],
-  { at, principal }: Cause,
+  conversion: ConversionResult,
+  { at, self: { id } }: Pick<Cause, 'at' | 'self'>,
 ): ArtifactEvent => ({
   type: 'artifact.converted',
   id,
-  artifact: {
-    conversion: { state, ...(state === 'failed' && { error: error ?? 'The conversion failed.' }) },
-    updated_at: timestamp(at),
-    updated_by: principal.id,
-  },
+  artifact: { conversion, updated_at: timestamp(at) },
 })
 
 /**
@@ -276,16 +299,14 @@ function removeByService(
   return { events, reply: undefined }
 }
 
+const late = {
+  state: 'failed',
+  error: 'No executor converted the file in time. Upload the file again.',
+} as const
 function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
   const due = state && state.state !== 'abandoned' && (state.until ?? Infinity) <= cause.at
-  const late = { state: 'failed', error: 'The conversion did not end in time.' } as const
-  const events = !due
-    ? []
-    : isTimed(state)
-      ? [abandoned(cause.self.id, state)]
-      : isConverting(state)
-        ? [converted(cause.self.id, late, cause)]
-        : []
+  if (due && isConverting(state)) return settleConversion(state, late, cause)
+  const events = due && isTimed(state) ? [abandoned(cause.self.id, state)] : []
   return { events, reply: undefined }
 }
 
@@ -324,10 +345,10 @@ export const artifactActor = ({
     'artifact.renew': (state, _, cause) => renew(state, cause, upload_ms),
     'artifact.complete': complete,
     'artifact.abandon': abandon,
-    'artifact.convert_done': (state, input, cause) => ({
-      events: isConverting(state) ? [converted(cause.self.id, input, cause)] : [],
-      reply: undefined,
-    }),
+    'job.settled': (state, input, cause) =>
+      isConverting(state) && state.convert_job === input.job_id
+        ? settleConversion(state, conversionResult(input), cause)
+        : { events: [], reply: undefined },
     'artifact.delete': (state, input, cause) => remove(brand.toLowerCase(), state, input, cause),
     'artifact.remove': removeByService,
     wake,
@@ -335,17 +356,18 @@ export const artifactActor = ({
   evolve: {
     'artifact.reserved': (_, { kept }) => kept,
     'artifact.renewed': (state, { until }) => ({ ...reserved(state), until }),
-    'artifact.completed': (state, { artifact, convert_until }) => {
+    'artifact.completed': (state, { artifact, convert_until, convert_job }) => {
       const { until: _, ...rest } = reserved(state)
       return {
         ...rest,
         state: 'ready',
         artifact,
         ...(convert_until !== undefined && { until: convert_until }),
+        ...(convert_job !== undefined && { convert_job }),
       }
     },
     'artifact.converted': (state, { artifact }) => {
-      const { until: _, ...rest } = reserved(state)
+      const { until: _, convert_job: __, ...rest } = reserved(state)
       return { ...rest, artifact: patch(rest.artifact, artifact) }
     },
     'artifact.abandoned': () => ({ state: 'abandoned' }),
@@ -368,6 +390,11 @@ export const artifactActor = ({
   ask: {
     /** The artifact in any state; null when its id was never used. */
     content: (state) => state,
+    /** The conversion that an errand is to perform. */
+    job_spec: (state, { job_id }: { readonly job_id: string }): Errand =>
+      isConverting(state) && state.convert_job === job_id
+        ? { errand: 'convert', artifact_id: state.artifact.id, blob: state.blob }
+        : { errand: 'none' },
   },
   deadline: (state) => (isTimed(state) || isConverting(state) ? state.until : undefined),
   ended: (state) => state !== null && !isPending(state) && !isConverting(state),

@@ -155,7 +155,8 @@ export function attach(
           mime_type,
           size_bytes,
           sha256,
-          attachment: { ...(conversion && { conversion }) },
+          attachment: true,
+          ...(conversion?.state === 'converting' && { convert: true }),
         }),
       ],
     }),
@@ -194,6 +195,16 @@ export function removed(
   const file = getOwn(filesOf(state), artifact_id)
   return file?.state === 'stored'
     ? { events: erasure(state, [artifact_id]).events, reply: undefined }
+    : nothing
+}
+/** Records the outcome of the conversion of a file, whose artifact changes in the same commit. */
+export function converted(
+  state: SessionState,
+  { artifact_id, conversion }: SessionCommands['attachment.converted']['input'],
+): Decision<SessionEvent, undefined> {
+  const file = getOwn(filesOf(state), artifact_id)
+  return file?.state === 'stored'
+    ? { events: [{ type: 'attachment.converted', id: artifact_id, conversion }], reply: undefined }
     : nothing
 }
 

@@ -56,6 +56,13 @@ export const evolveAttachments = {
           }
         : undefined,
     ),
+  'attachment.converted': (
+    state: SessionState,
+    { id, conversion }: Extract<AttachmentEvent, { type: 'attachment.converted' }>,
+  ): SessionState =>
+    changed(state, (file) =>
+      file.artifact.id === id ? { ...file, artifact: { ...file.artifact, conversion } } : undefined,
+    ),
   'attachment.erased': (
     state: SessionState,
     { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,

@@ -19,7 +19,7 @@ import type {
 } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import type { Actor } from '../actor.ts'
-import { abandon, attach, detach, removed, reserve } from './attachments.ts'
+import { abandon, attach, converted, detach, removed, reserve } from './attachments.ts'
 import { cancelNudge, nudge } from './commands/nudge.ts'
 import { invoke, startTurn } from './commands/start.ts'
 import { evolve } from './evolve.ts'
@@ -81,6 +81,7 @@ export function sessionActor({
       'session.detach': detach,
       'attachment.reserve': reserve,
       'attachment.abandon': abandon,
+      'attachment.converted': converted,
       'attachment.removed': removed,
       wake: wake(brand),
     },

@@ -2,18 +2,17 @@
  * Determines the type of an uploaded file from its bytes, and refuses files that cannot be shown to
  * an agent or are too large for their type. Files are inspected before any of their bytes are
  * stored. The type that a client declares, and the file's name, only decide between Markdown and
- * plain text. Office files are converted by `office.ts`. The package `file-type` 21 is not used: it
- * treats every text that begins with `GIF` as a picture, finds a PDF header only at the first byte,
- * and needs 26 µs for a text of 100 KiB instead of 2 µs.
+ * plain text. Office files are recognized by `office.ts`, and converted by an executor. The package
+ * `file-type` 21 is not used: it treats every text that begins with `GIF` as a picture, finds a PDF
+ * header only at the first byte, and needs 26 µs for a text of 100 KiB instead of 2 µs.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import type { FileFacts } from '../../protocol/sessions/attachments.ts'
+import { conversionOf, type FileFacts } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
-import { markdownOf, officeKind } from './office.ts'
+import { officeType } from './office.ts'
 import { pagesOf } from './pdf.ts'
-import { type Archive, openArchive } from './zip.ts'
 
 type Kind = Pick<FileFacts, 'as' | 'mime_type'>
 const starts = (bytes: Buffer, text: string, at = 0): boolean =>
@@ -42,10 +41,9 @@ function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | u
   }
 }
 
-/** An inspected file. `text` is the content of an Office file as Markdown. */
+/** An inspected file. */
 interface Inspected {
   readonly facts: FileFacts
-  readonly text?: string
 }
 const taken = [
   'application/pdf',
@@ -66,7 +64,7 @@ const tooLarge = (kind: string | undefined, limit: number, actual: number): Refu
   )
 
 /**
- * Returns the facts that are stored about a file and the text of an Office file, or a refusal.
+ * Returns the facts that are stored about a file, or a refusal.
  * @param hint the type that the client declares.
  */
 export async function inspect(
@@ -77,17 +75,17 @@ export async function inspect(
   const size_bytes = bytes.length
   if (size_bytes === 0) return refuseFields({ field: 'file', message: 'is empty' })
   if (size_bytes > limits.file.bytes) return tooLarge(undefined, limits.file.bytes, size_bytes)
-  const archive = starts(bytes, 'PK\x03\x04') ? openArchive(bytes) : undefined
-  const office = archive && archive !== 'unsafe' ? officeKind(archive) : archive
+  const office = starts(bytes, 'PK\x03\x04') ? officeType(bytes) : undefined
   if (office === 'unsafe')
     return refuse(
       'payload_too_large',
       { limit: limits.file.bytes, actual: size_bytes },
-      'The file is not safe to open: it is encrypted, contains macros, or is much larger when unpacked.',
+      'The file is not safe to open: it contains macros, or is much larger when unpacked.',
     )
   const facts = { name, size_bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
-  if (office !== undefined)
-    return converted({ ...facts, as: 'document', mime_type: office }, archive as Archive)
+  const conversion = office && conversionOf(office)
+  if (office !== undefined && conversion)
+    return { facts: { ...facts, as: 'document', mime_type: office, conversion } }
   const kind = kindOf(bytes, name, hint)
   if (!kind)
     return refuseFields({
@@ -110,15 +108,4 @@ export async function inspect(
       `A PDF may have at most ${limits.file.pages} pages; this one has ${page_count}.`,
     )
   return { facts: { ...facts, ...kind, ...(page_count !== undefined && { page_count }) } }
-}
-async function converted(facts: FileFacts, archive: Archive): Promise<Inspected> {
-  const text = await markdownOf(archive)
-  return text === undefined
-    ? {
-        facts: {
-          ...facts,
-          conversion: { state: 'failed', error: 'the parts of the file cannot be read' },
-        },
-      }
-    : { facts: { ...facts, conversion: { state: 'ready' } }, text }
 }

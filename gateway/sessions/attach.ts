@@ -12,7 +12,7 @@ import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { CommandInput } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
-import { type Attached, fileName, textName } from '../../protocol/sessions/attachments.ts'
+import { type Attached, fileName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { completeRemoval } from '../commands/artifacts/remove.ts'
@@ -92,7 +92,7 @@ async function upload(
   const hint = typeof mime === 'string' ? mime : type
   const inspected = await inspect(bytes, name === '' ? 'file' : name, hint)
   if (isRefusal(inspected)) return inspected
-  const { facts, text: said } = inspected
+  const { facts } = inspected
   const hash = world.hash(JSON.stringify([facts.sha256, facts.name, hint ?? null]))
   const saved = await store(
     { world, files: world.files, to, origin },
@@ -102,7 +102,7 @@ async function upload(
       organization: world.organization(),
       ...(key !== undefined && { key: `${call.caller.principal.id} ${key}` }),
     },
-    { bytes, text: said },
+    bytes,
   )
   return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
 }
@@ -117,12 +117,11 @@ interface Storing {
 /**
  * Reserves a file, stores it, and announces it to its session. A repeat of an upload gets the first
  * file with the status 200.
- * @param content the bytes of the file, and the text of an Office file.
  */
 async function store(
   storing: Storing,
   input: CommandInput<'session', 'attachment.reserve'>,
-  content: { readonly bytes: Uint8Array; readonly text: string | undefined },
+  bytes: Uint8Array,
 ): Promise<(Attached & { readonly status_code?: 200 }) | Refusal> {
   const { world, files, to, origin } = storing
   const reserved = await command(world, to, 'attachment.reserve', input, origin)
@@ -140,8 +139,7 @@ async function store(
   }
   const place = fileName(to.project, artifact_id)
   try {
-    await files.put(place, content.bytes)
-    if (content.text !== undefined) await files.put(textName(place), Buffer.from(content.text))
+    await files.put(place, bytes)
   } catch (error) {
     world.log.warn({ event: 'file_store_failed', err: error, artifact_id }, 'file not stored')
     return giveUp(storing, artifact_id, expires_at, unavailable)

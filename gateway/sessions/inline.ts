@@ -4,6 +4,7 @@
  * model cannot read its type, if it would exceed the limit, or if it is not available.
  */
 
+import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import {
   fileName,
@@ -24,6 +25,11 @@ interface Showing {
   readonly most: number
   /** Whether the model can read files of the given type. */
   reads(mime_type: string): boolean
+  /**
+   * Returns the state of the conversion of an Office file without text. It may wait for the end of
+   * the conversion.
+   */
+  conversion?(artifact_id: string): Promise<Artifact['conversion']>
 }
 /** Whether any message refers to a file. */
 export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
@@ -36,22 +42,38 @@ export async function withBytes(
   files: Pick<Files, 'get'> | undefined,
   project: string,
   messages: readonly ModelMessage[],
-  { most, reads }: Showing,
+  showing: Showing,
 ): Promise<readonly ModelMessage[]> {
-  let left = most
+  let left = showing.most
   const shown: ModelMessage[] = []
   for (const { role, content } of [...messages].reverse()) {
     const blocks: JsonObject[] = []
     for (const block of [...content].reverse()) {
       const id = fileOf(block)
       const [next, size] =
-        id === undefined ? [block, 0] : await show(files, fileName(project, id), block, left, reads)
+        id === undefined
+          ? [block, 0]
+          : await show(files, fileName(project, id), id, block, left, showing)
       left -= size
       blocks.push(next)
     }
     shown.push({ role, content: blocks.reverse() })
   }
   return shown.reverse()
+}
+
+/** The text of an Office file, or why there is none. */
+async function textOf(
+  files: Pick<Files, 'get'> | undefined,
+  name: string,
+  conversion: () => ReturnType<NonNullable<Showing['conversion']>> | undefined,
+): Promise<Uint8Array | string> {
+  const text = await files?.get(textName(name))
+  if (text) return text
+  const { state, error = '' } = (await conversion()) ?? {}
+  if (state === 'converting') return 'its text is still being extracted'
+  if (state === 'failed') return `its text could not be extracted. ${error}`.trim()
+  return (await files?.get(textName(name))) ?? 'its text could not be read'
 }
 
 const CROWDED = 'omitted, because the conversation has too many files'
@@ -62,9 +84,10 @@ const CROWDED = 'omitted, because the conversation has too many files'
 async function show(
   files: Pick<Files, 'get'> | undefined,
   name: string,
+  id: string,
   block: JsonObject,
   left: number,
-  reads: Showing['reads'],
+  { reads, conversion }: Showing,
 ): Promise<readonly [JsonObject, number]> {
   const type = String(block['media_type'])
   const office = isOffice(type)
@@ -72,9 +95,10 @@ async function show(
   if (!text && !reads(type)) return [unread(block, 'the model cannot read files of this type'), 0]
   const size = Number(block['size_bytes'])
   if (!office && (text ? size : Math.ceil(size / 3) * 4) > left) return [unread(block, CROWDED), 0]
-  const bytes = await files?.get(office ? textName(name) : name)
-  if (!bytes)
-    return [unread(block, office ? 'its text could not be read' : 'it no longer exists'), 0]
+  const bytes = office
+    ? await textOf(files, name, () => conversion?.(id))
+    : ((await files?.get(name)) ?? 'it no longer exists')
+  if (typeof bytes === 'string') return [unread(block, bytes), 0]
   const data = Buffer.from(bytes).toString(text ? 'utf8' : 'base64')
   const sent = text ? Buffer.byteLength(JSON.stringify(data)) : data.length
   return sent > left

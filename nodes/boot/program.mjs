@@ -1,6 +1,6 @@
 /**
- * Bundles the program, nodes/main.ts and what it imports, into one JavaScript file, and the thread
- * of a view into another, when the sources have changed. Loading the sources one by one takes each
+ * Bundles the program, nodes/main.ts and what it imports, into one JavaScript file, and the threads
+ * of views and of conversions into two others, when the sources have changed. Loading the sources one by one takes each
  * process 3.5 s of processor time, loading the bundle 1 s (two cores, Node 20, 2026-11-22). A
  * process that is restarted after a fault is therefore ready sooner, and leaves more processor time
  * to the processes that took over its work.
@@ -92,6 +92,10 @@ async function build(root, file) {
     entryPoints: [
       { in: join(root, 'nodes/main.ts'), out: basename(file, '.mjs') },
       { in: join(root, 'nodes/roles/view-thread.ts'), out: `${basename(file, '.mjs')}.views` },
+      {
+        in: join(root, 'nodes/executor/documents/thread.ts'),
+        out: `${basename(file, '.mjs')}.documents`,
+      },
     ],
     outdir: dirname(file),
     outExtension: { '.js': '.mjs' },
@@ -111,7 +115,7 @@ async function build(root, file) {
       js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);",
     },
   })
-  // The source maps and the thread's bundle have longer names and are written first: a process that
+  // The source maps and the bundles of threads have longer names and are written first: a process that
   // finds the bundle finds all of its files.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
     writeFileSync(`${path}.${process.pid}`, contents)

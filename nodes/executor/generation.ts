@@ -7,6 +7,7 @@
 import type { Files, Log } from '../../gateway/ports.ts'
 import { refersToFiles, withBytes } from '../../gateway/sessions/inline.ts'
 import { findModel, isAllowed, type Models, reads } from '../../protocol/agents/models.ts'
+import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import { ExecutorFault, failedWith } from './faults.ts'
@@ -20,6 +21,12 @@ interface Generations {
   readonly speakers: Readonly<Record<string, Speaker>>
   readonly preview: Previewing
   readonly files: Files | undefined
+  /** Returns the conversion of a file of a session; may wait for its end (`conversionsOf`). */
+  conversions(
+    project: string,
+    session_id: string | undefined,
+    signal: AbortSignal,
+  ): (artifact_id: string) => Promise<Artifact['conversion']>
   readonly log: Log
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
@@ -32,7 +39,15 @@ interface Generations {
 const STOP_GRACE_MS = 1000
 
 /** The handler of generations. */
-export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
+export function generations({
+  models,
+  speakers,
+  preview,
+  files,
+  conversions,
+  log,
+  now,
+}: Generations): Handler {
   /**
    * Finds the model of a job. The model of a summary can be from a different provider than that of
    * the turn.
@@ -54,16 +69,19 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
     job: ClaimedJob,
   ): Promise<Outcome> {
     if (!refersToFiles(request.messages)) return speaker({ ...asked, request })
+    const conversion = conversions(project, job.session_id, asked.signal)
     const shown = (what: typeof readable) =>
-      withBytes(files, project, request.messages, { most: limits.shown, reads: what }).catch(
-        (error: unknown) => {
-          log.warn(
-            { event: 'conversation_files_read_failed', err: error, job: job.id },
-            'conversation files read failed',
-          )
-          return undefined
-        },
-      )
+      withBytes(files, project, request.messages, {
+        most: limits.shown,
+        reads: what,
+        conversion,
+      }).catch((error: unknown) => {
+        log.warn(
+          { event: 'conversation_files_read_failed', err: error, job: job.id },
+          'conversation files read failed',
+        )
+        return undefined
+      })
     const attempt = async (what: typeof readable): Promise<Outcome> => {
       const messages = await shown(what)
       return messages

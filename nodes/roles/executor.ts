@@ -1,12 +1,14 @@
 /** The executor role: jobs that the service runs itself, with the handlers of this release. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
+import { conversionsOf } from '../../gateway/sessions/conversions.ts'
 import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { EmbeddingRequest } from '../../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer } from '../../protocol/workers/messages.ts'
 import { builtinActions, firstOf } from '../executor/builtin/builtin.ts'
 import { deliveries } from '../executor/deliveries.ts'
+import { createConverter } from '../executor/documents/converter.ts'
 import { hashedEmbedding } from '../executor/embedding/hashed.ts'
 import { createEmbeddingService } from '../executor/embedding/serve.ts'
 import { errands } from '../executor/errands/errands.ts'
@@ -62,6 +64,9 @@ function serveEmbeddings({ world, bus, models, env }: Role): () => void {
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
 const LINGER = 1000
 
+/** Milliseconds for which a generation waits for the conversion of the files of its session. */
+const CONVERSION_TIMEOUT_MS = 30_000
+
 /** Starts executing the jobs of the service itself. Returns a function that stops gracefully. */
 export function startExecutorRole(role: Role): () => Promise<void> {
   const { world, bus, directory, guard, limit, models, env } = role
@@ -89,12 +94,14 @@ export function startExecutorRole(role: Role): () => Promise<void> {
         speakers: speakersOf({ world, models, env }),
         preview: previews(publisher, world.later),
         files: world.files,
+        conversions: (project, session_id, signal) =>
+          conversionsOf(world, project, session_id, CONVERSION_TIMEOUT_MS, signal),
         log: world.log,
         now: world.now,
       }),
       delivery: deliveries({ world, directory, post }),
       opening: openings({ world, directory }),
-      errand: errands({ world, directory }),
+      errand: errands({ world, directory }, createConverter(world.later)),
     },
     listen: (handler) =>
       bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),

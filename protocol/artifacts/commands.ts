@@ -12,6 +12,7 @@
  * commit that changes its own record of the file (`sessions/commands.ts`). The gateway sends only
  * the commands about the quota.
  */
+import type { RunCommands } from '../internal.ts'
 import type { Artifact, ArtifactRecord } from './schema.ts'
 
 /** The lease under which an upload was begun, as the queue reports it. */
@@ -80,7 +81,14 @@ export type KeptArtifact =
        * once the artifact is deleted, until which a direct `quota.refund` is accepted.
        */
       readonly until?: number
+      /** Id of the errand that converts the file; absent when no conversion was requested. */
+      readonly convert_job?: string
     }
+
+/** The outcome of the errand that converts a file. `error`: a sentence that says what to do. */
+export type ConversionResult =
+  | { readonly state: 'ready' }
+  | { readonly state: 'failed'; readonly error: string }
 
 /** Internal commands of an artifact. */
 export type ArtifactCommands = {
@@ -96,15 +104,14 @@ export type ArtifactCommands = {
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**
    * Makes the artifact visible. `lease` is required for the upload of a worker, and only the queue
-   * sends it. `attachment` is required for an attachment, and only the session sends it; it contains
-   * the outcome of the conversion of an Office file. A repeat with the same digest gets the record.
-   * Refused with `artifact_conflict` when the upload is not pending, belongs to another lease, or is
+   * sends it. `attachment` is required for an attachment, and only the session sends it. A repeat
+   * with the same digest gets the record. Refused with `artifact_conflict` when the upload is not pending, belongs to another lease, or is
    * that of an attachment and the command is not from its session.
    */
   'artifact.complete': {
     input: CompleteUpload & {
       readonly lease?: Pick<LeaseFacts, 'job_id' | 'attempt'>
-      readonly attachment?: Pick<Artifact, 'conversion'>
+      readonly attachment?: true
     }
     reply: ArtifactRecord
   }
@@ -122,11 +129,11 @@ export type ArtifactCommands = {
    * and by the session of an attachment when its file was deleted or its upload was given up.
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** Reports the end of a conversion. Changes nothing unless the artifact is converting. */
-  'artifact.convert_done': {
-    input: { readonly state: 'ready' | 'failed'; readonly error?: string }
-    reply: undefined
-  }
+  /**
+   * From the queue, when the errand that converts the file has ended. If it was completed, its result
+   * is a `ConversionResult`. Changes nothing unless the artifact waits for this errand.
+   */
+  'job.settled': RunCommands['job.settled']
   wake: { input: unknown; reply: undefined }
 }
 

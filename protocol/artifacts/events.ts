@@ -21,6 +21,8 @@ export type ArtifactAuditEvent =
       readonly attachment?: true
       /** Unix milliseconds at which the conversion fails. */
       readonly convert_until?: number
+      /** Id of the errand that converts the file. */
+      readonly convert_job?: string
     })
   | (Event & {
       readonly type: 'artifact.converted'

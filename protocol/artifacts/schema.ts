@@ -13,8 +13,12 @@ export const limits = {
   metadata: 65_536,
   /** An upload is abandoned when the gateway has not renewed it for this time, by default. */
   upload: 90_000,
-  /** A conversion has failed when it has not been reported after this time. */
-  conversion: 10 * 60_000,
+  /** A conversion that no executor has ended after this time has failed. */
+  conversion: 60 * 60_000,
+  /** Maximum size in bytes of a file that is converted. */
+  conversion_bytes: 32 * 1_048_576,
+  /** Number of executors that may be lost during a conversion, after which it has failed. */
+  conversion_losses: 3,
   /** Time after a deletion for which the organization accepts a direct refund. */
   refund: 10 * 60_000,
   /** Seconds for which a signed URL is valid: by default, and at most. */

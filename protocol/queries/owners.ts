@@ -181,6 +181,7 @@ export interface OwnerQueries {
   artifact: {
     /** The artifact in any state, or null when its id was never used. */
     content: { input: NoInput; reply: KeptArtifact | null }
+    job_spec: JobSpec
   }
 }
 export type OwnerKind = keyof OwnerQueries

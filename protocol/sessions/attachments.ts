@@ -5,6 +5,7 @@
  * `artifact`.
  */
 import { type Static, Type } from 'typebox'
+import type { ConversionResult } from '../artifacts/commands.ts'
 import { Artifact } from '../artifacts/schema.ts'
 import type { JsonObject } from '../common.ts'
 import { Block } from './turns/blocks.ts'
@@ -27,7 +28,7 @@ export interface FileFacts {
   readonly sha256: string
   readonly as: 'image' | 'document'
   readonly page_count?: number
-  /** Only for Office files: whether the text could be extracted. */
+  /** Only for Office files: the extraction of the text. */
   readonly conversion?: NonNullable<Artifact['conversion']>
 }
 /**
@@ -76,6 +77,10 @@ export const objectNames = (place: string): readonly string[] => [place, textNam
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 
+/** The conversion with which a file begins: its text is extracted if it is an Office file. */
+export const conversionOf = (mime_type: string): FileFacts['conversion'] =>
+  isOffice(mime_type) ? { state: 'converting' } : undefined
+
 /** Returns the content block that refers to a file. */
 export const blockOf = ({
   artifact: { id, name, mime_type, size_bytes },
@@ -120,6 +125,11 @@ export type AttachmentEvent =
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
   /** `created_at`: the time at which the file became visible; absent in events of earlier versions. */
   | { readonly type: 'attachment.stored'; readonly id: string; readonly created_at?: string }
+  | {
+      readonly type: 'attachment.converted'
+      readonly id: string
+      readonly conversion: ConversionResult
+    }
   /**
    * The files are erased. Those in `counted` have an artifact actor, whose effects delete the bytes;
    * an effect of the session deletes the bytes of the others.

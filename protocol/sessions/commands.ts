@@ -3,6 +3,7 @@
  * to owner queries.
  */
 import type { CompactionPolicy } from '../agents/schema.ts'
+import type { ConversionResult } from '../artifacts/commands.ts'
 import type { ExchangeOpening } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
 import type { Causation } from '../events/sources.ts'
@@ -68,6 +69,11 @@ export type SessionCommands = {
    * the upload was given up, now or before.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
+  /** From the artifact of an Office file, in the commit in which its conversion ended. */
+  'attachment.converted': {
+    input: Attaching & { readonly conversion: ConversionResult }
+    reply: undefined
+  }
   /**
    * From the artifact of a file, in the commit in which a client deleted it: the file is erased.
    */

@@ -18,7 +18,6 @@ import { originOf } from '../../http/origin.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { Files, StoredBytes, World } from '../../ports.ts'
 import { claimKey, findLease } from './claim.ts'
-import { convert } from './convert.ts'
 import { ArtifactFields } from './form.ts'
 import { type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
 
@@ -120,8 +119,6 @@ async function receive(
     if (refused) throw new UploadRefused(refused)
     const record = await reservation.publish({ ...file.stored, ...form })
     if (isRefusal(record)) throw new UploadRefused(record)
-    if (record.conversion?.state === 'converting')
-      void convert(edge, context, record, reservation.blob)
     reservation.stop()
     return created(record)
   } catch (error) {

@@ -9,6 +9,7 @@ import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { type ClaimedJob, closeCodes, sizes } from '../../../protocol/workers/socket.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
+import { conversionsOf } from '../../sessions/conversions.ts'
 import { refersToFiles, withBytes } from '../../sessions/inline.ts'
 import { drain } from '../drain.ts'
 import { command, type Edge, limits, queueOf } from '../edge.ts'
@@ -119,7 +120,8 @@ function withFiles(
   const { messages } = request ?? {}
   if (!messages || !refersToFiles(messages)) return job
   const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
-  return withBytes(world.files, project, messages, { most, reads: () => true }).then(
+  const conversion = conversionsOf(world, project, job.session_id, CONVERSION_TIMEOUT_MS)
+  return withBytes(world.files, project, messages, { most, reads: () => true, conversion }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
     (error: unknown) => {
       world.log.warn(
@@ -130,6 +132,11 @@ function withFiles(
     },
   )
 }
+/**
+ * Milliseconds for which a job waits for the conversion of files. Shorter than the time that an
+ * owner waits for the answer to an assignment.
+ */
+const CONVERSION_TIMEOUT_MS = 1500
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
 const MARGIN = 64 * 1024
 

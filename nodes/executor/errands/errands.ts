@@ -5,35 +5,52 @@
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import type { Errand } from '../../../protocol/errand.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { Handler } from '../handler.ts'
+import type { Converter } from '../documents/converter.ts'
+import { type Handler, NOT_OURS } from '../handler.ts'
 import { refused } from '../refused.ts'
 import { removeArtifacts } from './artifacts.ts'
+import { convertFile } from './convert.ts'
 import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
 import { confirmMembers, leaveChannels } from './leave.ts'
 
-/** Performs an errand. Returns its result, or a refusal when it could not be performed. */
+/**
+ * Performs an errand. Returns its result, or a refusal when it could not be performed. When the
+ * signal is aborted, the result is no longer wanted.
+ */
 export type Runs<E extends Errand['errand']> = (
   asking: CapabilityReader,
   project: string,
   errand: Extract<Errand, { errand: E }>,
+  signal: AbortSignal,
 ) => Promise<Readonly<Record<string, unknown>> | Refusal>
 
-const table: { readonly [E in Errand['errand']]: Runs<E> } = {
+const tableOf = (converter: Converter): { readonly [E in Errand['errand']]: Runs<E> } => ({
   exchange: openExchange,
   leave: leaveChannels,
   confirm: confirmMembers,
   firing: fireTrigger,
+  convert: convertFile(converter),
   remove_artifacts: removeArtifacts,
   none: async () => ({}),
-}
+})
 
 /** The handler of errands. */
-export const errands = (asking: CapabilityReader): Handler => ({
-  takes: () => ({}),
-  async perform({ project, job }) {
-    const errand = job.spec as unknown as Errand
-    const result = await table[errand.errand](asking, project, errand as never)
-    return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
-  },
-})
+export function errands(asking: CapabilityReader, converter: Converter): Handler {
+  const table = tableOf(converter)
+  return {
+    takes: () => ({}),
+    async perform({ project, job, signal }) {
+      const errand = job.spec as unknown as Errand
+      try {
+        // A spec without an errand: the actor no longer knows the job.
+        const perform = table[errand.errand ?? 'none']
+        const result = await perform(asking, project, errand as never, signal)
+        return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
+      } catch (error) {
+        if (signal.aborted) return NOT_OURS
+        throw error
+      }
+    },
+  }
+}

@@ -1,8 +1,9 @@
 /** The artifact actor, command by command. */
 import t from 'tap'
 import { limits } from '../../../protocol/artifacts/schema.ts'
-import { START, typesOf } from '../../support/given.ts'
+import { given, START, typesOf } from '../../support/given.ts'
 import {
+  actor,
   admin,
   bytes,
   DOCX,
@@ -14,6 +15,7 @@ import {
   ready,
   reserved,
   SHA,
+  type State,
   upload,
 } from './story.ts'
 
@@ -189,14 +191,64 @@ t.test('the text of Office files is extracted on request', async (t) => {
   const converting = ready({}, { ...office, convert: true })
   t.same(converting.state.artifact?.conversion, { state: 'converting' })
   t.equal(converting.when('artifact.delete', { viewer: owner }).refused?.refused, 'conflict')
-  const done = converting.when('artifact.convert_done', { state: 'ready' })
+  const job_id = converting.state.convert_job
+  t.match(converting.tells, [
+    {
+      to: { kind: 'queue', id: /\$errands$/ },
+      name: 'queue.enqueue',
+      input: {
+        job: { id: job_id, kind: 'errand', owner: { kind: 'artifact', id: ID }, max_losses: 3 },
+      },
+    },
+  ])
+  t.same(converting.ask('job_spec', { job_id }), {
+    errand: 'convert',
+    artifact_id: ID,
+    blob: upload.blob,
+  })
+  t.same(converting.ask('job_spec', { job_id: 'job_other' }), { errand: 'none' })
+  const settled = { job_id, outcome: 'completed', attempt: 1, result: { state: 'ready' } }
+  t.same(converting.when('job.settled', { ...settled, job_id: 'job_other' }).events, [])
+  const done = converting.when('job.settled', settled)
   t.same(done.state.artifact?.conversion, { state: 'ready' })
-  t.equal(done.state.artifact?.updated_by, 'user_1')
+  t.equal(done.state.artifact?.updated_by, undefined)
   t.equal(done.deadline(), undefined)
-  t.same(done.when('artifact.convert_done', { state: 'failed' }).events, [])
+  t.same(done.ask('job_spec', { job_id }), { errand: 'none' })
+  t.same(done.when('job.settled', settled).events, [])
   t.equal(done.when('artifact.delete', { viewer: owner }).state.state, 'deleted')
 })
-t.test('a conversion that nobody reports fails at its deadline', async (t) => {
+t.test(
+  'a conversion fails with the reason of the executor, or when its errand fails',
+  async (t) => {
+    const converting = ready({}, { ...bytes, mime_type: DOCX, convert: true })
+    const job_id = converting.state.convert_job
+    const result = { state: 'failed', error: 'The file is damaged.' }
+    t.same(
+      converting.when('job.settled', { job_id, outcome: 'completed', attempt: 1, result }).state
+        .artifact?.conversion,
+      result,
+    )
+    const failed = converting.when('job.settled', { job_id, outcome: 'failed', attempt: 3 })
+    t.match(failed.state.artifact?.conversion, { state: 'failed', error: /Upload the file again/ })
+  },
+)
+t.test('a file that is too large is not converted', async (t) => {
+  const size_bytes = limits.conversion_bytes + 1
+  const large = ready({}, { ...bytes, size_bytes, mime_type: DOCX, convert: true })
+  t.match(large.state.artifact?.conversion, { state: 'failed', error: /32 MiB.*Split/ })
+  t.same(large.tells, [])
+  t.equal(large.deadline(), undefined)
+})
+t.test('a conversion of an earlier version has no errand, and ends at its deadline', async (t) => {
+  const converting = ready({}, { ...bytes, mime_type: DOCX, convert: true })
+  const old = converting.events.map(({ convert_job: _, ...event }) => event)
+  const folded = given<State>(actor, ...reserved().events, ...old)
+  t.equal(folded.state.convert_job, undefined)
+  t.same(folded.ask('job_spec', { job_id: 'job_1' }), { errand: 'none' })
+  const late = folded.when('wake', {}, { at: START + limits.conversion })
+  t.match(late.state.artifact?.conversion, { state: 'failed' })
+})
+t.test('a conversion that is not reported fails at its deadline', async (t) => {
   const converting = ready({}, { ...bytes, mime_type: DOCX, convert: true })
   t.equal(converting.deadline(), START + limits.conversion)
   const late = converting.when('wake', {}, { at: START + limits.conversion })
@@ -208,7 +260,8 @@ t.test('with its project, an artifact is deleted and an upload is given up', asy
   t.equal(gone.state.state, 'deleted')
   t.equal(gone.deadline(), undefined)
   t.same(gone.effects[0], erased)
-  t.same(gone.when('artifact.convert_done', { state: 'ready' }).events, [])
+  const late = { outcome: 'completed', attempt: 1, result: { state: 'ready' } }
+  t.same(gone.when('job.settled', { job_id: gone.state.convert_job, ...late }).events, [])
   t.same(gone.when('artifact.remove').events, [])
   t.same(reserved().when('artifact.remove').state, { state: 'abandoned' })
   t.same(fresh().when('artifact.remove').events, [])

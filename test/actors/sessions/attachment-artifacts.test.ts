@@ -95,14 +95,6 @@ t.test('a stored file is the same record as its artifact', async (t) => {
   })
 })
 
-t.test('the outcome of a conversion is in both records', async (t) => {
-  const s = resting()
-  const id = attached(s, { ...counted, file: { ...file, conversion: { state: 'ready' } } })
-  const kept = s.artifacts.get(id)?.state
-  t.match(kept, { artifact: { conversion: { state: 'ready' } } })
-  t.match(replyOf<Attached>(s).artifact, { conversion: { state: 'ready' } })
-})
-
 t.test('a file that is deleted in the session deletes its artifact', async (t) => {
   const s = resting()
   const id = attached(s)

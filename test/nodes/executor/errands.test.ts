@@ -33,7 +33,7 @@ function handlerOf(
     },
   } as unknown as CapabilityReader
   const run = (spec: object) =>
-    errands(asking).perform({
+    errands(asking, { convert: async () => undefined }).perform({
       project: 'prj_1',
       job: { id: 'job_1', spec },
       signal: new AbortController().signal,

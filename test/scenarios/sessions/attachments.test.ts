@@ -11,7 +11,7 @@ import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { api } from '../../../protocol/api.ts'
 import { fileName } from '../../../protocol/sessions/attachments.ts'
 import { names } from '../../../protocol/subjects.ts'
-import { zip } from '../../gateway/files/office-archives.ts'
+import { docx, paragraph } from '../../nodes/executor/documents/office.ts'
 import { silent } from '../../support/memory.ts'
 import { requestOf, service } from '../../support/service.ts'
 import { type Found, fieldsOf, ids, idsOf, listOf, pages, until } from '../support/given.ts'
@@ -339,16 +339,11 @@ t.test('a managed model receives images and the text of documents', async (t) =>
     await upload(bytes, 'p.png'),
     await upload(Buffer.from('The code is 4711.'), 'note.md'),
   ]
-  const office = await upload(
-    zip({
-      '[Content_Types].xml': '<a/>',
-      'word/document.xml': '<w:p><w:t>The minutes of Monday.</w:t></w:p>',
-    }),
-    'minutes.docx',
-  )
+  const office = await upload(docx(paragraph('The minutes of Monday.')), 'minutes.docx')
+  const broken = await upload(docx('<w:p>'), 'broken.docx')
   t.match(office, {
     status: 201,
-    body: { artifact: { mime_type: /wordprocessingml/, conversion: { state: 'ready' } } },
+    body: { artifact: { mime_type: /wordprocessingml/, conversion: { state: 'converting' } } },
   })
   const ack = await s.ok('session.start_turn', {
     session_id,
@@ -357,13 +352,15 @@ t.test('a managed model receives images and the text of documents', async (t) =>
       picture.body['content_block'],
       paper.body['content_block'],
       office.body['content_block'],
+      broken.body['content_block'],
     ],
   })
   t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed' })
   const sent = JSON.stringify((await there.seen()).at(-1)?.body)
   t.match(sent, `data:image/png;base64,${bytes.toString('base64')}`)
   t.match(sent, 'The code is 4711.')
-  t.match(sent, 'The minutes of Monday.')
+  t.match(sent, 'The minutes of Monday.', 'the turn has waited for the conversion')
+  t.match(sent, /broken.docx.*its text could not be extracted\. The part .* not well-formed/)
   const { items } = (await s.ok('session.turn_messages', {
     turn_id: placeOf(ack).turn_id,
   })) as unknown as { items: { content: Open[] }[] }

@@ -104,7 +104,10 @@ t.test('a deleted artifact leaves the list, a converted one shows the outcome', 
   const w = world()
   const office = w.put('art_1', 1, upload, { mime_type: DOCX, convert: true })
   const self = { project: 'prj_1', kind: 'artifact', id: 'art_1' } as const
-  const done = office.when('artifact.convert_done', { state: 'ready' }, { self })
+  const job_id = office.state?.state === 'ready' ? office.state.convert_job : undefined
+  const result = { state: 'ready' }
+  const settled = { job_id, outcome: 'completed', attempt: 1, result }
+  const done = office.when('job.settled', settled, { self })
   w.apply('art_1', done, office.history.length)
   const viewer = owner
   t.match(artifactList(w.store, w.project, { viewer }).items, [{ conversion: { state: 'ready' } }])

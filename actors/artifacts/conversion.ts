@@ -1,0 +1,61 @@
+/**
+ * The conversion of Office files: the commit that makes a file visible also enqueues an errand, so
+ * the conversion survives the crash of any process. The errand's result ends it.
+ */
+import type { ArtifactCommands, ConversionResult } from '../../protocol/artifacts/commands.ts'
+import { type Artifact, limits } from '../../protocol/artifacts/schema.ts'
+import { ERRANDS, errandJob } from '../../protocol/errand.ts'
+import { conversionOf } from '../../protocol/sessions/attachments.ts'
+import type { Cause, Tell } from '../actor.ts'
+
+type Conversion = NonNullable<Artifact['conversion']>
+
+/**
+ * Returns the message that enqueues the errand, and the errand's id.
+ * @param principal id of the principal that uploaded the file; principals take turns.
+ */
+function conversionJob(
+  principal: string,
+  cause: Cause,
+): { readonly job_id: string; readonly tell: Tell } {
+  const job_id = cause.mint('job')
+  return {
+    job_id,
+    tell: {
+      to: { kind: 'queue', id: `${cause.shard}.${ERRANDS}` },
+      name: 'queue.enqueue',
+      input: errandJob(job_id, cause.self, principal, cause.at, limits.conversion_losses),
+    },
+  }
+}
+
+const tooLarge: Conversion = {
+  state: 'failed',
+  error: `Files of more than ${limits.conversion_bytes / 1_048_576} MiB are not converted. Split the file.`,
+}
+/**
+ * Begins the conversion of an artifact. Undefined when the file is no Office file. A file that is
+ * too large has no errand.
+ * @param principal see `conversionJob`.
+ */
+export function beginConversion(
+  { mime_type, size_bytes }: Pick<Artifact, 'mime_type' | 'size_bytes'>,
+  principal: string,
+  cause: Cause,
+):
+  | { readonly conversion: Conversion; readonly job?: ReturnType<typeof conversionJob> }
+  | undefined {
+  const conversion = conversionOf(mime_type)
+  if (!conversion) return undefined
+  if (size_bytes > limits.conversion_bytes) return { conversion: tooLarge }
+  return { conversion, job: conversionJob(principal, cause) }
+}
+
+/** The outcome of a conversion whose errand has ended. */
+export const conversionResult = ({
+  outcome,
+  result,
+}: ArtifactCommands['job.settled']['input']): ConversionResult =>
+  outcome === 'completed' && result
+    ? (result as unknown as ConversionResult)
+    : { state: 'failed', error: 'The service could not convert the file. Upload the file again.' }

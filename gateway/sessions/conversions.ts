@@ -1,0 +1,35 @@
+/** Waits for the conversion of Office files of a session, so that a turn can show their text. */
+import type { Artifact } from '../../protocol/artifacts/schema.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import type { World } from '../ports.ts'
+import { sleep } from '../timing.ts'
+
+/** Milliseconds between two reads of the state of a conversion. */
+const POLL_MS = 200
+
+/**
+ * Returns a function that reads the conversion of a file, and waits while it is in progress.
+ * @param session_id the session of the files; without one, no conversion is known.
+ * @param limitMs milliseconds for which all calls together wait.
+ * @param signal ends the wait.
+ */
+export function conversionsOf(
+  world: Pick<World, 'ask' | 'later' | 'now'>,
+  project: string,
+  session_id: string | undefined,
+  limitMs: number,
+  signal?: AbortSignal,
+): (artifact_id: string) => Promise<Artifact['conversion']> {
+  const until = world.now() + limitMs
+  return async (artifact_id) => {
+    if (session_id === undefined) return undefined
+    const session = { project, kind: 'session', id: session_id } as const
+    for (;;) {
+      const file = await world.ask(session, 'attachment', { artifact_id })
+      if (!file || isRefusal(file)) return undefined
+      if (file.conversion?.state !== 'converting') return file.conversion
+      if (signal?.aborted || world.now() >= until) return file.conversion
+      await sleep(world, POLL_MS)
+    }
+  }
+}

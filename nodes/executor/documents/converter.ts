@@ -1,0 +1,101 @@
+/**
+ * Converts Office files to Markdown, each in a thread of its own, so that neither the time nor the
+ * memory of a conversion affects the process.
+ *
+ * Invariants:
+ * C1. A thread ends when it has answered, at its deadline, or when its heap exceeds the limit.
+ * C2. At most `CONCURRENT` threads exist. Further conversions wait in order. Their bytes are read
+ *     when their turn comes.
+ * C3. Whatever a file contains, its conversion ends with Markdown or with a message. It rejects
+ *     only when the bytes cannot be read, the thread cannot be started, or the caller aborts it.
+ */
+import { type ResourceLimits, Worker } from 'node:worker_threads'
+import { createByteSemaphore } from '../../../gateway/files/byte-semaphore.ts'
+
+/** The outcome of a conversion. `error` is a sentence that says what to do. */
+export type Conversion = { readonly markdown: string } | { readonly error: string }
+export interface Converter {
+  /**
+   * Converts a file.
+   * @param read reads the bytes; undefined when the file does not exist.
+   * @param signal ends the conversion.
+   * @throws the error of `read`, and the reason of an aborted signal.
+   */
+  convert(
+    read: () => Promise<Uint8Array | undefined>,
+    signal?: AbortSignal,
+  ): Promise<Conversion | undefined>
+}
+
+/** Maximum number of conversions at the same time in one process. */
+const CONCURRENT = 2
+/** Milliseconds after which a conversion has failed. */
+const DEADLINE_MS = 60_000
+/** Limits of the heap of a thread, in MiB. */
+const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 }
+
+const tooLong = (ms: number): Conversion => ({
+  error: `The conversion took longer than ${ms / 1000} seconds. Split the file.`,
+})
+const tooComplex: Conversion = {
+  error: 'The file is too complex: its conversion needs too much memory. Split the file.',
+}
+
+// In a bundled program, the bundle of the thread is a file next to that of the program.
+const here = import.meta.filename
+const program = here.endsWith('.mjs')
+  ? here.replace(/mjs$/, 'documents.mjs')
+  : new URL('./thread.ts', import.meta.url)
+
+/**
+ * Creates a converter.
+ * @param later calls a function after a number of milliseconds; returns a function that cancels it.
+ */
+export function createConverter(
+  later: (ms: number, run: () => void) => () => void,
+  { deadline = DEADLINE_MS, heap = HEAP } = {},
+): Converter {
+  const turns = createByteSemaphore(CONCURRENT)
+  return {
+    async convert(read, signal) {
+      const release = await turns.acquire(1)
+      try {
+        signal?.throwIfAborted()
+        const bytes = await read()
+        return bytes && (await inThread(bytes, later, deadline, heap, signal))
+      } finally {
+        release()
+      }
+    },
+  }
+}
+
+async function inThread(
+  bytes: Uint8Array,
+  later: (ms: number, run: () => void) => () => void,
+  deadline: number,
+  resourceLimits: ResourceLimits,
+  signal: AbortSignal | undefined,
+): Promise<Conversion> {
+  signal?.throwIfAborted()
+  const thread = new Worker(program, { workerData: bytes, resourceLimits })
+  let cancel = () => {}
+  let abort = () => {}
+  try {
+    return await new Promise((resolve, reject) => {
+      cancel = later(deadline, () => resolve(tooLong(deadline)))
+      abort = () => reject(signal?.reason)
+      signal?.addEventListener('abort', abort)
+      thread.on('message', resolve)
+      thread.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve(tooComplex)
+        else reject(error)
+      })
+      thread.on('exit', () => reject(new Error('a conversion ended without an answer')))
+    })
+  } finally {
+    cancel()
+    signal?.removeEventListener('abort', abort)
+    await thread.terminate()
+  }
+}

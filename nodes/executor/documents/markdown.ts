@@ -1,0 +1,74 @@
+/**
+ * The Markdown that is made of Office files. Text is not escaped, except in cells of tables: it is
+ * read by models.
+ */
+
+/** Maximum length in characters of the Markdown of one file. */
+export const MAX_MARKDOWN = 262_144
+/** Maximum number of rows, columns and characters of a table. */
+export const TABLE = { rows: 1000, columns: 200, characters: 200_000 } as const
+
+const count = (value: number, what: string): string =>
+  `${value.toLocaleString('en-US')} ${what}${value === 1 ? '' : 's'}`
+
+/** The sentence at the end of a text that was cut. */
+const CUT = '[The file is too long: the rest of its text was left out.]'
+/**
+ * Cuts a text at `MAX_MARKDOWN` characters. A sentence says so.
+ * @param whole whether the text is complete so far.
+ */
+export const cut = (text: string, whole = true): string =>
+  (whole && text.length <= MAX_MARKDOWN) || text.endsWith(CUT)
+    ? text
+    : `${text.slice(0, MAX_MARKDOWN)}\n\n${CUT}`
+
+const cell = (text: string): string =>
+  text
+    .slice(0, MAX_MARKDOWN)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
+    .replaceAll('|', '\\|')
+const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
+
+/** Rows of a table. Cells that are not shown are counted. */
+export interface Rows {
+  readonly rows: readonly (readonly string[])[]
+  /** The number of rows of the original table. */
+  readonly height: number
+  /** The number of columns of the original table. */
+  readonly width: number
+}
+
+/**
+ * A Markdown table with the first row as its header. It ends with the row with which it has
+ * `TABLE.characters`. If rows or columns are left out, a sentence follows that says so.
+ * @param what what the table is called in that sentence.
+ */
+export function tableOf({ rows, height, width }: Rows, what = 'table'): string {
+  const columns = Math.min(TABLE.columns, width)
+  if (columns === 0) return ''
+  const lines: string[] = []
+  let [size, shown] = [0, 0]
+  for (const cells of rows) {
+    if (shown === TABLE.rows || size > TABLE.characters) break
+    const line = row(Array.from({ length: columns }, (_, index) => cells[index] ?? ''))
+    lines.push(line)
+    if (shown === 0) lines.push(`|${' --- |'.repeat(columns)}`)
+    size += line.length
+    shown++
+  }
+  const table = lines.join('\n')
+  return shown === height && columns === width
+    ? table
+    : `${table}\n\n[The ${what} has ${count(height, 'row')} and ${count(width, 'column')}. ` +
+        `Only ${count(shown, 'row')} and ${count(columns, 'column')} are shown.]`
+}
+
+/** The rows of a complete table. */
+export const allRows = (rows: readonly (readonly string[])[]): Rows => ({
+  rows,
+  height: rows.length,
+  width: rows.reduce((most, { length }) => Math.max(most, length), 0),
+})

@@ -1,0 +1,16 @@
+/** The program of a thread that converts one file, and then ends (`converter.ts`). */
+import { parentPort, workerData } from 'node:worker_threads'
+import { markdownOf } from './convert.ts'
+import type { Conversion } from './converter.ts'
+import { DocumentFault } from './fault.ts'
+
+const outcome = await markdownOf(workerData as Uint8Array).then(
+  (markdown): Conversion => ({ markdown }),
+  (error: unknown): Conversion => {
+    if (error instanceof DocumentFault) return { error: error.message }
+    // Hostile input makes libraries fail in many ways, none of which another attempt would change.
+    const why = error instanceof Error ? error.message : String(error)
+    return { error: `The file cannot be read: ${why.slice(0, 500)}` }
+  },
+)
+parentPort?.postMessage(outcome)

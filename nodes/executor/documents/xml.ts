@@ -1,0 +1,69 @@
+/**
+ * Reads XML parts of Office files with `saxes`, in chunks. Entities that a document defines are
+ * never expanded, because a document type declaration is refused.
+ */
+import { type SaxesAttributePlain, SaxesParser } from 'saxes'
+import { DocumentFault } from './fault.ts'
+
+/** Maximum depth of nested elements. */
+const MAX_DEPTH = 256
+/** Bytes that are parsed at a time. */
+const CHUNK = 65_536
+
+/** The attributes of an element, by local name. */
+type Attributes = Readonly<Record<string, string | undefined>>
+/** Functions that receive the content of a part in its order. Names have no namespace prefix. */
+export interface XmlHandler {
+  open?(name: string, attributes: Attributes): void
+  /** @param position index in the text of the part, in UTF-16 units, after the end tag. */
+  close?(name: string, position: number): void
+  /** Text between two tags. It may arrive in several pieces. */
+  text?(text: string): void
+  /** Whether the rest of the part is not needed. Asked once for each chunk. */
+  done?(): boolean
+}
+
+const localName = (name: string): string => name.slice(name.indexOf(':') + 1)
+
+/**
+ * Parses a part.
+ * @param part name of the part, for messages.
+ * @throws {DocumentFault} when the part is not well-formed or is nested too deeply.
+ */
+export function readXml(bytes: Uint8Array, part: string, handler: XmlHandler): void {
+  const parser = new SaxesParser({ position: false })
+  const bad = (why: string) => new DocumentFault(`The part ${part} of the file ${why}.`)
+  let depth = 0
+  let attributes: Record<string, string> = {}
+  parser.on('error', () => {
+    throw bad('is not well-formed XML; the file is damaged. Save it again, and upload it again')
+  })
+  parser.on('doctype', () => {
+    throw bad('has a document type declaration, which Office files never have')
+  })
+  parser.on('attribute', ({ name, value }: SaxesAttributePlain) => {
+    const local = localName(name)
+    // `r:id`, the id of a relationship, takes precedence over `id`.
+    if (local !== name || attributes[local] === undefined) attributes[local] = value
+  })
+  parser.on('opentag', ({ name }) => {
+    if (++depth > MAX_DEPTH) throw bad(`is nested more than ${MAX_DEPTH} levels deep`)
+    const found = attributes
+    attributes = {}
+    handler.open?.(localName(name), found)
+  })
+  parser.on('closetag', ({ name }) => {
+    depth--
+    handler.close?.(localName(name), parser.position)
+  })
+  const { text = () => {} } = handler
+  parser.on('text', text)
+  parser.on('cdata', text)
+  const decoder = new TextDecoder()
+  for (let at = 0; at < bytes.length; at += CHUNK) {
+    parser.write(decoder.decode(bytes.subarray(at, at + CHUNK), { stream: true }))
+    if (handler.done?.()) return
+  }
+  parser.write(decoder.decode())
+  parser.close()
+}
