@@ -3,13 +3,13 @@
  * references say, so a wrong reference is only reported in the log, for the author of the worker.
  */
 import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
-import { isRefusal } from '../../../protocol/errors.ts'
+import { isRefusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import type { World } from '../../ports.ts'
 
 /**
  * Writes one warning if the result of a job refers to artifacts that its project does not have.
- * Artifacts whose state cannot be read are left out.
+ * Artifacts whose state cannot be read are left out. Never rejects, because no caller waits for it.
  */
 export async function checkReferences(
   world: Pick<World, 'ask' | 'log'>,
@@ -20,7 +20,9 @@ export async function checkReferences(
   const unknown: string[] = []
   for (const { id } of artifactReferences(result)) {
     const kept = isId(id, 'artifact')
-      ? await world.ask({ project, kind: 'artifact', id }, 'content', {})
+      ? await world
+          .ask({ project, kind: 'artifact', id }, 'content', {})
+          .catch(() => refuse('service_unavailable'))
       : null
     if (kept && isRefusal(kept)) continue
     if (kept?.state !== 'ready') unknown.push(id)

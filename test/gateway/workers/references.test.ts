@@ -5,7 +5,13 @@ import { refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 
 const id = (n: number) => makeId('artifact', n, new Uint8Array(10), n)
-const [ready, pending, foreign, unreadable] = [id(1), id(2), id(3), id(4)]
+const [ready, pending, foreign, unreadable, broken] = [1, 2, 3, 4, 5].map(id) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+]
 const reference = (artifact: string) => ({
   type: 'artifact',
   id: artifact,
@@ -22,8 +28,10 @@ const states: Readonly<Record<string, unknown>> = {
 async function check(result: unknown): Promise<unknown[]> {
   const lines: unknown[] = []
   const log = { warn: (fields: unknown) => void lines.push(fields) }
-  const asked = async (to: { project: string; id: string }) =>
-    states[`${to.project} ${to.id}`] ?? null
+  const asked = async (to: { project: string; id: string }) => {
+    if (to.id === broken) throw new Error('broken')
+    return states[`${to.project} ${to.id}`] ?? null
+  }
   const world = { log, ask: asked } as unknown as Parameters<typeof checkReferences>[0]
   await checkReferences(world, 'prj_1', 'job_1', result)
   return lines
@@ -44,4 +52,5 @@ t.test('a result without a wrong reference is not reported', async (t) => {
   t.same(await check({ n: 1 }), [])
   t.same(await check(reference(ready)), [])
   t.same(await check(reference(unreadable)), [])
+  t.same(await check(reference(broken)), [])
 })
