@@ -111,6 +111,13 @@ export function partOf({ field, descending }: SortField, value: unknown): Buffer
 export const keyOf = (fields: readonly SortField[], read: (field: QueryField) => unknown): Buffer =>
   Buffer.concat(fields.map((field) => partOf(field, read(field.field))))
 
+/**
+ * Returns the key of a row in the order of its creation: of the fields `created_at` and `id`.
+ * @param created_at Unix milliseconds.
+ */
+export const creationKey = (created_at: number, id: string): Buffer =>
+  Buffer.concat([numberBytes(created_at), terminated(id)])
+
 /** The rows whose keys are greater than or equal to `from`, and less than `to`. */
 export interface KeyRange {
   readonly from: Buffer
