@@ -36,7 +36,8 @@ const ascending = (name: string, type: 'string' | 'date', system: boolean): Sort
   field: { name, type, ...(system && { system: name as 'id' | 'created_at' }) },
   descending: false,
 })
-const creation: readonly SortField[] = [
+/** The fields of the order of creation. */
+export const creation: readonly SortField[] = [
   ascending('created_at', 'date', true),
   ascending('id', 'string', true),
 ]
@@ -150,27 +151,24 @@ export function changeKeys(
 export interface KeyedRow extends RowRecord {
   readonly key: Buffer
 }
+const ROWS_IN = `SELECT k.key, ${COLUMNS}
+  FROM table_keys k
+  CROSS JOIN table_rows r ON r.n = k.row
+  WHERE k.ordering = ? AND k.key >= ? AND k.key < ?
+  ORDER BY k.key`
 /**
  * The first rows of an order with keys in a range, by key: at most `limit`, and fewer when their
  * data exceeds the size of a page.
+ * @param backward whether to return the last rows instead, the last of them first.
  */
 export const rowsIn = (
   store: Store,
   { n }: Order,
   { from, to }: KeyRange,
   limit: number,
+  backward = false,
 ): KeyedRow[] =>
-  store.upToPage<KeyedRow>(
-    `SELECT k.key, ${COLUMNS}
-     FROM table_keys k
-     CROSS JOIN table_rows r ON r.n = k.row
-     WHERE k.ordering = ? AND k.key >= ? AND k.key < ?
-     ORDER BY k.key LIMIT ?`,
-    n,
-    from,
-    to,
-    limit,
-  )
+  store.upToPage<KeyedRow>(`${ROWS_IN}${backward ? ' DESC' : ''} LIMIT ?`, n, from, to, limit)
 /** The number of keys of an order in a range, counted up to a limit. */
 export const countIn = (
   store: Store,
