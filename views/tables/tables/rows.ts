@@ -118,7 +118,7 @@ function nextStamp(store: Store, at: number): Stamp {
 
 /**
  * The code of a table in the full-text index. All codes have the same length, because the index of
- * prefixes has the lengths of the code and one to three more characters.
+ * prefixes has the lengths of the code and one to six more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
 export const CODE_LENGTH = 6
