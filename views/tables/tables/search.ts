@@ -17,7 +17,15 @@ import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
 import { ordersOf, rowsIn } from './orders.ts'
-import { COLUMNS, codeOf, FIRST_STAMP, type RowRecord, readerOf, rowRecord } from './rows.ts'
+import {
+  COLUMNS,
+  codeOf,
+  FIRST_STAMP,
+  PREFIX_LETTERS,
+  type RowRecord,
+  readerOf,
+  rowRecord,
+} from './rows.ts'
 import { lookedUp, narrowest } from './selection.ts'
 
 /** Maximum number of words that the index looks for; the others are compared in the rows found. */
@@ -95,8 +103,9 @@ function* find(search: Search): InParts<readonly Found[]> {
   if (defined.hides) return yield* rankAll(search)
   const code = codeOf(defined.n)
   const exact = new Set(words.filter((word) => occurs(store, quoted(code + word))))
-  if (!words.every((word) => exact.has(word) || occurs(store, `${quoted(code + word)} *`)))
-    return []
+  const isMissing = (word: string) =>
+    word.length <= PREFIX_LETTERS && !exact.has(word) && !occurs(store, `${quoted(code + word)} *`)
+  if (words.some(isMissing)) return []
   const levels = levelsOf(words, exact, code)
   return levels ? yield* byLevel(search, levels) : yield* rankAll(search)
 }

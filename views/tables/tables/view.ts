@@ -5,14 +5,11 @@ import { applyTable, rowGet, tableFacts } from './changes.ts'
 import { missingTable, tableList, tableOf, tableStats } from './definitions.ts'
 import { maintain, needsMaintenance } from './maintenance.ts'
 import { queryRows } from './query.ts'
-import { CODE_LENGTH } from './rows.ts'
+import { CODE_LENGTH, PREFIX_LETTERS } from './rows.ts'
 import { searchRows } from './search.ts'
 
-/**
- * The lengths of the prefixes that the full-text index stores: a table's code and 1 to 6 letters.
- * For a longer prefix, the index first reads all entries of all words with the prefix.
- */
-const PREFIXES = [1, 2, 3, 4, 5, 6].map((length) => CODE_LENGTH + length).join(' ')
+/** The lengths of the prefixes that the full-text index stores: a table's code and some letters. */
+const PREFIXES = Array.from({ length: PREFIX_LETTERS }, (_, i) => CODE_LENGTH + 1 + i).join(' ')
 const tables = `
 CREATE TABLE tables (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
