@@ -216,7 +216,8 @@ export async function bench(terms: Terms): Promise<string> {
     note(
       `Single writes: ${CONCURRENCY} in flight; bulks: ${BULK.inFlight}. Rows have about 200 bytes.`,
       'Each query waits until the view has applied everything that was committed before it.',
-      `The first page that was filtered and sorted took ${ms(of(`${sorted} first`))} ms; its order was ready after ${ms(of(`${sorted} ready`) / 1000)} s, and the other pages were asked for then.`,
+      `The first page that was filtered and sorted took ${ms(of(`${sorted} first`))} ms.`,
+      `Its order was ready after ${ms(of(`${sorted} ready`) / 1000)} s, and was used by all others.`,
       'CPU times are those with fsync always; the load and both processes share the cores.',
     )
   )

@@ -384,23 +384,3 @@ t.test('an event of a private session fires triggers and does nothing else', asy
   t.match(overruns({}), { loop_1: {} })
   t.equal(overruns({ private_session: 'ses_1' }), undefined)
 })
-
-t.test('events that are published together are stored and matched one by one', async (t) => {
-  const from = triggers(scene(), [{ condition: 'event.n == 2' }]).when('hook.set', {
-    webhook_id: 'hook_1',
-    events: ['order.paid'],
-  })
-  const publications = [1, 2, 3].map((n) => said({ event: { n }, record: { id: `order_${n}` } }))
-  const { events, effects, reply } = from.when('source.publish_all', { publications })
-  t.match(events, [
-    { type: 'source.published', event: { n: 1 }, record: { id: 'order_1' } },
-    { type: 'source.published', event: { n: 2 }, fires: { loop_1: ['trg_1'] } },
-    { type: 'source.published', event: { n: 3 } },
-  ])
-  t.equal(new Set(events.map(({ id }) => id)).size, 3, 'each has an id of its own')
-  t.strictSame(
-    effects.map((effect) => 'tell' in effect && effect.tell.name),
-    ['delivery.open', 'trigger.fire', 'delivery.open', 'delivery.open'],
-  )
-  t.equal(reply, undefined)
-})

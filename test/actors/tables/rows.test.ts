@@ -1,11 +1,10 @@
 /** Commands about rows: their events, replies and refusals, and the check of facts. */
 import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'
-import type { Address, Event } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { StoredRow } from '../../../protocol/tables/events.ts'
 import { START } from '../../support/given.ts'
-import { actor, created, facts, fresh, rowsAfter } from './support.ts'
+import { created, facts, fresh, rowsAfter } from './support.ts'
 
 const NOW = '2026-01-01T00:00:00.000Z'
 const row = (change: Partial<StoredRow> = {}): StoredRow => ({
@@ -65,52 +64,6 @@ t.test('an insertion is published', async (t) => {
         },
       },
     },
-  ])
-})
-
-t.test('a bulk insert is published by few commands of bounded size', async (t) => {
-  const bulk = (count: number, title: string) =>
-    created().when('row.bulk', {
-      rows: Array.from({ length: count }, (_, i) => ({ key: `${i}`, title })),
-      facts: facts(),
-    })
-  const published = ({ effects }: ReturnType<typeof bulk>) =>
-    effects.map((effect) =>
-      'tell' in effect
-        ? (effect.tell.input as { publications: { source_id: string }[] }).publications
-        : [],
-    )
-  const small = bulk(1000, 'x')
-  t.strictSame(
-    published(small).map((list) => list.length),
-    [250, 250, 250, 250],
-  )
-  t.strictSame(
-    published(small).flatMap((list) => list.map(({ source_id }) => source_id)),
-    Array.from({ length: 1000 }, (_, i) => `row_${i + 1}`).sort(),
-    'each row once, in order',
-  )
-  const large = published(bulk(40, 'x'.repeat(50_000)))
-  t.strictSame(
-    large.map((list) => list.length),
-    Array.from({ length: 14 }, (_, i) => (i < 13 ? 3 : 1)),
-  )
-  for (const list of large) t.ok(JSON.stringify(list).length < 200_000)
-})
-
-t.test('a bulk insert of an earlier release is published by a command per row', async (t) => {
-  const { events } = created().when('row.bulk', {
-    rows: [{ key: 'a' }, { key: 'b' }],
-    facts: facts(),
-  })
-  const { groups: _, ...earlier } = { groups: 0, ...(events[0] as Event) }
-  const effects = actor().react?.['table.rows_inserted']?.(
-    earlier as never,
-    { project: 'prj_1', kind: 'table', id: 'table_1' } as Address,
-  )
-  t.match(effects, [
-    { tell: { name: 'source.publish', input: { source_id: 'row_1' } } },
-    { tell: { name: 'source.publish', input: { source_id: 'row_2' } } },
   ])
 })
 

@@ -118,7 +118,7 @@ function nextStamp(store: Store, at: number): Stamp {
 
 /**
  * The code of a table in the full-text index. All codes have the same length, because the index of
- * prefixes has the lengths of the code and up to `PREFIX_LETTERS` more characters.
+ * prefixes has the lengths of the code and up to `PREFIX_LENGTH` more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
 export const CODE_LENGTH = 6
@@ -126,7 +126,7 @@ export const CODE_LENGTH = 6
  * The longest prefix of a word, in characters, whose entries the full-text index has at hand. For a
  * longer one, it first reads all entries of all words with the prefix.
  */
-export const PREFIX_LETTERS = 6
+export const PREFIX_LENGTH = 6
 
 /** Adds the words of a row to the full-text index, and the code alone, which each row has. */
 function addWords(store: Store, table: number, stamp: Stamp, data: JsonObject): void {

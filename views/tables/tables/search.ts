@@ -21,7 +21,7 @@ import {
   COLUMNS,
   codeOf,
   FIRST_STAMP,
-  PREFIX_LETTERS,
+  PREFIX_LENGTH,
   type RowRecord,
   readerOf,
   rowRecord,
@@ -104,7 +104,7 @@ function* find(search: Search): InParts<readonly Found[]> {
   const code = codeOf(defined.n)
   const exact = new Set(words.filter((word) => occurs(store, quoted(code + word))))
   const isMissing = (word: string) =>
-    word.length <= PREFIX_LETTERS && !exact.has(word) && !occurs(store, `${quoted(code + word)} *`)
+    word.length <= PREFIX_LENGTH && !exact.has(word) && !occurs(store, `${quoted(code + word)} *`)
   if (words.some(isMissing)) return []
   const levels = levelsOf(words, exact, code)
   return levels ? yield* byLevel(search, levels) : yield* rankAll(search)
