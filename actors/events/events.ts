@@ -29,7 +29,7 @@ import type { Actor, Effect } from '../actor.ts'
 import { charge } from './budget.ts'
 import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
-import { publish, publishMany, publishOne } from './publish.ts'
+import { publish, publishMany, publishOne, publishRoots } from './publish.ts'
 import { blame, publishedBy, remember, type SourcesState, silent } from './state.ts'
 
 const LOOP = 'loop' as string as Kind
@@ -145,6 +145,7 @@ export const eventsActor = (
     'event.publish': (state, input, cause) => publishOne(state, input, cause, limits),
     'event.publish_many': (state, input, cause) => publishMany(state, input, cause, limits),
     'source.publish': (state, input, cause) => publish(state, input, cause, limits),
+    'source.publish_all': (state, input, cause) => publishRoots(state, input, cause, limits),
     'triggers.set': ({ loops }, { loop_id, version, triggers }) => ({
       events:
         (getOwn(loops, loop_id)?.version ?? -1) >= version

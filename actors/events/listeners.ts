@@ -178,7 +178,8 @@ export class Listeners {
   match({ event_type, source_kind, source_id, event, meta }: Publication): Matched {
     const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
-    const sources = sourcesOf({ source_kind, source_id, meta })
+    // Most events of most projects have no listeners, so nothing is prepared for them.
+    let sources: ReadonlySet<unknown> | undefined
     const document = { event, meta }
     const visit = ({ id, owner, of, match, condition }: Listener): void => {
       matched.compared++
@@ -191,6 +192,7 @@ export class Listeners {
       const audience = this.#audiences.get(dot < 0 ? event_type : `${event_type.slice(0, dot)}.*`)
       if (audience) {
         matched.heard = true
+        sources ??= sourcesOf({ source_kind, source_id, meta })
         audience.each(document, sources, visit)
       }
       if (dot < 0) return matched

@@ -52,12 +52,9 @@ function store(
   // every reader of the run or loop.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
-  const hooks = Object.fromEntries(
-    hooksFor(state, publication.event_type).map((webhook_id) => [
-      webhook_id,
-      cause.mint('delivery'),
-    ]),
-  )
+  const hooks: Record<string, string> = {}
+  for (const webhook_id of hooksFor(state, publication.event_type))
+    hooks[webhook_id] = cause.mint('delivery')
   const hooked = Object.keys(hooks).length > 0
   if (!heard && !hooked && isChatter(publication.event_type)) return undefined
   const { event_type, source_kind, source_id, meta, record, depth, chain, dedup_key } = publication
@@ -120,6 +117,19 @@ export function publish(
     ? { events: [stored], reply: { source_event_id: stored.id } }
     : { events: [], reply: { source_event_id: '' } }
 }
+
+/** Publishes several events of the service, in their order. */
+export const publishRoots = (
+  state: SourcesState,
+  { publications }: SourceCommands['source.publish_all']['input'],
+  cause: Cause,
+  limits: TriggerLimits,
+): Decided<SourcesEvent, undefined> => ({
+  events: publications.flatMap(
+    (one) => store(state, one, one.id ?? cause.mint('source_event'), cause, limits) ?? [],
+  ),
+  reply: undefined,
+})
 
 function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
   const { event_type, event = {}, meta = {}, source_id = principal.id } = custom

@@ -31,6 +31,7 @@ import {
 import type { TableRows } from '../../protocol/tables/rows.ts'
 import type { Table } from '../../protocol/tables/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
+import { groupsOf } from './source-events.ts'
 import { isLive, type LiveTable, type TableState } from './state.ts'
 import { type CurrentRows, currentRows } from './window.ts'
 
@@ -59,10 +60,11 @@ interface NewRow {
   readonly sent: JsonObject
   readonly path: string
 }
-/** A valid new row. */
+/** A valid new row. `length`: characters of its data as JSON. */
 interface ValidRow {
   readonly identity: string
   readonly data: JsonObject
+  readonly length: number
 }
 
 /** Validates new rows, and checks that their identities differ from each other. */
@@ -76,9 +78,11 @@ function validRows(
   for (const { sent, path } of rows) {
     if (faults.length >= MAX_FAULTS) break
     const data = insertedData(defaults, sent)
-    faults.push(...insertFaults(schema, data, sent, path).slice(0, MAX_FAULTS - faults.length))
+    const json = JSON.stringify(data)
+    const found = insertFaults(schema, data, json, sent, path)
+    if (found.length > 0) faults.push(...found.slice(0, MAX_FAULTS - faults.length))
     const identity = identityOf(schema, data)
-    if (typeof identity === 'string') valid.push({ identity, data })
+    if (typeof identity === 'string') valid.push({ identity, data, length: json.length })
   }
   return faults.length > 0 ? refuseFields(...faults) : valid
 }
@@ -156,7 +160,12 @@ function insertRows(
     events: [
       first && stored.length === 1
         ? { type: 'table.row_inserted', ...shared, row: first }
-        : { type: 'table.rows_inserted', ...shared, rows: stored },
+        : {
+            type: 'table.rows_inserted',
+            ...shared,
+            rows: stored,
+            groups: groupsOf(valid.map(({ length }) => length)),
+          },
     ],
     reply: { ids, created_at: now, defaults },
   }

@@ -79,6 +79,8 @@ export interface Publication {
   /** Id of the event, of the form `sevt_…`, if the producer has already assigned one. */
   readonly id?: string
 }
+/** An event without a deduplication key that no run caused. */
+export type RootPublication = Omit<Publication, 'dedup_key' | 'chain'> & { readonly depth: 0 }
 /**
  * An event that the service itself publishes: one of its own, a signal, or one that a provider
  * sent. The type of a signal contains the name that its sender chose.
@@ -163,6 +165,11 @@ export interface Recalled {
 export type SourceCommands = {
   /** Publishes an event. Sent by the producer of the event. */
   'source.publish': { input: Publication & { readonly recalled?: Recalled }; reply: Published }
+  /**
+   * Publishes several events in order, as one change. The events have no deduplication keys, and no
+   * run caused them (`depth` 0), so no budget limits the runs that they start.
+   */
+  'source.publish_all': { input: { publications: readonly RootPublication[] }; reply: undefined }
   /**
    * Replaces the triggers of a loop that listen to events. Sent by the loop, with the complete
    * list. `version` detects outdated lists.

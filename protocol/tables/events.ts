@@ -77,9 +77,17 @@ export type TableEvent =
         readonly row: StoredRow
         readonly shown?: JsonObject
       })
-  /** Rows of one request, in its order. They have one change number. */
+  /**
+   * Rows of one request, in its order. They have one change number. `groups`: how many of them are
+   * published by one command each, in order; without it, as in events of earlier releases, each row
+   * is published by its own command.
+   */
   | (Event &
-      RowChange & { readonly type: 'table.rows_inserted'; readonly rows: readonly StoredRow[] })
+      RowChange & {
+        readonly type: 'table.rows_inserted'
+        readonly rows: readonly StoredRow[]
+        readonly groups?: readonly number[]
+      })
   /**
    * `row`: the row after the update. `changed`: the names of the visible members that differ.
    * `previous`: their values before the update, without those that were missing.

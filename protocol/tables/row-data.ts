@@ -59,9 +59,9 @@ function valueFaults(
         },
       ]
 }
-/** Returns a fault if the data of a row is too large. */
-function sizeFaults(data: JsonObject, path: string): FieldError[] {
-  const size = sizeOf(JSON.stringify(data), tableLimits.row)
+/** Returns a fault if the data of a row, as JSON, is too large. */
+function sizeFaults(json: string, path: string): FieldError[] {
+  const size = sizeOf(json, tableLimits.row)
   return size <= tableLimits.row
     ? []
     : [
@@ -90,12 +90,14 @@ function memberFaults(schema: TableSchema, data: JsonObject, path: string): Fiel
 /**
  * Returns the faults of a new row.
  * @param data the data with defaults, from `insertedData`.
+ * @param json the same data as JSON.
  * @param sent the data as sent by the client.
  * @param path the path of the data in the request, such as `data` or `rows[3]`.
  */
 export function insertFaults(
   schema: TableSchema,
   data: JsonObject,
+  json: string,
   sent: JsonObject,
   path: string,
 ): FieldError[] {
@@ -110,7 +112,7 @@ export function insertFaults(
       message: 'is required',
       expected: type,
     })),
-    ...sizeFaults(data, path),
+    ...sizeFaults(json, path),
   ]
 }
 /**
@@ -123,7 +125,7 @@ export const updateFaults = (
   data: JsonObject,
   sent: JsonObject,
   path: string,
-): FieldError[] => [...memberFaults(schema, sent, path), ...sizeFaults(data, path)]
+): FieldError[] => [...memberFaults(schema, sent, path), ...sizeFaults(JSON.stringify(data), path)]
 
 /** Returns the names of the members in which two states of a row differ, sorted. */
 export const changedMembers = (before: JsonObject, after: JsonObject): string[] =>

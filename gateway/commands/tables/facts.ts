@@ -6,6 +6,7 @@
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TableFacts } from '../../../protocol/tables/events.ts'
 import type { World } from '../../ports.ts'
+import { FactReader } from './fact-reader.ts'
 
 /** A table of a project, with the world in which it is read. The table need not exist. */
 export interface TableAt {
@@ -52,13 +53,29 @@ export interface RowsAsked {
 }
 
 /**
- * Reads facts from the view.
+ * Reads facts from the view. Reads that wait while another read of the same table is in flight are
+ * sent together, because a message to a view costs more than the lookup of a row.
  * @param fresh whether the view first applies everything that was committed before. Otherwise it
  *   answers at once, because the table's actor usually knows what the view has not applied yet.
  */
-export const readFacts = (
+export function readFacts(
   { world, project, id }: TableAt,
   asked: RowsAsked,
   fresh: boolean,
-): Promise<TableFacts | Refusal> =>
-  world.view(project, 'table_facts', { id, ...asked }, fresh ? undefined : 0)
+): Promise<TableFacts | Refusal> {
+  const known = readers.get(world) ?? new Map<string, FactReader>()
+  readers.set(world, known)
+  const key = `${project}/${id} ${asked.content} ${fresh}`
+  const reader =
+    known.get(key) ??
+    new FactReader(
+      asked.content,
+      (all) => world.view(project, 'table_facts', { id, ...all }, fresh ? undefined : 0),
+      () => known.delete(key),
+    )
+  known.set(key, reader)
+  return reader.read(asked)
+}
+
+/** The reads in progress, by table, content and freshness. */
+const readers = new WeakMap<TableAt['world'], Map<string, FactReader>>()

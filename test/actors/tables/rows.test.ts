@@ -78,15 +78,7 @@ t.test('an insertion is published', async (t) => {
           source_id: 'row_1',
           event: { ...meta, data: { count: 0, key: 'a' }, version: 1 },
           meta,
-          record: {
-            id: 'row_1',
-            table_id: 'table_1',
-            table_name: 'tickets',
-            data: { count: 0, key: 'a' },
-            version: 1,
-            created_at: NOW,
-            updated_at: NOW,
-          },
+          record: { id: 'row_1', created_at: NOW, updated_at: NOW },
           depth: 0,
         },
       },
@@ -148,9 +140,17 @@ t.test('a bulk insert is one change of all rows or none', async (t) => {
   ])
   t.strictSame(reply, { ids: ['row_1', 'row_2'], created_at: NOW, defaults: { count: 0 } })
   t.match(
-    effects.map((effect) => 'tell' in effect && effect.tell.input),
-    [{ source_id: 'row_1' }, { source_id: 'row_2' }],
-    'published in order',
+    effects,
+    [
+      {
+        tell: {
+          to: { kind: 'events', id: 'prj_1' },
+          name: 'source.publish_all',
+          input: { publications: [{ source_id: 'row_1' }, { source_id: 'row_2' }] },
+        },
+      },
+    ],
+    'published together and in order',
   )
   t.equal(state.rows, 2)
   t.match(

@@ -11,12 +11,21 @@ import type { RowFact, StoredRow, TableEvent, TableFacts } from '../../../protoc
 import { identityOf } from '../../../protocol/tables/row-data.ts'
 import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
 import type { Store } from '../../store.ts'
-import { countsOf, type Defined, definitions, missingTable, tableOf } from './definitions.ts'
+import {
+  counts,
+  countsOf,
+  type Defined,
+  definitions,
+  missingTable,
+  tableOf,
+} from './definitions.ts'
+import { creationKey } from './keys.ts'
 import {
   addFixedOrders,
   changeKeys,
   dropAddedOrders,
   dropOrders,
+  type KeySource,
   type Order,
   ordersOf,
 } from './orders.ts'
@@ -25,11 +34,13 @@ import {
   deleteRow,
   insertRow,
   type RowRecord,
+  type RowTimes,
   readerOf,
   readerOfSeen,
   rowById,
   rowByIdentity,
   rowRecord,
+  timesOf,
   updateRow,
 } from './rows.ts'
 
@@ -97,35 +108,46 @@ function applyChange(
   event: Extract<TableEvent, { readonly change: number }>,
 ): void {
   const grown = { rows: 0, bytes: 0 }
-  if (event.type === 'table.rows_inserted')
-    for (const row of event.rows) insert(store, defined, orders, row, grown)
-  else if (event.type === 'table.row_inserted') insert(store, defined, orders, event.row, grown)
+  if (event.type === 'table.rows_inserted') {
+    // The rows of one change have the same times.
+    const times = event.rows[0] && timesOf(event.rows[0])
+    for (const row of event.rows) insert(store, defined, orders, row, grown, times)
+  } else if (event.type === 'table.row_inserted') insert(store, defined, orders, event.row, grown)
   else if (event.type === 'table.row_updated') replace(store, defined, orders, event.row, grown)
   else drop(store, defined, orders, event.row, grown)
-  store.run(
-    'UPDATE table_counts SET rows = rows + ?, bytes = bytes + ?, change = ? WHERE tbl = ?',
-    grown.rows,
-    grown.bytes,
-    event.change,
-    defined.n,
-  )
+  const { rows, bytes } = countsOf(store, defined)
+  counts(store).set(String(defined.n), {
+    rows: rows + grown.rows,
+    bytes: bytes + grown.bytes,
+    change: event.change,
+  })
 }
 interface Growth {
   rows: number
   bytes: number
 }
+const storedSource = (schema: TableSchema, row: RowRecord): KeySource => ({
+  read: readerOf(schema, row),
+  creation: creationKey(row.created_at, row.id),
+})
+const sourceOf = (schema: TableSchema, row: StoredRow, { created_at }: RowTimes): KeySource => ({
+  read: readerOfSeen(schema, row),
+  creation: creationKey(created_at, row.id),
+})
+/** @param times the times of the row, if the caller knows them. */
 function insert(
   store: Store,
   { n: table, table: { schema } }: Defined,
   orders: readonly Order[],
   row: StoredRow,
   grown: Growth,
+  times = timesOf(row),
 ): void {
   const record = JSON.stringify(row.data)
   grown.rows++
   grown.bytes += Buffer.byteLength(record)
-  const n = insertRow(store, table, row, record)
-  changeKeys(store, orders, n, undefined, readerOfSeen(schema, row))
+  const n = insertRow(store, table, row, record, times)
+  changeKeys(store, orders, n, undefined, sourceOf(schema, row, times))
 }
 function replace(
   store: Store,
@@ -138,8 +160,9 @@ function replace(
   if (!old) return
   const record = JSON.stringify(row.data)
   grown.bytes += Buffer.byteLength(record) - Buffer.byteLength(old.record)
-  updateRow(store, table, old.n, row, record)
-  changeKeys(store, orders, old.n, readerOf(schema, old), readerOfSeen(schema, row))
+  const times = timesOf(row)
+  updateRow(store, table, old.n, row, record, times)
+  changeKeys(store, orders, old.n, storedSource(schema, old), sourceOf(schema, row, times))
 }
 function drop(
   store: Store,
@@ -152,7 +175,7 @@ function drop(
   if (!old) return
   grown.rows--
   grown.bytes -= Buffer.byteLength(old.record)
-  changeKeys(store, orders, old.n, readerOf(schema, old), undefined)
+  changeKeys(store, orders, old.n, storedSource(schema, old), undefined)
   deleteRow(store, old.n)
 }
 

@@ -81,12 +81,29 @@ export interface Counts {
   readonly bytes: number
   readonly change: number
 }
+/** The counts by number of the table. */
+export const counts = (store: Store): Kept<Counts> =>
+  store.kept(
+    'table_counts',
+    () =>
+      new Kept<Counts>(
+        (n) =>
+          store.one<Counts>(
+            'SELECT rows, bytes, change FROM table_counts WHERE tbl = ?',
+            Number(n),
+          ),
+        ({ rows, bytes, change }, n) =>
+          store.run(
+            'UPDATE table_counts SET rows = ?, bytes = ?, change = ? WHERE tbl = ?',
+            rows,
+            bytes,
+            change,
+            Number(n),
+          ),
+      ),
+  )
 export const countsOf = (store: Store, { n }: Definition): Counts =>
-  store.one<Counts>('SELECT rows, bytes, change FROM table_counts WHERE tbl = ?', n) ?? {
-    rows: 0,
-    bytes: 0,
-    change: 0,
-  }
+  counts(store).get(String(n)) ?? { rows: 0, bytes: 0, change: 0 }
 
 /** Tables of a project, newest first. */
 export function tableList(

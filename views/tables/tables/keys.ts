@@ -99,10 +99,13 @@ function valueBytes({ type }: QueryField, value: unknown): Buffer {
 export function partOf({ field, descending }: SortField, value: unknown): Buffer {
   if (value === undefined) return fixed.missing
   const bytes = valueBytes(field, value)
-  if (!descending) return bytes
-  const inverted = Buffer.allocUnsafe(bytes.length)
-  for (let i = 0; i < bytes.length; i++) inverted[i] = (bytes[i] as number) ^ 0xff
-  return inverted
+  return descending ? inverted(bytes) : bytes
+}
+/** The bytes of a descending field, or of an ascending one from those of a descending one. */
+export function inverted(bytes: Buffer): Buffer {
+  const other = Buffer.allocUnsafe(bytes.length)
+  for (let i = 0; i < bytes.length; i++) other[i] = (bytes[i] as number) ^ 0xff
+  return other
 }
 /**
  * Returns the key of a row.
@@ -110,6 +113,18 @@ export function partOf({ field, descending }: SortField, value: unknown): Buffer
  */
 export const keyOf = (fields: readonly SortField[], read: (field: QueryField) => unknown): Buffer =>
   Buffer.concat(fields.map((field) => partOf(field, read(field.field))))
+
+/** The part of a key for a time in Unix milliseconds. All of them have the same length. */
+export function timePart(at: number, descending: boolean): Buffer {
+  const bytes = numberBytes(at)
+  return descending ? inverted(bytes) : bytes
+}
+/**
+ * Returns the key of a row in the order of its creation: of the fields `created_at` and `id`.
+ * @param created_at Unix milliseconds.
+ */
+export const creationKey = (created_at: number, id: string): Buffer =>
+  Buffer.concat([numberBytes(created_at), terminated(id)])
 
 /** The rows whose keys are greater than or equal to `from`, and less than `to`. */
 export interface KeyRange {

@@ -9,7 +9,7 @@
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
-import type { Store } from '../../store.ts'
+import { Kept, type Store } from '../../store.ts'
 import { after, everything, type KeyRange, keyOf } from './keys.ts'
 import { COLUMNS, type Reader, type RowRecord, readerOf } from './rows.ts'
 
@@ -26,15 +26,27 @@ export interface Order {
   /** While the order is being built, the last indexed key in the order of creation. */
   readonly reached?: Buffer
 }
+/** What the keys of a row are computed from. */
+export interface KeySource {
+  readonly read: Reader
+  /** The key in the order of creation, with which the keys of fixed orders end. */
+  readonly creation: Buffer
+}
 const ascending = (name: string, type: 'string' | 'date', system: boolean): SortField => ({
   field: { name, type, ...(system && { system: name as 'id' | 'created_at' }) },
   descending: false,
 })
-const creation: readonly SortField[] = [
+/** The fields of the order of creation. */
+export const creation: readonly SortField[] = [
   ascending('created_at', 'date', true),
   ascending('id', 'string', true),
 ]
-const creationKey = (reader: Reader): Buffer => keyOf(creation, reader)
+const keyIn = ({ fields, fixed }: Order, { read, creation: end }: KeySource): Buffer => {
+  if (!fixed) return keyOf(fields, read)
+  return fields.length === creation.length
+    ? end
+    : Buffer.concat([keyOf(fields.slice(0, -creation.length), read), end])
+}
 
 interface OrderRow {
   readonly n: number
@@ -42,8 +54,25 @@ interface OrderRow {
   readonly fixed: number
   readonly reached: Buffer | null
 }
+/** The orders by table, as the file has them. */
+const known = (store: Store): Kept<readonly Order[]> =>
+  store.kept(
+    'table_orders',
+    () =>
+      new Kept<readonly Order[]>(
+        (table) => readOrders(store, Number(table)),
+        () => undefined,
+      ),
+  )
 /** The orders of a table that are not dropped; the first is the order of creation. */
 export const ordersOf = (store: Store, table: number): readonly Order[] =>
+  known(store).get(String(table)) ?? []
+/** Changes the stored orders. */
+function change(store: Store, sql: string, ...values: (string | number | Buffer | null)[]): void {
+  store.run(sql, ...values)
+  known(store).forget()
+}
+const readOrders = (store: Store, table: number): readonly Order[] =>
   store
     .all<OrderRow>(
       `SELECT n, fields, fixed, reached FROM table_orders WHERE tbl = ? AND state < ${DROPPED} ORDER BY n`,
@@ -64,7 +93,8 @@ export function addFixedOrders(store: Store, table: number, schema: TableSchema)
     ...(secondary === undefined ? [] : [[ascending(secondary, 'string', false), ...creation]]),
   ]
   for (const fields of lists)
-    store.run(
+    change(
+      store,
       `INSERT INTO table_orders (tbl, fields, fixed, state) VALUES (?, ?, 1, ${READY})`,
       table,
       JSON.stringify(fields),
@@ -72,27 +102,29 @@ export function addFixedOrders(store: Store, table: number, schema: TableSchema)
 }
 /** Adds an order, which `buildOrder` then fills. */
 export const addOrder = (store: Store, table: number, fields: readonly SortField[]): void =>
-  store.run(
+  change(
+    store,
     `INSERT INTO table_orders (tbl, fields, fixed, state, reached) VALUES (?, ?, 0, ${BUILDING}, x'')`,
     table,
     JSON.stringify(fields),
   )
 /** Drops an order: no query uses it, and `deleteKeys` deletes its keys. */
 export const dropOrder = (store: Store, n: number): void =>
-  store.run(`UPDATE table_orders SET state = ${DROPPED} WHERE n = ?`, n)
+  change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE n = ?`, n)
 /**
  * Drops the orders of a table that were added for queries, because a new schema shows other values.
  */
 export const dropAddedOrders = (store: Store, table: number): void =>
-  store.run(`UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ? AND fixed = 0`, table)
+  change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ? AND fixed = 0`, table)
 /** Drops all orders of a deleted table. */
 export const dropOrders = (store: Store, table: number): void =>
-  store.run(`UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ?`, table)
+  change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ?`, table)
 
 /** The orders that contain the key of a row. */
-const covering = (orders: readonly Order[], reader: Reader): readonly Order[] =>
-  orders.filter(({ reached }) => !reached || creationKey(reader).compare(reached) <= 0)
+const covering = (orders: readonly Order[], { creation: key }: KeySource): readonly Order[] =>
+  orders.filter(({ reached }) => !reached || key.compare(reached) <= 0)
 
+const ADD_KEY = 'INSERT INTO table_keys (ordering, key, row) VALUES (?, ?, ?)'
 /**
  * Changes the keys of a row.
  * @param was the row before the change; undefined if it is new.
@@ -102,44 +134,41 @@ export function changeKeys(
   store: Store,
   orders: readonly Order[],
   row: number,
-  was: Reader | undefined,
-  is: Reader | undefined,
+  was: KeySource | undefined,
+  is: KeySource | undefined,
 ): void {
   const either = is ?? was
   if (!either) return
-  for (const { n, fields } of covering(orders, either)) {
-    const old = was && keyOf(fields, was)
-    const key = is && keyOf(fields, is)
+  for (const order of covering(orders, either)) {
+    const old = was && keyIn(order, was)
+    const key = is && keyIn(order, is)
     if (old && key && old.equals(key)) continue
-    if (old) store.run('DELETE FROM table_keys WHERE ordering = ? AND key = ?', n, old)
-    if (key) store.run('INSERT INTO table_keys (ordering, key, row) VALUES (?, ?, ?)', n, key, row)
+    if (old) store.run('DELETE FROM table_keys WHERE ordering = ? AND key = ?', order.n, old)
+    if (key) store.run(ADD_KEY, order.n, key, row)
   }
 }
 
 export interface KeyedRow extends RowRecord {
   readonly key: Buffer
 }
+const ROWS_IN = `SELECT k.key, ${COLUMNS}
+  FROM table_keys k
+  CROSS JOIN table_rows r ON r.n = k.row
+  WHERE k.ordering = ? AND k.key >= ? AND k.key < ?
+  ORDER BY k.key`
 /**
  * The first rows of an order with keys in a range, by key: at most `limit`, and fewer when their
  * data exceeds the size of a page.
+ * @param backward whether to return the last rows instead, the last of them first.
  */
 export const rowsIn = (
   store: Store,
   { n }: Order,
   { from, to }: KeyRange,
   limit: number,
+  backward = false,
 ): KeyedRow[] =>
-  store.upToPage<KeyedRow>(
-    `SELECT k.key, ${COLUMNS}
-     FROM table_keys k
-     CROSS JOIN table_rows r ON r.n = k.row
-     WHERE k.ordering = ? AND k.key >= ? AND k.key < ?
-     ORDER BY k.key LIMIT ?`,
-    n,
-    from,
-    to,
-    limit,
-  )
+  store.upToPage<KeyedRow>(`${ROWS_IN}${backward ? ' DESC' : ''} LIMIT ?`, n, from, to, limit)
 /** The number of keys of an order in a range, counted up to a limit. */
 export const countIn = (
   store: Store,
@@ -165,15 +194,10 @@ const DELETED_AT_ONCE = 2000
 export function buildOrder(store: Store, order: Order, first: Order, schema: TableSchema): void {
   const { n, fields, reached = Buffer.alloc(0) } = order
   const rows = rowsIn(store, first, { ...everything, from: after(reached) }, BUILT_AT_ONCE)
-  for (const row of rows)
-    store.run(
-      'INSERT INTO table_keys (ordering, key, row) VALUES (?, ?, ?)',
-      n,
-      keyOf(fields, readerOf(schema, row)),
-      row.n,
-    )
+  for (const row of rows) store.run(ADD_KEY, n, keyOf(fields, readerOf(schema, row)), row.n)
   const last = rows.at(-1)
-  store.run(
+  change(
+    store,
     'UPDATE table_orders SET state = ?, reached = ? WHERE n = ?',
     last ? BUILDING : READY,
     last ? last.key : null,
@@ -189,5 +213,5 @@ export function deleteKeys(store: Store, n: number): void {
   )
   for (const { key } of keys)
     store.run('DELETE FROM table_keys WHERE ordering = ? AND key = ?', n, key)
-  if (keys.length < DELETED_AT_ONCE) store.run('DELETE FROM table_orders WHERE n = ?', n)
+  if (keys.length < DELETED_AT_ONCE) change(store, 'DELETE FROM table_orders WHERE n = ?', n)
 }

@@ -23,7 +23,7 @@ import { fieldValue, type QueryField } from '../../../protocol/tables/query.ts'
 import { visibleData } from '../../../protocol/tables/row-data.ts'
 import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
 import { rowTokens } from '../../../protocol/tables/search.ts'
-import type { Store } from '../../store.ts'
+import { Kept, type Store } from '../../store.ts'
 import { textBytes } from './keys.ts'
 
 /** A row as stored. `n`: its number in the view's file; times are Unix milliseconds. */
@@ -70,56 +70,72 @@ export function rowRecord(table_id: string, schema: TableSchema, row: RowRecord)
 /** The data of a row, including values that the schema hides. */
 export const dataOf = ({ record }: RowRecord): JsonObject => JSON.parse(record) as JsonObject
 
+const ROW_BY_ID = `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.id = ?`
+const ROW_BY_IDENTITY = `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.identity = ?`
 export const rowById = (store: Store, table: number, id: string): RowRecord | undefined =>
-  store.one<RowRecord>(
-    `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.id = ?`,
-    table,
-    id,
-  )
+  store.one<RowRecord>(ROW_BY_ID, table, id)
 export const rowByIdentity = (
   store: Store,
   table: number,
   identity: string,
-): RowRecord | undefined =>
-  store.one<RowRecord>(
-    `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.identity = ?`,
-    table,
-    textBytes(identity),
-  )
+): RowRecord | undefined => store.one<RowRecord>(ROW_BY_IDENTITY, table, textBytes(identity))
 
 /** Number of bits of a stamp that distinguish the changes of one millisecond. */
 const BITS = 20
 /** The first stamp of a millisecond, as an expression with one parameter. */
 export const FIRST_STAMP = `(CAST(? AS INTEGER) << ${BITS})`
 const lastStamp = (table: string): string =>
-  `(SELECT stamp + 1 FROM ${table}
+  `(SELECT stamp + 1 - ${FIRST_STAMP} FROM ${table}
     WHERE stamp >= ${FIRST_STAMP} AND stamp < ${FIRST_STAMP} + ${2 ** BITS}
     ORDER BY stamp DESC LIMIT 1)`
-/** The next stamp of a millisecond, as an expression with five parameters, each of them the time. */
-const NEXT_STAMP = `max(
-  ${FIRST_STAMP},
+const NEXT_INDEX = `SELECT max(
   ifnull(${lastStamp('table_rows')}, 0),
-  ifnull(${lastStamp('dead_stamps')}, 0))`
+  ifnull(${lastStamp('dead_stamps')}, 0)) AS next`
 
-const stampOf = (at: number): readonly number[] => [at, at, at, at, at]
+/** A stamp as an expression with two parameters, see `Stamp`. */
+const STAMP = `(${FIRST_STAMP} + CAST(? AS INTEGER))`
+/** A stamp: the time of the change, and the number of the change in this millisecond. */
+type Stamp = readonly [at: number, index: number]
+
+/**
+ * The number of the next change by millisecond. The tables have all earlier ones, so only the latest
+ * milliseconds are kept.
+ */
+const nextIndexes = (store: Store): Kept<number> =>
+  store.kept('stamps', () => {
+    const load = (at: string) =>
+      store.one<{ next: number }>(NEXT_INDEX, ...new Array<number>(6).fill(Number(at)))?.next ?? 0
+    return new Kept<number>(load, () => undefined, 100)
+  })
+/** Allocates the next stamp of a millisecond. */
+function nextStamp(store: Store, at: number): Stamp {
+  const indexes = nextIndexes(store)
+  const key = String(at)
+  const index = indexes.get(key) ?? 0
+  indexes.set(key, index + 1)
+  return [at, index]
+}
 
 /**
  * The code of a table in the full-text index. All codes have the same length, because the index of
- * prefixes has the lengths of the code and one to three more characters.
+ * prefixes has the lengths of the code and up to `PREFIX_LENGTH` more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
 export const CODE_LENGTH = 6
+/**
+ * The longest prefix of a word, in characters, whose entries the full-text index has at hand. For a
+ * longer one, it first reads all entries of all words with the prefix.
+ */
+export const PREFIX_LENGTH = 6
 
 /** Adds the words of a row to the full-text index, and the code alone, which each row has. */
-function addWords(store: Store, table: number, row: number, data: JsonObject): void {
+function addWords(store: Store, table: number, stamp: Stamp, data: JsonObject): void {
   const code = codeOf(table)
-  const tokens = [...new Set(rowTokens(data))].map((token) => code + token)
-  store.run(
-    'INSERT INTO table_words (rowid, words) VALUES ((SELECT stamp FROM table_rows WHERE n = ?), ?)',
-    row,
-    [code, ...tokens].join(' '),
-  )
+  let words = code
+  for (const token of new Set(rowTokens(data))) words += ` ${code}${token}`
+  store.run(ADD_WORDS, ...stamp, words)
 }
+const ADD_WORDS = `INSERT INTO table_words (rowid, words) VALUES (${STAMP}, ?)`
 /** Makes the stamp of a row dead; the row gets another one or is deleted. */
 const dropStamp = (store: Store, row: number): void =>
   store.run(
@@ -143,24 +159,45 @@ export function forgetStamps(store: Store): void {
   }
 }
 
+/** The times of a row in Unix milliseconds. */
+export type RowTimes = Pick<RowRecord, 'created_at' | 'updated_at'>
+export function timesOf({ created_at, updated_at }: StoredRow): RowTimes {
+  const at = parseTimestamp(updated_at) ?? 0
+  return {
+    created_at: created_at === updated_at ? at : (parseTimestamp(created_at) ?? 0),
+    updated_at: at,
+  }
+}
+
+const INSERT_ROW = `INSERT INTO table_rows
+  (tbl, id, identity, version, created_at, updated_at, stamp, record)
+  VALUES (?, ?, ?, ?, ?, ?, ${STAMP}, ?)`
 /** Adds a row, and returns its number. */
-export function insertRow(store: Store, table: number, row: StoredRow, record: string): number {
-  const at = parseTimestamp(row.updated_at) ?? 0
+export function insertRow(
+  store: Store,
+  table: number,
+  row: StoredRow,
+  record: string,
+  { created_at, updated_at }: RowTimes,
+): number {
+  const stamp = nextStamp(store, updated_at)
   const n = store.insert(
-    `INSERT INTO table_rows (tbl, id, identity, version, created_at, updated_at, stamp, record)
-     VALUES (?, ?, ?, ?, ?, ?, ${NEXT_STAMP}, ?)`,
+    INSERT_ROW,
     table,
     row.id,
     textBytes(row.identity),
     row.version,
-    row.created_at === row.updated_at ? at : (parseTimestamp(row.created_at) ?? 0),
-    at,
-    ...stampOf(at),
+    created_at,
+    updated_at,
+    ...stamp,
     record,
   )
-  addWords(store, table, n, row.data)
+  addWords(store, table, stamp, row.data)
   return n
 }
+const UPDATE_ROW = `UPDATE table_rows
+  SET identity = ?, version = ?, updated_at = ?, stamp = ${STAMP}, record = ?
+  WHERE n = ?`
 /** Replaces a row. */
 export function updateRow(
   store: Store,
@@ -168,21 +205,12 @@ export function updateRow(
   n: number,
   row: StoredRow,
   record: string,
+  { updated_at }: RowTimes,
 ): void {
-  const at = parseTimestamp(row.updated_at) ?? 0
+  const stamp = nextStamp(store, updated_at)
   dropStamp(store, n)
-  store.run(
-    `UPDATE table_rows
-     SET identity = ?, version = ?, updated_at = ?, stamp = ${NEXT_STAMP}, record = ?
-     WHERE n = ?`,
-    textBytes(row.identity),
-    row.version,
-    at,
-    ...stampOf(at),
-    record,
-    n,
-  )
-  addWords(store, table, n, row.data)
+  store.run(UPDATE_ROW, textBytes(row.identity), row.version, updated_at, ...stamp, record, n)
+  addWords(store, table, stamp, row.data)
 }
 export function deleteRow(store: Store, n: number): void {
   dropStamp(store, n)

@@ -17,7 +17,15 @@ import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
 import { ordersOf, rowsIn } from './orders.ts'
-import { COLUMNS, codeOf, FIRST_STAMP, type RowRecord, readerOf, rowRecord } from './rows.ts'
+import {
+  COLUMNS,
+  codeOf,
+  FIRST_STAMP,
+  PREFIX_LENGTH,
+  type RowRecord,
+  readerOf,
+  rowRecord,
+} from './rows.ts'
 import { lookedUp, narrowest } from './selection.ts'
 
 /** Maximum number of words that the index looks for; the others are compared in the rows found. */
@@ -92,22 +100,37 @@ function* find(search: Search): InParts<readonly Found[]> {
   if (known) return ranked(search, known)
   if (narrow && narrow.rows <= FEW)
     return ranked(search, rowsIn(store, narrow.order, narrow.range, FEW))
-  const levels = defined.hides ? undefined : levelsOf(words, codeOf(defined.n))
+  if (defined.hides) return yield* rankAll(search)
+  const code = codeOf(defined.n)
+  const exact = new Set(words.filter((word) => occurs(store, quoted(code + word))))
+  const isMissing = (word: string) =>
+    word.length <= PREFIX_LENGTH && !exact.has(word) && !occurs(store, `${quoted(code + word)} *`)
+  if (words.some(isMissing)) return []
+  const levels = levelsOf(words, exact, code)
   return levels ? yield* byLevel(search, levels) : yield* rankAll(search)
 }
+/** Whether the index has an entry for an expression. */
+const occurs = (store: Store, expression: string): boolean =>
+  store.one('SELECT 1 FROM table_words WHERE table_words MATCH ? LIMIT 1', expression) !== undefined
 
 const quoted = (token: string): string => `"${token}"`
 /**
  * The expressions for rows with exactly 0, 1, 2 … of the words; undefined if there are too many.
  * https://www.sqlite.org/fts5.html#full_text_query_syntax
+ * @param known the words that a row has exactly. Alternatives with others find nothing, but the index
+ *   would read all entries of their other words.
  */
-function levelsOf(words: readonly string[], code: string): readonly string[] | undefined {
+function levelsOf(
+  words: readonly string[],
+  known: ReadonlySet<string>,
+  code: string,
+): readonly string[] | undefined {
   let levels: string[][][] = [[[]]]
   for (const word of words) {
     const exact = quoted(code + word)
-    const begun = `(${exact} * NOT ${exact})`
+    const begun = known.has(word) ? `(${exact} * NOT ${exact})` : `${exact} *`
     const next: string[][][] = levels.map((level) => level.map((parts) => [...parts, begun]))
-    for (const [hits, level] of levels.entries())
+    for (const [hits, level] of known.has(word) ? levels.entries() : [])
       next[hits + 1] = [...(next[hits + 1] ?? []), ...level.map((parts) => [...parts, exact])]
     levels = next
     if (levels.some((level) => level.length > ALTERNATIVES)) return undefined
@@ -157,7 +180,7 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
       const hits = hitsOf(store, levels[level] ?? '', before, limit)
       for (const hit of hits) {
         if (hit.updated_at !== same[0]?.updated_at) {
-          if (yield* take(search, same, found)) return found
+          if (yield* take(search, level, same, found)) return found
           same = []
         }
         same.push(hit)
@@ -167,20 +190,22 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
       before = last.stamp
       yield
     }
-    if (yield* take(search, same, found)) return found
+    if (yield* take(search, level, same, found)) return found
   }
   return found
 }
 /** Adds the rows of some entries with the same time. @returns whether the page is full. */
-function* take(search: Search, hits: Hit[], found: Found[]): InParts<boolean> {
+function* take(search: Search, level: number, hits: Hit[], found: Found[]): InParts<boolean> {
   const { store, count } = search
   hits.sort((a, b) => (a.id < b.id ? -1 : 1))
   for (const [i, { n }] of hits.entries()) {
     if (i % ROWS === ROWS - 1) yield
     const row = store.one<RowRecord>(`SELECT ${COLUMNS} FROM table_rows r WHERE r.n = ?`, n)
     const one = row && judged(search, row)
-    if (one) found.push(one)
-    if (one && isFull(found, count)) return true
+    // A row with more hits was changed after the query began, so an earlier level did not find it.
+    if (one?.hits !== level) continue
+    found.push(one)
+    if (isFull(found, count)) return true
   }
   return false
 }

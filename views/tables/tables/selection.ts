@@ -7,47 +7,29 @@
  * from cheap to costly:
  * 1. Rows with certain ids or identities are looked up.
  * 2. A condition that an order begins with leaves few rows. They are read and sorted.
- * 3. An order has the rows in the order of the sort. They are read until the page is full.
+ * 3. An order has the rows in the order of the sort, or the newest of them at its end. They are read
+ *    until the page is full.
  * 4. All rows are read, and the first ones are kept.
  */
-import {
-  type Condition,
-  fulfils,
-  type QueryField,
-  type RowQueryPlan,
-  type SortField,
-} from '../../../protocol/tables/query.ts'
+import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
 import { CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { countsOf, type Defined } from './definitions.ts'
+import { after, everything, type KeyRange, keyOf, within } from './keys.ts'
+import { isNewestFirst, readNewest } from './newest.ts'
+import { countIn, creation, type Order, ordersOf, rowsIn } from './orders.ts'
 import {
-  after,
-  before,
-  behind,
-  everything,
-  isCut,
-  type KeyRange,
-  keyOf,
-  partOf,
-  within,
-} from './keys.ts'
-import { countIn, type Order, ordersOf, rowsIn } from './orders.ts'
-import { type Reader, type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
+  accepts,
+  equalities,
+  keyFor,
+  prefixOf,
+  rangeOf,
+  type Selected,
+  type Selection,
+} from './ranges.ts'
+import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
-/** A row with its sort key, after which the next page continues. */
-export interface Selected extends RowRecord {
-  readonly sort: Buffer
-}
-interface Selection {
-  readonly store: Store
-  readonly defined: Defined
-  readonly conditions: readonly Condition[]
-  /** The sort without the fields whose values the conditions determine. */
-  readonly sort: readonly SortField[]
-  readonly after: Buffer | undefined
-  readonly count: number
-}
 /** The largest number of rows that are read and sorted without looking for an order. */
 const FEW = 2000
 /** Number of rows that are read in one part, in about 5 ms. */
@@ -77,28 +59,19 @@ export function* select(
   if (found) return chosen(selection, found)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const sorted = sortedBy(orders, selection.sort, equal)
-  if (sorted && sorted.prefix === conditions.length)
-    return yield* stream(selection, sorted.order, sorted.prefix)
+  const newest =
+    sorted || !isNewestFirst(selection.sort) ? undefined : sortedBy(orders, creation, equal)
+  const inOrder = sorted
+    ? stream(selection, sorted.order, sorted.prefix)
+    : newest && newestFirst(selection, newest.order, newest.prefix)
+  if (inOrder && (sorted ?? newest)?.prefix === conditions.length) return yield* inOrder
   const narrow = narrowest(store, orders, conditions)
   if (narrow && narrow.rows <= FEW) return yield* scan(selection, narrow.order, narrow.range)
-  if (sorted) return yield* stream(selection, sorted.order, sorted.prefix)
-  const [creation] = orders
+  if (inOrder) return yield* inOrder
+  const [all] = orders
   if (narrow) return yield* scan(selection, narrow.order, narrow.range)
-  return creation ? yield* scan(selection, creation, everything) : []
+  return all ? yield* scan(selection, all, everything) : []
 }
-
-/** Tells a system field from a member of the data with the same name. */
-const keyFor = ({ name, system }: QueryField): string =>
-  system ? `system ${name}` : `data ${name}`
-/** The conditions that determine the value of a field, by field. */
-const equalities = (conditions: readonly Condition[]): ReadonlyMap<string, Condition> =>
-  new Map(
-    conditions.flatMap((one) =>
-      one.operator === '$eq' ? [[keyFor(one.field), one] as const] : [],
-    ),
-  )
-const accepts = (conditions: readonly Condition[], reader: Reader): boolean =>
-  conditions.every((condition) => fulfils(condition, reader(condition.field)))
 
 /** The few rows that the conditions name by id or identity; undefined if they do not. */
 export function lookedUp(
@@ -121,40 +94,6 @@ export function lookedUp(
   }
   return undefined
 }
-
-/** The range of the keys in which a field, with a given beginning, fulfils its conditions. */
-function rangeOf(prefix: Buffer, sorted: SortField, conditions: readonly Condition[]): KeyRange {
-  let range: KeyRange =
-    prefix.length === 0 ? everything : { from: before(prefix), to: behind(prefix) }
-  const missing = Buffer.concat([prefix, partOf(sorted, undefined)])
-  for (const { field, operator, value } of conditions) {
-    if (keyFor(field) !== keyFor(sorted.field)) continue
-    if (operator === '$exists')
-      range = within(
-        range,
-        value ? { ...everything, to: before(missing) } : { ...everything, from: before(missing) },
-      )
-    if (!(operator in mirrored)) continue
-    const key = Buffer.concat([prefix, partOf(sorted, value === null ? undefined : value)])
-    const direction = sorted.descending ? mirrored[operator as keyof typeof mirrored] : operator
-    // A text that is cut has the key of other texts, so it is included.
-    const cut = isCut(value)
-    if (direction === '$eq') range = within(range, { from: before(key), to: behind(key) })
-    if (direction === '$gt' || direction === '$gte')
-      range = within(range, {
-        ...everything,
-        from: direction === '$gt' && !cut ? behind(key) : before(key),
-      })
-    if (direction === '$lt' || direction === '$lte')
-      range = within(range, {
-        ...everything,
-        to: direction === '$lt' && !cut ? before(key) : behind(key),
-      })
-  }
-  return range
-}
-/** The operators that bound a range, with those that bound it in the opposite direction. */
-const mirrored = { $eq: '$eq', $gt: '$lt', $gte: '$lte', $lt: '$gt', $lte: '$gte' } as const
 
 const sameField = (a: SortField, b: SortField): boolean =>
   a.field.name === b.field.name &&
@@ -185,18 +124,6 @@ function sortedBy(
   })
   return fits.sort((a, b) => b.prefix - a.prefix)[0]
 }
-/** The key of the first fields of an order, whose values the conditions determine. */
-const prefixOf = (
-  { fields }: Order,
-  length: number,
-  equal: ReadonlyMap<string, Condition>,
-): Buffer =>
-  Buffer.concat(
-    fields.slice(0, length).map((field) => {
-      const value = equal.get(keyFor(field.field))?.value
-      return partOf(field, value === null ? undefined : value)
-    }),
-  )
 interface Narrow {
   readonly order: Order
   readonly range: KeyRange
@@ -273,37 +200,56 @@ function* scan(selection: Selection, order: Order, range: KeyRange): InParts<rea
   store.demand.used(order.n)
   return best.rows
 }
+/** Collects rows in the order of the sort until the page is full. */
+class Filling {
+  readonly rows: Selected[] = []
+  read = 0
+  #size = 0
+  readonly #of: Selection
+  constructor(selection: Selection) {
+    this.#of = selection
+  }
+  /** Adds the row if it fulfils the conditions. @returns whether the page is full. */
+  add(row: RowRecord, sort: Buffer): boolean {
+    const { defined, conditions, count } = this.#of
+    this.read++
+    if (!accepts(conditions, readerOf(defined.table.schema, row))) return false
+    this.rows.push({ ...row, sort })
+    this.#size += row.record.length
+    return this.rows.length === count || (this.#size > CHARACTERS && this.rows.length > 1)
+  }
+}
+function* newestFirst(
+  selection: Selection,
+  order: Order,
+  fixed: number,
+): InParts<readonly Selected[]> {
+  const filling = new Filling(selection)
+  selection.store.demand.used(order.n)
+  yield* readNewest(selection, order, fixed, (row, sort) => filling.add(row, sort))
+  wish(selection, filling.read)
+  return filling.rows
+}
 /** Reads rows in the order of the sort until the page is full. */
 function* stream(selection: Selection, order: Order, fixed: number): InParts<readonly Selected[]> {
-  const { store, defined, conditions, sort, count } = selection
+  const { store, conditions, sort, count } = selection
   const prefix = prefixOf(order, fixed, equalities(conditions))
   const [first] = sort
   let range = first ? rangeOf(prefix, first, conditions) : everything
   if (selection.after)
     range = within(range, { ...everything, from: after(Buffer.concat([prefix, selection.after])) })
-  const selected: Selected[] = []
-  let size = 0
-  let read = 0
+  const filling = new Filling(selection)
   store.demand.used(order.n)
   for (let part = count; ; part = Math.min(2 * part, PART)) {
     const rows = rowsIn(store, order, range, part)
-    for (const row of rows) {
-      read++
-      if (!accepts(conditions, readerOf(defined.table.schema, row))) continue
-      selected.push({ ...row, sort: row.key.subarray(prefix.length) })
-      size += row.record.length
-      if (selected.length === count || (size > CHARACTERS && selected.length > 1)) {
-        wish(selection, read)
-        return selected
-      }
-    }
+    const full = rows.some((row) => filling.add(row, row.key.subarray(prefix.length)))
     const last = rows.at(-1)
-    if (!last) break
+    if (full || !last) break
     range = { ...range, from: after(last.key) }
     yield
   }
-  wish(selection, read)
-  return selected
+  wish(selection, filling.read)
+  return filling.rows
 }
 
 const ascending = ({ field }: Condition): SortField => ({ field, descending: false })

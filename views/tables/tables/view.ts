@@ -5,11 +5,11 @@ import { applyTable, rowGet, tableFacts } from './changes.ts'
 import { missingTable, tableList, tableOf, tableStats } from './definitions.ts'
 import { maintain, needsMaintenance } from './maintenance.ts'
 import { queryRows } from './query.ts'
-import { CODE_LENGTH } from './rows.ts'
+import { CODE_LENGTH, PREFIX_LENGTH } from './rows.ts'
 import { searchRows } from './search.ts'
 
-/** The lengths of the prefixes that the full-text index stores: a table's code and 1 to 3 letters. */
-const PREFIXES = [1, 2, 3].map((length) => CODE_LENGTH + length).join(' ')
+/** The lengths of the prefixes that the full-text index stores: a table's code and some letters. */
+const PREFIXES = Array.from({ length: PREFIX_LENGTH }, (_, i) => CODE_LENGTH + 1 + i).join(' ')
 const tables = `
 CREATE TABLE tables (
   n INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -4,13 +4,14 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
+import { timestamp } from '../../../../protocol/common.ts'
 import { isRefusal } from '../../../../protocol/errors.ts'
 import { planQuery } from '../../../../protocol/tables/query.ts'
 import type { QueryRows, SearchRows, TableRow } from '../../../../protocol/tables/schema.ts'
 import { tableOf } from '../../../../views/tables/tables/definitions.ts'
 import { addOrder } from '../../../../views/tables/tables/orders.ts'
 import { evolved, queries, type Step, schemas, searches, steps } from './arbitraries.ts'
-import { History, pages, TABLE, tidy } from './history.ts'
+import { History, pages, START, TABLE, tidy } from './history.ts'
 
 let keys = 0
 function perform(history: History, step: Step): void {
@@ -63,6 +64,45 @@ t.test('pages of queries contain the rows that the rules select, in their order'
     }),
     { numRuns: 100 },
   )
+  t.end()
+})
+
+t.test('pages of the newest rows contain the rows that the rules select', (t) => {
+  const newest = queries.map(
+    (query): QueryRows => ({
+      ...query,
+      sort: [{ field: 'created_at', order: 'desc' }],
+    }),
+  )
+  fc.assert(
+    fc.property(schemas, steps, fc.array(newest, { minLength: 3 }), (schema, list, asked) => {
+      const history = begun(schema, list)
+      for (const query of asked) sameOrRefused(history, query)
+    }),
+    { numRuns: 100 },
+  )
+  t.end()
+})
+
+t.test('the newest rows are read without the others, also of one time', (t) => {
+  const history = new History({
+    columns: [
+      { name: 'key', type: 'string', required: true },
+      { name: 'second', type: 'string' },
+    ],
+    identity_column: 'key',
+    secondary_key_column: 'second',
+  })
+  const made = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ key: `${from + i}`, second: `${i % 2}` }))
+  history.insert(1, ...made(0, 2500))
+  for (let i = 0; i < 30; i++) history.insert(2 + i, ...made(10_000 + i, 1))
+  history.insert(99, ...made(20_000, 2500))
+  for (const filter of [{}, { second: '1' }, { created_at: { $lt: timestamp(START + 99) } }])
+    for (let i = 0; i < 10; i++)
+      history.query({ filter, sort: [{ field: 'created_at', order: 'desc' }], limit: 20 })
+  t.notOk(history.store.demand.isDue(), 'no other order is needed')
+  sameOrRefused(history, { sort: [{ field: 'created_at', order: 'desc' }], limit: 200 })
   t.end()
 })
 

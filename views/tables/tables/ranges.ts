@@ -1,0 +1,89 @@
+/** What a selection of rows consists of, and the ranges of keys that its conditions leave. */
+import {
+  type Condition,
+  fulfils,
+  type QueryField,
+  type SortField,
+} from '../../../protocol/tables/query.ts'
+import type { Store } from '../../store.ts'
+import type { Defined } from './definitions.ts'
+import { before, behind, everything, isCut, type KeyRange, partOf, within } from './keys.ts'
+import type { Order } from './orders.ts'
+import type { Reader, RowRecord } from './rows.ts'
+
+/** A row with its sort key, after which the next page continues. */
+export interface Selected extends RowRecord {
+  readonly sort: Buffer
+}
+export interface Selection {
+  readonly store: Store
+  readonly defined: Defined
+  readonly conditions: readonly Condition[]
+  /** The sort without the fields whose values the conditions determine. */
+  readonly sort: readonly SortField[]
+  readonly after: Buffer | undefined
+  readonly count: number
+}
+/** Tells a system field from a member of the data with the same name. */
+export const keyFor = ({ name, system }: QueryField): string =>
+  system ? `system ${name}` : `data ${name}`
+/** The conditions that determine the value of a field, by field. */
+export const equalities = (conditions: readonly Condition[]): ReadonlyMap<string, Condition> =>
+  new Map(
+    conditions.flatMap((one) =>
+      one.operator === '$eq' ? [[keyFor(one.field), one] as const] : [],
+    ),
+  )
+export const accepts = (conditions: readonly Condition[], reader: Reader): boolean =>
+  conditions.every((condition) => fulfils(condition, reader(condition.field)))
+
+/** The range of the keys in which a field, with a given beginning, fulfils its conditions. */
+export function rangeOf(
+  prefix: Buffer,
+  sorted: SortField,
+  conditions: readonly Condition[],
+): KeyRange {
+  let range: KeyRange =
+    prefix.length === 0 ? everything : { from: before(prefix), to: behind(prefix) }
+  const missing = Buffer.concat([prefix, partOf(sorted, undefined)])
+  for (const { field, operator, value } of conditions) {
+    if (keyFor(field) !== keyFor(sorted.field)) continue
+    if (operator === '$exists')
+      range = within(
+        range,
+        value ? { ...everything, to: before(missing) } : { ...everything, from: before(missing) },
+      )
+    if (!(operator in mirrored)) continue
+    const key = Buffer.concat([prefix, partOf(sorted, value === null ? undefined : value)])
+    const direction = sorted.descending ? mirrored[operator as keyof typeof mirrored] : operator
+    // A text that is cut has the key of other texts, so it is included.
+    const cut = isCut(value)
+    if (direction === '$eq') range = within(range, { from: before(key), to: behind(key) })
+    if (direction === '$gt' || direction === '$gte')
+      range = within(range, {
+        ...everything,
+        from: direction === '$gt' && !cut ? behind(key) : before(key),
+      })
+    if (direction === '$lt' || direction === '$lte')
+      range = within(range, {
+        ...everything,
+        to: direction === '$lt' && !cut ? before(key) : behind(key),
+      })
+  }
+  return range
+}
+/** The operators that bound a range, with those that bound it in the opposite direction. */
+const mirrored = { $eq: '$eq', $gt: '$lt', $gte: '$lte', $lt: '$gt', $lte: '$gte' } as const
+
+/** The key of the first fields of an order, whose values the conditions determine. */
+export const prefixOf = (
+  { fields }: Order,
+  length: number,
+  equal: ReadonlyMap<string, Condition>,
+): Buffer =>
+  Buffer.concat(
+    fields.slice(0, length).map((field) => {
+      const value = equal.get(keyFor(field.field))?.value
+      return partOf(field, value === null ? undefined : value)
+    }),
+  )
