@@ -22,7 +22,6 @@ import { brandedPermission } from '../../protocol/access/schema.ts'
 import type {
   ArtifactCommands,
   ArtifactReservation,
-  ConversionResult,
   KeptArtifact,
 } from '../../protocol/artifacts/commands.ts'
 import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
@@ -37,7 +36,7 @@ import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
 import { objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
-import { beginConversion, conversionResult } from './conversion.ts'
+import { beginConversion, conversionResult, LATE, settleConversion } from './conversion.ts'
 import { sayArtifact } from './source-event.ts'
 
 type State = KeptArtifact | null
@@ -204,36 +203,6 @@ function abandon(
     : { events: [], reply: { state: state.state } }
 }
 
-/** Records the outcome of a conversion. The session of an attachment is informed in the same commit. */
-function settleConversion(
-  state: Reserved,
-  conversion: ConversionResult,
-  cause: Cause,
-): Decision<ArtifactEvent, undefined> {
-  const { attachment, session_id, artifact } = state
-  const told: Tell | undefined =
-    attachment && session_id !== undefined
-      ? {
-          to: { kind: 'session', id: session_id },
-          name: 'attachment.converted',
-          input: { artifact_id: artifact.id, conversion },
-        }
-      : undefined
-  return {
-    events: [converted(conversion, cause)],
-    reply: undefined,
-    ...(told && { tells: [told] }),
-  }
-}
-const converted = (
-  conversion: ConversionResult,
-  { at, self: { id } }: Pick<Cause, 'at' | 'self'>,
-): ArtifactEvent => ({
-  type: 'artifact.converted',
-  id,
-  artifact: { conversion, updated_at: timestamp(at) },
-})
-
 /**
  * Deletes the artifact, for its owner or an administrator of the project. The session of an
  * attachment is informed in the same commit.
@@ -299,13 +268,9 @@ function removeByService(
   return { events, reply: undefined }
 }
 
-const late = {
-  state: 'failed',
-  error: 'No executor converted the file in time. Upload the file again.',
-} as const
 function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
   const due = state && state.state !== 'abandoned' && (state.until ?? Infinity) <= cause.at
-  if (due && isConverting(state)) return settleConversion(state, late, cause)
+  if (due && isConverting(state)) return settleConversion(state, LATE, cause)
   const events = due && isTimed(state) ? [abandoned(cause.self.id, state)] : []
   return { events, reply: undefined }
 }

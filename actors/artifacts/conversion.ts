@@ -2,11 +2,17 @@
  * The conversion of Office files: the commit that makes a file visible also enqueues an errand, so
  * the conversion survives the crash of any process. The errand's result ends it.
  */
-import type { ArtifactCommands, ConversionResult } from '../../protocol/artifacts/commands.ts'
+import type {
+  ArtifactCommands,
+  ConversionResult,
+  KeptArtifact,
+} from '../../protocol/artifacts/commands.ts'
+import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
 import { type Artifact, limits } from '../../protocol/artifacts/schema.ts'
+import { timestamp } from '../../protocol/common.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
 import { conversionOf } from '../../protocol/sessions/attachments.ts'
-import type { Cause, Tell } from '../actor.ts'
+import type { Cause, Decision, Tell } from '../actor.ts'
 
 type Conversion = NonNullable<Artifact['conversion']>
 
@@ -59,3 +65,31 @@ export const conversionResult = ({
   outcome === 'completed' && result
     ? (result as unknown as ConversionResult)
     : { state: 'failed', error: 'The service could not convert the file. Upload the file again.' }
+
+/** The outcome of a conversion that no executor has ended before its deadline. */
+export const LATE: ConversionResult = {
+  state: 'failed',
+  error: 'No executor converted the file in time. Upload the file again.',
+}
+/** Records the outcome of a conversion. The session of an attachment is informed in the same commit. */
+export function settleConversion(
+  { attachment, session_id, artifact: { id } }: Exclude<KeptArtifact, { state: 'abandoned' }>,
+  conversion: ConversionResult,
+  { at }: Pick<Cause, 'at'>,
+): Decision<ArtifactEvent, undefined> {
+  const told: Tell | undefined =
+    attachment && session_id !== undefined
+      ? {
+          to: { kind: 'session', id: session_id },
+          name: 'attachment.converted',
+          input: { artifact_id: id, conversion },
+        }
+      : undefined
+  return {
+    events: [
+      { type: 'artifact.converted', id, artifact: { conversion, updated_at: timestamp(at) } },
+    ],
+    reply: undefined,
+    ...(told && { tells: [told] }),
+  }
+}

@@ -105,8 +105,9 @@ export type ArtifactCommands = {
   /**
    * Makes the artifact visible. `lease` is required for the upload of a worker, and only the queue
    * sends it. `attachment` is required for an attachment, and only the session sends it. A repeat
-   * with the same digest gets the record. Refused with `artifact_conflict` when the upload is not pending, belongs to another lease, or is
-   * that of an attachment and the command is not from its session.
+   * with the same digest gets the record. Refused with `artifact_conflict` when the upload is not
+   * pending, belongs to another lease, or is that of an attachment and the command is not from its
+   * session.
    */
   'artifact.complete': {
     input: CompleteUpload & {
