@@ -137,11 +137,14 @@ export function createWorld(parts: WorldParts): World {
 
   async function view(partition: number, message: unknown): Promise<unknown> {
     const until = clock.elapsed() + settings.deadline
+    // After a timeout, the next attempt may take longer, because some queries read many rows.
+    let timeout = TRY
     for (let attempt = 0; ; attempt++) {
       const left = until - clock.elapsed()
       if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
-      const answer = await bus.request(subjects.view(partition), message, Math.min(left, TRY))
+      const answer = await bus.request(subjects.view(partition), message, Math.min(left, timeout))
       if (typeof answer === 'object') return answer.answer
+      if (answer === 'timeout') timeout *= 2
       await sleep(clock, backoffMs(attempt, RETRY))
     }
   }

@@ -17,7 +17,7 @@ import { textsOf } from './search.ts'
  */
 export const semanticLimits = {
   window: 100,
-  examined: 10_000,
+  examined: 2000,
   batch: 32,
   characters: 200_000,
   unused_days: 30,

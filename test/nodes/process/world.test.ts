@@ -137,3 +137,25 @@ t.test(
     t.equal(asked, 1)
   },
 )
+
+t.test('a view that was slow gets more time', async (t) => {
+  const clock = new ManualClock()
+  const timeouts: number[] = []
+  const bus = {
+    request: async (_: string, __: unknown, timeout: number) => {
+      timeouts.push(timeout)
+      return timeouts.length < 4
+        ? timeouts.length === 2
+          ? 'no_responders'
+          : 'timeout'
+        : { answer: 1 }
+    },
+  }
+  const parts = { settings: { deadline: 15_000 }, partitions: 1, secret: new Uint8Array(32), bus }
+  const world = createWorld({
+    ...parts,
+    clock: { ...clock, elapsed: () => 0, later: (_: number, run: () => void) => run() },
+  } as unknown as WorldParts)
+  t.equal(await world.viewRow(to.project, 'run.list', {}), 1)
+  t.strictSame(timeouts, [2000, 4000, 4000, 8000], 'but not after an attempt without a view')
+})

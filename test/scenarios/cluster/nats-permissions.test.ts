@@ -59,6 +59,7 @@ async function start(
       BATON_RATE_KEY: '0',
       BATON_RATE_ORG: '0',
       BATON_VIEW_THREADS: 'off',
+      BATON_MODELS: '{"providers": [], "embedding": {"model": "service/hashed"}}',
       ...settings,
     },
     [],
@@ -108,9 +109,30 @@ t.test('the tour passes on one node per role', async (t) => {
   })
   t.ok(right, said)
   t.equal((await fetch(`${url}/readyz`)).status, 200)
+  t.equal(await searchByMeaning(url), 'auto', 'views and gateways reach the executor')
   for (const node of nodes.reverse()) await node.stop()
   t.strictSame(errors, [], 'no permission was missing')
 })
+
+/** Creates a table of two rows, and returns the identity of the row that a search ranks first. */
+async function searchByMeaning(url: string): Promise<unknown> {
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(`${url}/v1/projects/default/tables${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return (await answer.json()) as { id: string; items: { data: { name: string } }[] }
+  }
+  const schema = {
+    identity_column: 'name',
+    columns: [{ name: 'name', type: 'string', required: true }],
+  }
+  const { id } = await post('', { name: 'vehicles', schema })
+  await post(`/${id}/bulk`, { rows: [{ name: 'auto' }, { name: 'bread' }] })
+  const { items } = await post(`/${id}/search`, { query: 'car', mode: 'semantic' })
+  return items[0]?.data.name
+}
 
 const connectAs = async (role: 'backup' | 'restore') =>
   connectNats({

@@ -1,7 +1,7 @@
 /**
  * The SQL function `vec_distance_cosine(a, b)` of a view's database: the cosine distance (0 to 2) of
  * two vectors of 32-bit floating-point numbers. The extension `sqlite-vec` provides it. Where the
- * extension cannot be loaded, a function in JavaScript does, which takes about twice as long.
+ * extension cannot be loaded, a function in JavaScript does, which takes about three times as long.
  */
 import type { Database } from 'better-sqlite3'
 import { load } from 'sqlite-vec'

@@ -2,15 +2,17 @@
  * The list of hybrid search that is ranked by words: rows that have at least one word of the query,
  * or a word that begins with one. A question in ordinary language has words that a good row lacks,
  * so it does not need all of them, unlike keyword search. Rows with more exact words come first,
- * then those with more beginnings, then the latest change, then the id.
+ * then those with more beginnings, then the latest change, then the id. The rows that are compared
+ * are bounded, so that a question with common words remains fast in a large table.
  */
 import { type Condition, fulfils } from '../../../../protocol/tables/query.ts'
+import { visibleData } from '../../../../protocol/tables/row-data.ts'
 import { rowTokens } from '../../../../protocol/tables/search.ts'
 import { anyHits, semanticLimits } from '../../../../protocol/tables/semantic.ts'
 import type { InParts } from '../../../define-view.ts'
 import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
-import { COLUMNS, codeOf, type RowRecord, readerOf, rowRecord } from '../rows.ts'
+import { COLUMNS, codeOf, dataOf, type RowRecord, readerOf } from '../rows.ts'
 
 interface Search {
   readonly store: Store
@@ -33,44 +35,75 @@ const compare = (a: Found, b: Found): number =>
 /** Maximum number of words that the index looks for; the others only affect the order. */
 const WORDS = 24
 /** Number of rows that are read in one part. */
-const PART = 100
+const PART = 50
 
 /**
- * The ids of the first rows. Of the rows with a word, the ones that were changed last are read, at
- * most `semanticLimits.examined`.
+ * The ids of the first rows. If more than `semanticLimits.examined` rows have a word, only these are
+ * compared: first the rows with all words, then those with the rarest word, and so on; among rows
+ * with the same word, those that were changed last.
  */
 export function* rankByWords(search: Search): InParts<readonly string[]> {
-  const { store, defined, words, conditions } = search
-  const { table, n } = defined
-  if (words.length === 0) return []
-  const expression = words
-    .slice(0, WORDS)
-    .map((word) => `"${codeOf(n)}${word}" *`)
-    .join(' OR ')
-  let found: Found[] = []
-  let before = '9223372036854775807'
-  for (let examined = 0; examined < semanticLimits.examined; ) {
-    const rows = store.upToPage<RowRecord & { readonly stamp: string }>(
-      `SELECT ${COLUMNS}, CAST(r.stamp AS TEXT) AS stamp
-       FROM table_words
+  const { store, words } = search
+  const { examined, window } = semanticLimits
+  const seen = new Set<number>()
+  const found: Found[] = []
+  for (const expression of yield* expressionsOf(search)) {
+    // One statement finds the rows, because the index reads all entries of a prefix each time.
+    const hits = store.all<{ n: number }>(
+      `SELECT r.n FROM table_words
        CROSS JOIN table_rows r ON r.stamp = table_words.rowid
-       WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
-       ORDER BY table_words.rowid DESC LIMIT ${PART}`,
+       WHERE table_words MATCH ? ORDER BY table_words.rowid DESC LIMIT ?`,
       expression,
-      before,
+      examined,
     )
-    const last = rows.at(-1)
-    if (!last) break
-    before = last.stamp
-    examined += rows.length
-    for (const row of rows) {
-      const reader = readerOf(table.schema, row)
-      if (!conditions.every((one) => fulfils(one, reader(one.field)))) continue
-      const hits = anyHits(words, rowTokens(rowRecord(table.id, table.schema, row).data))
-      if (hits) found.push({ id: row.id, updated_at: row.updated_at, ...hits })
+    for (const [i, { n }] of hits.entries()) {
+      if (i % PART === 0) yield
+      if (seen.size >= examined) return best(found, window)
+      if (seen.has(n)) continue
+      seen.add(n)
+      const row = store.one<RowRecord>(`SELECT ${COLUMNS} FROM table_rows r WHERE r.n = ?`, n)
+      const hit = row && judged(search, row)
+      if (hit) found.push({ id: row.id, updated_at: row.updated_at, ...hit })
     }
-    found = found.sort(compare).slice(0, semanticLimits.window)
+  }
+  return words.length === 0 ? [] : best(found, window)
+}
+const best = (found: readonly Found[], count: number): readonly string[] =>
+  found
+    .toSorted(compare)
+    .slice(0, count)
+    .map(({ id }) => id)
+/** The expressions for rows with all words, and with each word, the rarest first. */
+function* expressionsOf({ store, defined, words }: Search): InParts<readonly string[]> {
+  const each = words.slice(0, WORDS).map((word) => `"${codeOf(defined.n)}${word}" *`)
+  const counted: { readonly expression: string; readonly rows: number }[] = []
+  for (const expression of each) {
+    counted.push({ expression, rows: rowsWith(store, expression) })
     yield
   }
-  return found.map(({ id }) => id)
+  counted.sort((a, b) => a.rows - b.rows)
+  return [
+    ...(each.length > 1 ? [each.join(' AND ')] : []),
+    ...counted.map(({ expression }) => expression),
+  ]
+}
+/** The number of entries of the full-text index for an expression, counted up to a limit. */
+const rowsWith = (store: Store, expression: string): number =>
+  store.one<{ rows: number }>(
+    `SELECT count(*) AS rows
+     FROM (SELECT 1 FROM table_words WHERE table_words MATCH ? LIMIT ?)`,
+    expression,
+    semanticLimits.examined,
+  )?.rows ?? 0
+/** The hits of a row that fulfils the filter. */
+function judged(
+  { defined, words, conditions }: Search,
+  row: RowRecord,
+): ReturnType<typeof anyHits> {
+  const { schema } = defined.table
+  if (conditions.length > 0) {
+    const reader = readerOf(schema, row)
+    if (!conditions.every((one) => fulfils(one, reader(one.field)))) return undefined
+  }
+  return anyHits(words, rowTokens(visibleData(schema, dataOf(row))))
 }

@@ -117,3 +117,37 @@ t.test('pages contain the rows that the rules select, in their order', async (t)
   )
   t.pass('all searches agree')
 })
+
+t.test('a hybrid search has at most 100 rows, and positions that fit into a cursor', async (t) => {
+  const history = new History({
+    identity_column: 'key',
+    columns: [{ name: 'key', type: 'string', required: true }],
+  })
+  history.insert(0, ...Array.from({ length: 250 }, (_, i) => ({ key: `word ${i}` })))
+  const asked = { query: 'word', mode: 'hybrid' } as const
+  ask(history, asked)
+  await new Indexing(history.store).pass(1000)
+  const wanted = expected(history, asked)
+  t.equal(wanted?.length, 100)
+  t.strictSame(actual(history, asked, 33), wanted)
+  const first = ask(history, { ...asked, limit: 99, vector: vectorOf('word') })
+  // A cursor has at most 1024 characters: a seal of 16 bytes and the position, in base64.
+  t.ok('position' in first && ((JSON.stringify(first.position).length + 16) * 4) / 3 <= 1024)
+})
+t.test('large rows that a filter leaves are all ranked', async (t) => {
+  const history = new History({
+    identity_column: 'key',
+    secondary_key_column: 'second',
+    columns: [
+      { name: 'key', type: 'string', required: true },
+      { name: 'second', type: 'string' },
+      { name: 'note', type: 'string' },
+    ],
+  })
+  const note = 'x'.repeat(30_000)
+  history.insert(0, ...Array.from({ length: 60 }, (_, i) => ({ key: `k${i}`, second: 'a', note })))
+  const asked = { query: 'word', mode: 'semantic', filter: { second: 'a' } } as const
+  ask(history, asked)
+  await new Indexing(history.store).pass(1000)
+  t.equal(actual(history, asked, 60)?.length, 60)
+})
