@@ -12,6 +12,7 @@ import type { Limits } from './auth/rate.ts'
 import type { Directory } from './directory.ts'
 import type { ByteSemaphore } from './files/byte-semaphore.ts'
 import type { Uploaded } from './files/form.ts'
+import type { UploadTurns } from './files/upload.ts'
 import type { Incoming } from './http/request.ts'
 import type { LeaseGate } from './lease-gate.ts'
 import type { World } from './ports.ts'
@@ -32,6 +33,8 @@ export interface Edge {
   readonly followers: Followers
   /** Limits the memory that files occupy while they are transferred. */
   readonly bodyMemory: ByteSemaphore
+  /** Limits the number of streamed uploads that receive bytes at the same time. */
+  readonly uploadTurns: UploadTurns
   readonly sessionVisibility: SessionVisibility
 }
 

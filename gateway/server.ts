@@ -29,6 +29,7 @@ import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations
 import type { Directory } from './directory.ts'
 import { createByteSemaphore } from './files/byte-semaphore.ts'
 import { downloadRoute, receptionOf, transfer } from './files/transfers.ts'
+import { createUploadTurns } from './files/upload.ts'
 import { preflightHeaders } from './http/cors.ts'
 import type { Incoming } from './http/request.ts'
 import type { Exchange } from './http/respond.ts'
@@ -113,6 +114,7 @@ export function createGateway(
     limits: createLimits(world),
     followers: openFollowers(world),
     bodyMemory: createByteSemaphore(),
+    uploadTurns: createUploadTurns(world),
     sessionVisibility: openSessionVisibility({ world, directory }),
   }
   const { followers } = edge

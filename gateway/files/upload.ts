@@ -11,14 +11,33 @@
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
  * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
- *     memory is bounded by this number and one read of the socket.
+ *     memory is bounded by this number and one read of the socket (512 KiB).
+ * U5. Of all uploads of a gateway that are read by `chunks`, only those with a turn receive bytes. A
+ *     turn ends when the received bytes are consumed, or after `SILENCE_MS` without a byte. So
+ *     memory does not grow with the number of uploads, and silent clients delay no others for long.
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { type ByteSemaphore, createByteSemaphore } from './byte-semaphore.ts'
 
 /** Maximum number of bytes above the limit that are discarded before a refusal is sent. */
 const DRAIN = 16 * 1_048_576
 /** Maximum number of unread bytes before the client is paused. */
 const AHEAD = 262_144
+
+/** Number of uploads of a gateway that receive bytes at the same time. */
+const TURNS = 16
+/** Milliseconds after which a turn ends if no byte arrives. */
+const SILENCE_MS = 100
+
+/** What the uploads of a gateway share: turns, and the gateway's clock. */
+export interface UploadTurns {
+  readonly turns: ByteSemaphore
+  later(ms: number, run: () => void): () => void
+}
+export const createUploadTurns = (clock: Pick<UploadTurns, 'later'>): UploadTurns => ({
+  turns: createByteSemaphore(TURNS),
+  later: (ms, run) => clock.later(ms, run),
+})
 
 /** The body of an upload ended early: it exceeds the limit, or the client has disconnected. */
 export class UploadCut extends Error {
@@ -55,6 +74,10 @@ export class Upload {
     })
   }
 
+  /** Number of bytes that have arrived and were not read. */
+  get unread(): number {
+    return this.#unread
+  }
   /**
    * Reads the complete body. Returns `too_large` for a body above the limit, and undefined when the
    * client has disconnected.
@@ -71,22 +94,25 @@ export class Upload {
    * Yields the body as it arrives. The client is slowed down to the speed of the reader.
    * @throws {UploadCut} when the body exceeds the limit or the client disconnects.
    */
-  async *chunks(): AsyncGenerator<Buffer, void> {
+  async *chunks(shared: UploadTurns): AsyncGenerator<Buffer, void> {
     this.#chunked = true
-    this.#start()
-    for (;;) {
-      while (!this.#over && !this.#whole && this.#chunks.length === 0 && this.#fits())
-        await this.#arrival()
-      if (this.#over) throw new UploadCut('disconnected')
-      if (!this.#fits()) throw new UploadCut('too_large')
-      const chunk = this.#chunks.shift()
-      if (!chunk) return
-      this.#unread -= chunk.length
-      if (this.#paused && this.#unread <= AHEAD) {
-        this.#paused = false
-        this.#res.resume()
+    let release = () => {}
+    try {
+      for (;;) {
+        while (this.#awaits()) {
+          release()
+          release = await shared.turns.acquire(1)
+          if (this.#awaits()) await this.#receive(shared)
+        }
+        if (this.#over) throw new UploadCut('disconnected')
+        if (!this.#fits()) throw new UploadCut('too_large')
+        const chunk = this.#chunks.shift()
+        if (!chunk) return this.#start()
+        this.#unread -= chunk.length
+        yield chunk
       }
-      yield chunk
+    } finally {
+      release()
     }
   }
   /** Receives and discards the rest of the body, up to `DRAIN` bytes above the limit. */
@@ -104,6 +130,20 @@ export class Upload {
     this.#wake?.()
   }
 
+  /** Whether the reader needs bytes that have not arrived. */
+  #awaits(): boolean {
+    return !this.#over && !this.#whole && this.#chunks.length === 0 && this.#fits()
+  }
+  /** Lets the client send until bytes have arrived, or until it was silent for some time. */
+  async #receive({ later }: UploadTurns): Promise<void> {
+    if (this.#flowing) this.#res.resume()
+    else this.#start()
+    this.#paused = false
+    const cancel = later(SILENCE_MS, () => this.#wake?.())
+    await this.#arrival()
+    cancel()
+    if (!this.#over && !this.#whole && !this.#paused) this.#pause()
+  }
   #fits(): boolean {
     return this.#size <= this.#limit
   }

@@ -11,7 +11,7 @@ import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
 import type { FileList, StoredFile } from '../storage/file-list.ts'
 import { pull } from './journal/pull.ts'
-import { metaSubject, readObject, writeObject } from './objects.ts'
+import { metaSubject, noTransfers, readObject, writeObject } from './objects.ts'
 import type { Nats } from './server/connect.ts'
 
 /**
@@ -23,6 +23,7 @@ export function createBlobs(nats: Nats): Blobs & Files & FileList {
   // the time of a shard node with long queues.
   setSha256Backend('native')
   const bucket = nats.space.bucket(names.blobs)
+  const shared = noTransfers()
   let opened: Promise<ObjectStore> | undefined
   const store = () => {
     opened ??= new Objm(nats.streams).open(bucket)
@@ -35,11 +36,13 @@ export function createBlobs(nats: Nats): Blobs & Files & FileList {
       await (await store()).putBlob({ name }, data)
     },
     get: async (name) => read(await store(), name),
-    write: (name, bytes) => writeObject(nats, bucket, name, nuid.next(), bytes),
+    write: (name, bytes) => writeObject(nats, bucket, name, nuid.next(), bytes, shared),
     read: async (name, start, end) => {
       const at = await store()
       const info = await at.info(name)
-      return info && !info.deleted ? readObject(nats, at, bucket, info, start, end) : undefined
+      return info && !info.deleted
+        ? readObject(nats, at, bucket, info, start, end, shared)
+        : undefined
     },
     delete: async (name) => {
       const at = await store()

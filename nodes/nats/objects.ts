@@ -8,7 +8,9 @@
  * O1. A file is visible only after all of its chunks are stored. A write that fails removes what it
  *     has stored; if that fails too, the sweep of the node removes it (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes, so
- *     neither depends on the size of the file.
+ *     neither depends on the size of the file. All writes of a process share `MAX_WRITING`, and all
+ *     reads `MAX_READING`, which bounds the bytes between the process and the servers. These bytes
+ *     never wait for a client, so a slow client delays no other transfer.
  * O3. A damaged file is never read to its end: the last chunk of a complete read is withheld until
  *     the digest of the file matches, and the size of each chunk is checked in every read.
  */
@@ -16,8 +18,9 @@
 import { createHash } from 'node:crypto'
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { headers } from '@nats-io/transport-node'
+import { type ByteSemaphore, createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
 import type { StoredBytes } from '../../gateway/ports.ts'
-import { pull } from './journal/pull.ts'
+import { type FetchTurn, pull } from './journal/pull.ts'
 import type { Nats } from './server/connect.ts'
 
 /** Size of all chunks but the last, in bytes. It must be below the servers' `max_payload`. */
@@ -25,13 +28,32 @@ const CHUNK = 262_144
 const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
 const AHEAD = 4 * CHUNK
+/**
+ * Maximum number of bytes in flight, of all writes and of all reads of a process. The servers drop
+ * a connection with more than 64 MB of pending data.
+ */
+const MAX_WRITING = 4 * 2 ** 20
+const MAX_READING = 8 * 2 ** 20
 /** Every `STRIDE`-th chunk's sequence is stored with the file, so that ranges begin near it. */
 const STRIDE = 16
 /** Milliseconds for the acknowledgement of a chunk. */
 const TIMEOUT_MS = 10_000
 /** Milliseconds without a chunk after which a reader checks whether the file still exists. */
-const SILENCE = 1000
+const SILENCE = 3000
 const DIGEST = 'SHA-256='
+
+/** The bytes in flight that the transfers of a process share. */
+export interface Transferring {
+  readonly writing: ByteSemaphore
+  readonly reading: ByteSemaphore
+  /** Number of reads in progress. */
+  readers: number
+}
+export const noTransfers = (): Transferring => ({
+  writing: createByteSemaphore(MAX_WRITING),
+  reading: createByteSemaphore(MAX_READING),
+  readers: 0,
+})
 
 /** Returns the subject of a file's metadata. */
 export const metaSubject = (bucket: string, name: string): string =>
@@ -50,7 +72,8 @@ async function* regrouped(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buf
       held = []
       size = 0
     }
-    if (bytes.length > 0) held.push(bytes)
+    // A copy, because the remainder would keep all bytes in memory that arrived with it.
+    if (bytes.length > 0) held.push(Buffer.from(bytes))
     size += bytes.length
   }
   if (size > 0) yield Buffer.concat(held)
@@ -67,13 +90,14 @@ export async function writeObject(
   name: string,
   id: string,
   source: AsyncIterable<Uint8Array>,
+  { writing }: Transferring,
 ): Promise<StoredBytes> {
   const hash = createHash('sha256')
   const sequences: number[] = []
   const flying = new Set<Promise<void>>()
   let failed: { readonly error: unknown } | undefined
   let [size, chunks] = [0, 0]
-  const send = (chunk: Buffer) => {
+  const send = (chunk: Buffer, release: () => void) => {
     const index = chunks++
     const sent = nats.publish(chunkSubject(bucket, id), chunk, undefined, TIMEOUT_MS).then(
       (sequence) => {
@@ -82,13 +106,16 @@ export async function writeObject(
       (error: unknown) => void (failed ??= { error }),
     )
     flying.add(sent)
-    void sent.finally(() => flying.delete(sent))
+    void sent.finally(() => {
+      flying.delete(sent)
+      release()
+    })
   }
   try {
     for await (const chunk of regrouped(source)) {
       hash.update(chunk)
       size += chunk.length
-      send(chunk)
+      send(chunk, await writing.acquire(chunk.length))
       if (flying.size >= WINDOW) await Promise.race(flying)
       if (failed) break
     }
@@ -138,6 +165,7 @@ export async function* readObject(
   info: ObjectInfo,
   start: number,
   end: number,
+  shared: Transferring,
 ): AsyncGenerator<Uint8Array, void> {
   if (start >= end) return
   const size = info.options?.max_chunk_size ?? CHUNK
@@ -146,11 +174,22 @@ export async function* readObject(
   const from = sequences[stride]
   const hash = start === 0 && end === info.size ? createHash('sha256') : undefined
   let index = from === undefined ? 0 : stride * STRIDE
+  /** Waits for the next fetch: few chunks while there are many readers. */
+  const turn = async (): Promise<FetchTurn> => {
+    const share = Math.min(AHEAD, MAX_READING / shared.readers)
+    const left = Math.ceil(end / size) - index
+    const messages = Math.max(1, Math.min(left, Math.floor(share / size)))
+    return { messages, received: await shared.reading.acquire(messages * size) }
+  }
+  shared.readers++
+  const subject = chunkSubject(bucket, info.nuid)
   const reading = await pull(nats, `OBJ_${bucket}`, from ?? 1, {
-    subject: chunkSubject(bucket, info.nuid),
+    subject,
     idle: SILENCE,
-    first: Math.max(1, Math.floor(AHEAD / size)),
-    bytes: AHEAD,
+    turn,
+  }).catch((error: unknown) => {
+    shared.readers--
+    throw error
   })
   try {
     for await (const message of reading.messages) {
@@ -173,6 +212,7 @@ export async function* readObject(
       if (last) return
     }
   } finally {
+    shared.readers--
     reading.close()
   }
 }

@@ -94,7 +94,7 @@ async function receive(
   let reservation: Reservation | undefined
   try {
     let file: { readonly stored: StoredBytes; readonly type: string | undefined } | undefined
-    for await (const part of arrivingParts(upload.chunks(), boundary)) {
+    for await (const part of arrivingParts(upload.chunks(edge.uploadTurns), boundary)) {
       if (part.name !== 'file') {
         await fields.take(part)
         continue

@@ -120,7 +120,8 @@ export class FormParser {
     if (end > start) events.push({ kind: 'data', bytes: this.#rest.subarray(start, end) })
     if (end >= start) this.#fresh = false
     if (found < 0) {
-      if (end >= start) this.#drop(end)
+      // A copy, because these few bytes would keep the whole chunk in memory.
+      if (end >= start) this.#rest = Buffer.from(this.#rest.subarray(end))
       return false
     }
     events.push({ kind: 'end' })

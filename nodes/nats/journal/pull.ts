@@ -20,6 +20,14 @@ import {
 import { nanos, nuid } from '@nats-io/transport-node'
 import type { Nats } from '../server/connect.ts'
 
+/**
+ * Permission for one fetch of at most `messages` messages. `received` is called once all of them
+ * have arrived or the fetch has ended.
+ */
+export interface FetchTurn {
+  readonly messages: number
+  received(): void
+}
 export interface Pulling {
   /**
    * Yields the received messages, and `undefined` when none arrived for `idle` milliseconds. Ends
@@ -44,6 +52,10 @@ const BYTES = 8 * 1_048_576
  * @param idle milliseconds that one fetch waits for messages, at least 1000.
  * @param first number of messages in the first fetch, for callers that expect many.
  * @param bytes maximum size of one fetch in bytes.
+ * @param turn waits until a fetch is permitted; `first` and `bytes` then have no effect. All
+ *   messages of a fetch are received before the first one is yielded, so that a slow reader does not
+ *   prolong the turn. The stream must have as many messages as the turn asks for, because a fetch
+ *   otherwise waits for `idle` milliseconds.
  */
 export async function pull(
   nats: Nats,
@@ -54,10 +66,18 @@ export async function pull(
     idle = 5000,
     first = FIRST,
     bytes = BYTES,
-  }: { subject?: string; idle?: number; first?: number; bytes?: number } = {},
+    turn,
+  }: {
+    subject?: string
+    idle?: number
+    first?: number
+    bytes?: number
+    turn?: () => Promise<FetchTurn>
+  } = {},
 ): Promise<Pulling> {
   const name = `baton_${nuid.next()}`
-  await nats.manager.consumers.add(stream, {
+  let permitted = await turn?.()
+  const create = nats.manager.consumers.add(stream, {
     name,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: Math.max(1, from),
@@ -68,6 +88,10 @@ export async function pull(
     inactive_threshold: nanos(30_000),
     ...(subject !== undefined && { filter_subject: subject }),
   })
+  await create.catch((error: unknown) => {
+    permitted?.received()
+    throw error
+  })
   let current: ConsumerMessages | undefined
   let closed = false
 
@@ -75,22 +99,40 @@ export async function pull(
     let delivered = 0
     try {
       const consumer = await nats.streams.consumers.get(stream, name)
+      const checked = (message: JsMsg): JsMsg => {
+        if (message.info.deliverySequence !== ++delivered)
+          throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
+        return message
+      }
       for (let most = first; !closed; ) {
-        current = await consumer.fetch({ max_messages: most, expires: idle })
         const before = delivered
+        if (turn) {
+          permitted ??= await turn()
+          const batch: JsMsg[] = []
+          try {
+            current = await consumer.fetch({ max_messages: permitted.messages, expires: idle })
+            for await (const message of current) batch.push(checked(message))
+          } finally {
+            permitted.received()
+            permitted = undefined
+          }
+          for (let next = batch.shift(); next && !closed; next = batch.shift()) yield next
+          if (delivered === before && !closed) yield undefined
+          continue
+        }
+        current = await consumer.fetch({ max_messages: most, expires: idle })
         let largest = 1
         for await (const message of current) {
           if (closed) return
-          if (message.info.deliverySequence !== ++delivered)
-            throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
           largest = Math.max(largest, message.data.length)
-          yield message
+          yield checked(message)
         }
         most = Math.max(1, Math.min(2 * most, MAX_BATCH, Math.floor(bytes / largest)))
         if (delivered === before && !closed) yield undefined
       }
     } finally {
       closed = true
+      permitted?.received()
       current?.stop()
       void nats.manager.consumers.delete(stream, name).catch(() => {})
     }

@@ -6,10 +6,16 @@ import uWS, { type HttpRequest, type HttpResponse } from 'uWebSockets.js'
 import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { Upload, UploadCut } from '../../../../gateway/files/upload.ts'
+import { createUploadTurns, Upload, UploadCut } from '../../../../gateway/files/upload.ts'
 import { Exchange } from '../../../../gateway/http/respond.ts'
 
 const MIB = 1_048_576
+const turns = createUploadTurns({
+  later: (ms, run) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
+})
 
 /** Serves one route and returns its port. */
 async function serve(
@@ -57,7 +63,7 @@ for (const chunked of [false, true])
     const started = new Promise<void>((resolve) => void (begun = resolve))
     const released = new Promise<void>((resolve) => void (go = resolve))
     const port = await reading(t, bytes.length, async (upload) => {
-      for await (const chunk of upload.chunks()) {
+      for await (const chunk of upload.chunks(turns)) {
         if (read.length === 0) {
           begun()
           await released
@@ -92,12 +98,56 @@ for (const chunked of [false, true])
     t.ok(Buffer.concat(read).equals(bytes), 'all of it, once, in order')
   })
 
+t.test('many uploads to slow readers, and silent clients', async (t) => {
+  const uploads: Upload[] = []
+  let held = 0
+  let most = 0
+  let go = () => {}
+  const released = new Promise<void>((resolve) => void (go = resolve))
+  const port = await reading(t, 4 * MIB, async (upload) => {
+    uploads.push(upload)
+    let size = 0
+    try {
+      for await (const chunk of upload.chunks(turns)) {
+        size += chunk.length
+        held += chunk.length
+        most = Math.max(most, held + uploads.reduce((sum, { unread }) => sum + unread, 0))
+        await released
+        held -= chunk.length
+      }
+    } catch (error) {
+      if (!(error instanceof UploadCut)) throw error
+    }
+    return String(size)
+  })
+  const head = `POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${4 * MIB}\r\n\r\n`
+  const silent = Array.from({ length: 40 }, () => client(t, port))
+  for (const socket of silent) socket.write(head)
+  const bytes = randomBytes(4 * MIB)
+  const answers = Array.from({ length: 60 }, () => {
+    const socket = client(t, port)
+    socket.write(head)
+    socket.write(bytes)
+    return received(socket)
+  })
+  // Until all turns are taken by uploads whose readers wait.
+  for (let before = -1; most !== before || most < MIB; ) {
+    before = most
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  t.ok(most <= 16 * MIB, `${most} bytes of 240 MiB are held`)
+  go()
+  for (const answer of await Promise.all(answers))
+    t.match(answer.toString(), /\r\n\r\n4194304$/, 'silent clients delay no others')
+  for (const socket of silent) socket.destroy()
+})
+
 t.test('an upload that is cut', async (t) => {
   const cuts: unknown[] = []
   let ended = () => {}
   const port = await reading(t, MIB, async (upload) => {
     try {
-      for await (const _ of upload.chunks());
+      for await (const _ of upload.chunks(turns));
     } catch (error) {
       cuts.push(error instanceof UploadCut ? error.reason : error)
       await upload.discard()
