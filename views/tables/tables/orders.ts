@@ -169,6 +169,25 @@ export const rowsIn = (
   backward = false,
 ): KeyedRow[] =>
   store.upToPage<KeyedRow>(`${ROWS_IN}${backward ? ' DESC' : ''} LIMIT ?`, n, from, to, limit)
+/**
+ * All rows of an order with keys in a range, by key, in parts of at most `part` rows. Parts of large
+ * rows are smaller.
+ */
+export function* rowsThrough(
+  store: Store,
+  order: Order,
+  { from, to }: KeyRange,
+  part: number,
+): Generator<readonly KeyedRow[]> {
+  let next = from
+  for (;;) {
+    const rows = rowsIn(store, order, { from: next, to }, part)
+    const last = rows.at(-1)
+    if (!last) return
+    yield rows
+    next = after(last.key)
+  }
+}
 /** The number of keys of an order in a range, counted up to a limit. */
 export const countIn = (
   store: Store,

@@ -16,7 +16,7 @@ import type { InParts } from '../../define-view.ts'
 import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
-import { ordersOf, rowsIn } from './orders.ts'
+import { ordersOf, rowsThrough } from './orders.ts'
 import {
   COLUMNS,
   codeOf,
@@ -97,9 +97,13 @@ function* find(search: Search): InParts<readonly Found[]> {
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const known = lookedUp(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
-  if (known) return ranked(search, known)
-  if (narrow && narrow.rows <= FEW)
-    return ranked(search, rowsIn(store, narrow.order, narrow.range, FEW))
+  if (known) return ranked(search, [], known)
+  if (narrow && narrow.rows <= FEW) {
+    let found: readonly Found[] = []
+    for (const rows of rowsThrough(store, narrow.order, narrow.range, FEW))
+      found = ranked(search, found, rows)
+    return found
+  }
   if (defined.hides) return yield* rankAll(search)
   const code = codeOf(defined.n)
   const exact = new Set(words.filter((word) => occurs(store, quoted(code + word))))
@@ -224,16 +228,19 @@ function judged({ defined, words, conditions, after }: Search, row: RowRecord): 
   const found = { ...row, hits }
   return after && byRank(found, after) <= 0 ? undefined : found
 }
-/** Ranks a few rows. */
-const ranked = (search: Search, rows: readonly RowRecord[]): readonly Found[] =>
-  rows
-    .flatMap((row) => judged(search, row) ?? [])
+/** Ranks a few rows among those that are found already, and keeps the first ones. */
+const ranked = (
+  search: Search,
+  found: readonly Found[],
+  rows: readonly RowRecord[],
+): readonly Found[] =>
+  [...found, ...rows.flatMap((row) => judged(search, row) ?? [])]
     .sort(byRank)
     .slice(0, search.count)
 
 /** Reads all rows that have the words, and keeps the first ones. */
 function* rankAll(search: Search): InParts<readonly Found[]> {
-  const { store, defined, words, count } = search
+  const { store, defined, words } = search
   const code = codeOf(defined.n)
   const expression = words
     .slice(0, WORDS)
@@ -254,9 +261,7 @@ function* rankAll(search: Search): InParts<readonly Found[]> {
     const last = rows.at(-1)
     if (!last) return found
     before = last.stamp
-    found = [...found, ...rows.flatMap((row) => judged(search, row) ?? [])]
-      .sort(byRank)
-      .slice(0, count)
+    found = ranked(search, found, rows)
     yield
   }
 }

@@ -117,6 +117,22 @@ t.test('pages of searches contain the rows that the rules select, in their order
   t.end()
 })
 
+t.test('large rows that a filter leaves are all found', (t) => {
+  const history = new History({
+    identity_column: 'key',
+    secondary_key_column: 'second',
+    columns: [
+      { name: 'key', type: 'string', required: true },
+      { name: 'second', type: 'string' },
+      { name: 'note', type: 'string' },
+    ],
+  })
+  const note = `word ${'x'.repeat(30_000)}`
+  history.insert(0, ...Array.from({ length: 60 }, (_, i) => ({ key: `k${i}`, second: 'a', note })))
+  sameSearch(history, { query: 'word', filter: { second: 'a' }, limit: 25 })
+  t.end()
+})
+
 t.test('a new schema hides and shows values, and a rebuilt view answers the same', (t) => {
   const changed = schemas.chain((first) =>
     fc.tuple(fc.constant(first), evolved(first), evolved(first)),

@@ -7,8 +7,8 @@ import { type Condition, fulfils } from '../../../../protocol/tables/query.ts'
 import type { InParts } from '../../../define-view.ts'
 import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
-import { after, type KeyRange } from '../keys.ts'
-import { type Order, ordersOf, rowsIn } from '../orders.ts'
+import type { KeyRange } from '../keys.ts'
+import { type Order, ordersOf, rowsThrough } from '../orders.ts'
 import { type RowRecord, readerOf, rowById } from '../rows.ts'
 import { lookedUp, narrowest } from '../selection.ts'
 
@@ -75,21 +75,12 @@ export function* nearest(search: Nearest): InParts<readonly Near[]> {
   }
 }
 
-/** The ids of all rows in a range of an order. Large rows are read in several parts. */
-function allIn(
+/** The ids of all rows in a range of an order. */
+const allIn = (
   store: Store,
   { order, range }: { readonly order: Order; readonly range: KeyRange },
-): readonly Pick<RowRecord, 'id'>[] {
-  const ids: Pick<RowRecord, 'id'>[] = []
-  let { from } = range
-  for (;;) {
-    const rows = rowsIn(store, order, { ...range, from }, FEW)
-    ids.push(...rows.map(({ id }) => ({ id })))
-    const last = rows.at(-1)
-    if (!last) return ids
-    from = after(last.key)
-  }
-}
+): readonly Pick<RowRecord, 'id'>[] =>
+  Array.from(rowsThrough(store, order, range, FEW), (rows) => rows.map(({ id }) => ({ id }))).flat()
 
 /** Keeps the first rows. */
 class Best {
