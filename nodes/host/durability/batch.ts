@@ -16,7 +16,7 @@ import type { Address, Command, Entry, Event, Origin } from '../../../protocol/e
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { DecisionContext } from '../decision-context.ts'
-import type { HostDeps } from '../deps.ts'
+import { type HostDeps, notOwner, type ShardAnswer } from '../deps.ts'
 import { Unreadable } from '../memory/actor-cache.ts'
 import { type ActorInstance, alreadyTaken, kept, note, repeated } from '../memory/actor-instance.ts'
 import { encodeEntry } from '../memory/codec.ts'
@@ -76,12 +76,13 @@ export class Batch {
 
   /**
    * Decides one command and its tells. An exception in an actor is answered with `internal`; see
-   * `torn`.
+   * `torn`. A command that this release does not know, from a node of a newer release, is answered
+   * with `not_owner`, so that its sender repeats it until the shard has an owner of that release.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
    *   unknown format.
    */
-  async decide(command: Command): Promise<Decide> {
+  async decide(command: Command): Promise<ShardAnswer> {
     const found = this.#instance(command)
     const instance = found instanceof Promise ? await found : found
     const known = instance.seen?.get(command.command_id)
@@ -100,6 +101,11 @@ export class Batch {
       return { reply: repeated(instance, known) }
     }
     if (alreadyTaken(instance, command.command_id)) return { reply: undefined }
+    const { kind, id, name } = command
+    if (!Object.hasOwn(instance.actor.decide, name)) {
+      this.#deps.log.warn({ event: 'command_unknown', kind, id, command: name }, 'unknown command')
+      return notOwner
+    }
     const mark = { entries: this.entries.length, events: this.events, applied: this.#applied }
     const origin = { ...command.origin, at: this.#now }
     try {
@@ -119,14 +125,14 @@ export class Batch {
       this.events = mark.events
       const { quarantine, clock, log } = this.#deps
       const rest =
-        torn && command.name === 'wake' ? quarantine?.add(instance.key, clock.elapsed()) : undefined
+        torn && name === 'wake' ? quarantine?.add(instance.key, clock.elapsed()) : undefined
       log.error(
         {
           event: rest === undefined ? 'actor_decision_failed' : 'actor_quarantined',
           err: error,
-          kind: command.kind,
-          id: command.id,
-          command: command.name,
+          kind,
+          id,
+          command: name,
           ...(rest !== undefined && { rest }),
         },
         rest === undefined ? 'actor decision failed' : 'actor wake-up failed; actor quarantined',
