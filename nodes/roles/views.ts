@@ -125,7 +125,7 @@ async function served(
         log.info({ event: 'vector_search', partition, engine: name }, 'vectors are compared')
       else
         log.warn(
-          { event: 'vector_search', partition, engine: name, reason: fault },
+          { event: 'vector_search_slow', partition, engine: name, reason: fault },
           'sqlite-vec cannot be loaded; vectors are compared in JavaScript, which is slower',
         )
     },
