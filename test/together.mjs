@@ -6,6 +6,7 @@
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { CPU_ENV, cpuLine, cpuTime } from '../nodes/boot/cpu.mjs'
 
 const files = process.argv.slice(2)
 // tap derives the name of its fixture folder from the arguments. Only the first file is kept,
@@ -22,10 +23,13 @@ t.setTimeout = () => {}
 limitless(0)
 
 for (const file of files) {
+  const began = cpuTime()
   await import(pathToFileURL(resolve(file)).href)
+  const loaded = cpuTime()
   const all = ends
   ends = []
   await t.test(`the end of ${file}`, async () => {
     for (const end of all) await end()
+    if (process.env[CPU_ENV]) t.comment(cpuLine(file, began, loaded, cpuTime()).slice(2))
   })
 }

@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { CPU_ENV, createCpuTable } from './cpu.mjs'
 import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
@@ -56,7 +57,7 @@ const TELL =
   )
 /** The nats-server of unit tests: a path without a file, so that a unit test cannot start one. */
 const NO_SERVER = '/nonexistent/nats-server'
-const together = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
+const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
@@ -100,12 +101,13 @@ function prepareServices(root, loader) {
  * @param {string} root folder of the project
  * @param {readonly string[]} args files and folders, `--unit` for only the unit tests among them,
  * `--jobs=N` for the number of concurrent processes, `--timeout=N` for the seconds that a file may
- * take (0: unlimited)
+ * take (0: unlimited), `--cpu` for a table of the processor time of each file
  * @param {string} loader module that loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
 export async function runTests(root, args, loader) {
   const unit = args.includes('--unit')
+  const cpu = args.includes('--cpu') ? createCpuTable() : undefined
   const named = args.filter((arg) => !arg.startsWith('-'))
   /** @type {string[]} */
   let files
@@ -136,13 +138,14 @@ export async function runTests(root, args, loader) {
   )
   const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
   const others =
-    unit || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
+    unit || cpu || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
   const beside = [...long, ...others]
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
     ...process.env,
     BATON_NATS_SERVER: server,
     TAP_TIMEOUT: String(seconds),
+    ...(cpu && { [CPU_ENV]: '1' }),
   }
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const running = new Set()
@@ -173,13 +176,15 @@ export async function runTests(root, args, loader) {
    */
   const run = async ({ name, files }) => {
     let began = performance.now()
+    // Only together.mjs reports processor time.
+    const together = files.length > 1 || cpu !== undefined
     const child = spawn(
       process.execPath,
       [
         ...(unit ? MEMORY : []),
         `--import=${TELL}`,
         `--import=${loader}`,
-        ...(files.length > 1 ? [together, ...files] : files),
+        ...(together ? [TOGETHER_MODULE, ...files] : files),
       ],
       { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
     )
@@ -209,7 +214,8 @@ export async function runTests(root, args, loader) {
       crlfDelay: Number.POSITIVE_INFINITY,
     })) {
       lines.push(line)
-      const over = files.length > 1 && OVER.exec(line)?.[1]
+      cpu?.add(line)
+      const over = together && OVER.exec(line)?.[1]
       if (!over) continue
       sound = tell(over, lines, '', began) && sound
       lines = []
@@ -229,7 +235,7 @@ export async function runTests(root, args, loader) {
     // only if some of its files did not end, or if it failed although all of them passed.
     if (left > 0 || (how !== 0 && sound))
       tell(
-        files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name,
+        together && left > 0 ? `${name}: ${files[files.length - left]}` : name,
         lines,
         why,
         began,
@@ -256,6 +262,7 @@ export async function runTests(root, args, loader) {
   await all(paired, Math.min(jobs, 2))
   await all(alone, 1)
   for (const signal of signals) process.off(signal, stop)
+  if (cpu) process.stdout.write(`\n${cpu.table()}\n`)
   const { passed, failed, skipped } = reader.result
   process.stdout.write(
     `\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`,
