@@ -7,12 +7,14 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CPU_ENV, cpuLine, cpuTime } from '../nodes/boot/cpu.mjs'
+import { BUNDLE_ENV, bundledTest } from '../nodes/boot/test-bundle.mjs'
 
 const files = process.argv.slice(2)
 // tap derives the name of its fixture folder from the arguments. Only the first file is kept,
 // because the length of the name is limited.
 process.argv.splice(3)
 const { default: t } = await import('tap')
+const bundle = process.env[BUNDLE_ENV]
 /** @type {(() => unknown)[]} */
 let ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
@@ -24,7 +26,8 @@ limitless(0)
 
 for (const file of files) {
   const began = cpuTime()
-  await import(pathToFileURL(resolve(file)).href)
+  const path = bundle === undefined ? file : bundledTest(bundle, file)
+  await import(pathToFileURL(resolve(path)).href)
   const loaded = cpuTime()
   const all = ends
   ends = []

@@ -84,17 +84,12 @@ const whereItWas = {
 }
 
 /**
- * @param {string} root
- * @param {string} file
+ * The options of esbuild for code of this project.
+ * @param {string} program path of the bundle of the program
  */
-async function build(root, file) {
-  const { build } = await import('esbuild')
-  const name = basename(file, '.mjs')
-  /** @satisfies {import('esbuild').BuildOptions} */
-  const options = {
-    outdir: dirname(file),
+export const optionsOf = (program) =>
+  /** @satisfies {import('esbuild').BuildOptions} */ ({
     outExtension: { '.js': '.mjs' },
-    write: false,
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -105,8 +100,8 @@ async function build(root, file) {
     define: {
       'import.meta.url': 'url$',
       'import.meta.dirname': 'folder$',
-      // The bundles of threads are found by the name of this one, from any of its files.
-      'import.meta.filename': JSON.stringify(file),
+      // The bundles of threads are next to that of the program and have its name.
+      'import.meta.filename': JSON.stringify(program),
     },
     plugins: [whereItWas],
     logLevel: 'error',
@@ -114,7 +109,16 @@ async function build(root, file) {
     banner: {
       js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);",
     },
-  }
+  })
+
+/**
+ * @param {string} root
+ * @param {string} file
+ */
+async function build(root, file) {
+  const { build } = await import('esbuild')
+  const name = basename(file, '.mjs')
+  const options = { ...optionsOf(file), outdir: dirname(file), write: /** @type {const} */ (false) }
   const built = await Promise.all([
     // What is imported dynamically, half of the program, gets its own files. A process that does
     // not need it starts with half of the processor time.
@@ -155,6 +159,13 @@ export const MEMORY = ['--max-semi-space-size=32']
 export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file]
 
 /**
+ * The path of the bundle of the program as it is now, whether or not the bundle exists.
+ * @param {string} root folder of the project
+ */
+export const bundleOf = (root) =>
+  join(resolve(root), 'node_modules/.cache/baton', `${fingerprint(resolve(root))}.mjs`)
+
+/**
  * The arguments with which node starts the program; the program's own arguments follow them. If the
  * bundle does not exist, it is built first, in a separate process. Where that is impossible, the
  * sources are loaded directly.
@@ -164,8 +175,8 @@ export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file
  */
 export function programOf(root, loader) {
   root = resolve(root)
-  const folder = join(root, 'node_modules/.cache/baton')
-  const file = join(folder, `${fingerprint(root)}.mjs`)
+  const file = bundleOf(root)
+  const folder = dirname(file)
   const made = [...MEMORY, '--enable-source-maps', file]
   if (existsSync(file)) return made
   try {

@@ -5,6 +5,7 @@
  * runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,6 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { CPU_ENV, createCpuTable } from './cpu.mjs'
 import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
+import { BUNDLE_ENV, bundledTest, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
@@ -40,6 +42,8 @@ const LONG = new RegExp(
  * once, so more of them may share one.
  */
 const TOGETHER = 16
+/** Number of files from which on it takes less processor time to bundle them first. */
+const BUNDLED = 12
 /** Matches the line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
@@ -140,12 +144,14 @@ export async function runTests(root, args, loader) {
   const others =
     unit || cpu || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
   const beside = [...long, ...others]
+  const bundle = files.length < BUNDLED ? undefined : await bundleTests(root, files)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
     ...process.env,
     BATON_NATS_SERVER: server,
     TAP_TIMEOUT: String(seconds),
     ...(cpu && { [CPU_ENV]: '1' }),
+    ...(bundle !== undefined && { [BUNDLE_ENV]: bundle }),
   }
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const running = new Set()
@@ -183,8 +189,10 @@ export async function runTests(root, args, loader) {
       [
         ...(unit ? MEMORY : []),
         `--import=${TELL}`,
-        `--import=${loader}`,
-        ...(together ? [TOGETHER_MODULE, ...files] : files),
+        bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
+        ...(together
+          ? [TOGETHER_MODULE, ...files]
+          : files.map((file) => (bundle === undefined ? file : bundledTest(bundle, file)))),
       ],
       { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
     )
@@ -262,6 +270,7 @@ export async function runTests(root, args, loader) {
   await all(paired, Math.min(jobs, 2))
   await all(alone, 1)
   for (const signal of signals) process.off(signal, stop)
+  if (bundle !== undefined) rmSync(bundle, { recursive: true, force: true })
   if (cpu) process.stdout.write(`\n${cpu.table()}\n`)
   const { passed, failed, skipped } = reader.result
   process.stdout.write(
