@@ -41,7 +41,7 @@ const LONG = new RegExp(
  * Maximum number of files that share a process. Unit tests use only as many processes as run at
  * once, so more of them may share one.
  */
-const TOGETHER = 16
+const TOGETHER = 24
 /** Number of files from which on it takes less processor time to bundle them first. */
 const BUNDLED = 12
 /** Matches the line that reports the end of a file in a shared process. */
