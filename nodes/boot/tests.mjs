@@ -1,8 +1,8 @@
 /**
  * `npm test`: runs all test files, or the named ones, and ends with `N passed, N failed`. The files
  * use tap but are run by node itself, most of them in shared processes: twelve scenarios take 78 s
- * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). tap's own
- * runner adds a TypeScript compiler to each process.
+ * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). Many files are
+ * bundled first (test-bundle.mjs). tap's own runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
