@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { CPU_ENV, createCpuTable } from './cpu.mjs'
 import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
-import { BUNDLE_ENV, bundledTest, bundleTests } from './test-bundle.mjs'
+import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
@@ -182,17 +182,14 @@ export async function runTests(root, args, loader) {
    */
   const run = async ({ name, files }) => {
     let began = performance.now()
-    // Only together.mjs reports processor time.
-    const together = files.length > 1 || cpu !== undefined
     const child = spawn(
       process.execPath,
       [
         ...(unit ? MEMORY : []),
         `--import=${TELL}`,
         bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
-        ...(together
-          ? [TOGETHER_MODULE, ...files]
-          : files.map((file) => (bundle === undefined ? file : bundledTest(bundle, file)))),
+        TOGETHER_MODULE,
+        ...files,
       ],
       { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
     )
@@ -223,7 +220,7 @@ export async function runTests(root, args, loader) {
     })) {
       lines.push(line)
       cpu?.add(line)
-      const over = together && OVER.exec(line)?.[1]
+      const over = OVER.exec(line)?.[1]
       if (!over) continue
       sound = tell(over, lines, '', began) && sound
       lines = []
@@ -243,7 +240,7 @@ export async function runTests(root, args, loader) {
     // only if some of its files did not end, or if it failed although all of them passed.
     if (left > 0 || (how !== 0 && sound))
       tell(
-        together && left > 0 ? `${name}: ${files[files.length - left]}` : name,
+        left > 0 && files.length > 1 ? `${name}: ${files[files.length - left]}` : name,
         lines,
         why,
         began,
