@@ -1,4 +1,7 @@
-/** The checks of the simulation must detect each planted fault within a limited number of seeds. */
+/**
+ * The checks of the simulation must detect each planted fault within a limited number of seeds. A
+ * plant may name a seed that is tried first, because the search for it takes most of the time.
+ */
 import t from 'tap'
 import { plants } from './simulation/faults/plants.ts'
 import { runSeed } from './simulation/simulation.ts'
@@ -7,10 +10,11 @@ const SEEDS = 2000
 
 for (const plant of plants) {
   t.test(`the checks detect an engine that ${plant.name}`, async (t) => {
-    let seed = 0
-    let found: string | undefined
-    while (found === undefined && ++seed <= SEEDS)
-      found = (await runSeed(seed, { plant })).violations[0]
+    const detect = async (seed: number) => (await runSeed(seed, { plant })).violations[0]
+    let seed = plant.seed ?? 0
+    let found = seed > 0 ? await detect(seed) : undefined
+    if (found === undefined) seed = 0
+    while (found === undefined && ++seed <= SEEDS) found = await detect(seed)
     t.comment(`seed ${seed}: ${found ?? 'nothing'}`)
     t.ok(found, `within ${SEEDS} seeds`)
   })

@@ -3,15 +3,43 @@
  * files spend most of their time loading modules; in one process, each module is loaded only once.
  * A file ends, including its teardown, before the next one begins. The test `the end of <file>`
  * marks this point.
+ *
+ * tap is loaded without its async hooks. With them, it knows to which test an uncaught error belongs,
+ * but they run for each promise of the services in this process, which takes a third of the
+ * processor time of a scenario. Without them, an uncaught error fails the end of its file.
  */
+import hooks, { createHook } from 'node:async_hooks'
+import { syncBuiltinESMExports } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { CPU_ENV, cpuLine, cpuTime } from '../nodes/boot/cpu.mjs'
+import { BUNDLE_ENV, bundledTest } from '../nodes/boot/test-bundle.mjs'
 
 const files = process.argv.slice(2)
 // tap derives the name of its fixture folder from the arguments. Only the first file is kept,
 // because the length of the name is limited.
 process.argv.splice(3)
+/** A hook that is never called. */
+const unused = { enable: () => unused, disable: () => unused }
+hooks.createHook = () => unused
+syncBuiltinESMExports()
 const { default: t } = await import('tap')
+hooks.createHook = createHook
+syncBuiltinESMExports()
+/**
+ * Uncaught errors of the current file, which fail its end.
+ * @type {unknown[]}
+ */
+const uncaught = []
+process.on('uncaughtException', (error) => {
+  // Printed at once, because the test may now wait forever.
+  process.stderr.write(`${error?.stack ?? error}\n`)
+  uncaught.push(error)
+})
+process.on('exit', () => {
+  if (uncaught.length > 0) process.exitCode = 1
+})
+const bundle = process.env[BUNDLE_ENV]
 /** @type {(() => unknown)[]} */
 let ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
@@ -22,10 +50,15 @@ t.setTimeout = () => {}
 limitless(0)
 
 for (const file of files) {
-  await import(pathToFileURL(resolve(file)).href)
+  const began = cpuTime()
+  const path = bundle === undefined ? file : bundledTest(bundle, file)
+  await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
+  const loaded = cpuTime()
   const all = ends
   ends = []
-  await t.test(`the end of ${file}`, async () => {
+  await t.test(`the end of ${file}`, async (t) => {
     for (const end of all) await end()
+    for (const error of uncaught.splice(0)) t.error(error ?? new Error('undefined was thrown'))
+    if (process.env[CPU_ENV]) t.comment(cpuLine(file, began, loaded, cpuTime()).slice(2))
   })
 }

@@ -1,16 +1,19 @@
 /**
  * `npm test`: runs all test files, or the named ones, and ends with `N passed, N failed`. The files
  * use tap but are run by node itself, most of them in shared processes: twelve scenarios take 78 s
- * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). tap's own
- * runner adds a TypeScript compiler to each process.
+ * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). Many files are
+ * bundled first (test-bundle.mjs). tap's own runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { CPU_ENV, createCpuTable } from './cpu.mjs'
 import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
+import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
@@ -38,7 +41,9 @@ const LONG = new RegExp(
  * Maximum number of files that share a process. Unit tests use only as many processes as run at
  * once, so more of them may share one.
  */
-const TOGETHER = 16
+const TOGETHER = 24
+/** Number of files from which on it takes less processor time to bundle them first. */
+const BUNDLED = 12
 /** Matches the line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
@@ -56,7 +61,7 @@ const TELL =
   )
 /** The nats-server of unit tests: a path without a file, so that a unit test cannot start one. */
 const NO_SERVER = '/nonexistent/nats-server'
-const together = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
+const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
@@ -100,12 +105,13 @@ function prepareServices(root, loader) {
  * @param {string} root folder of the project
  * @param {readonly string[]} args files and folders, `--unit` for only the unit tests among them,
  * `--jobs=N` for the number of concurrent processes, `--timeout=N` for the seconds that a file may
- * take (0: unlimited)
+ * take (0: unlimited), `--cpu` for a table of the processor time of each file
  * @param {string} loader module that loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
 export async function runTests(root, args, loader) {
   const unit = args.includes('--unit')
+  const cpu = args.includes('--cpu') ? createCpuTable() : undefined
   const named = args.filter((arg) => !arg.startsWith('-'))
   /** @type {string[]} */
   let files
@@ -136,13 +142,16 @@ export async function runTests(root, args, loader) {
   )
   const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
   const others =
-    unit || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
+    unit || cpu || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
   const beside = [...long, ...others]
+  const bundle = files.length < BUNDLED ? undefined : await bundleTests(root, files)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
     ...process.env,
     BATON_NATS_SERVER: server,
     TAP_TIMEOUT: String(seconds),
+    ...(cpu && { [CPU_ENV]: '1' }),
+    ...(bundle !== undefined && { [BUNDLE_ENV]: bundle }),
   }
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const running = new Set()
@@ -178,8 +187,9 @@ export async function runTests(root, args, loader) {
       [
         ...(unit ? MEMORY : []),
         `--import=${TELL}`,
-        `--import=${loader}`,
-        ...(files.length > 1 ? [together, ...files] : files),
+        bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
+        TOGETHER_MODULE,
+        ...files,
       ],
       { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
     )
@@ -209,7 +219,8 @@ export async function runTests(root, args, loader) {
       crlfDelay: Number.POSITIVE_INFINITY,
     })) {
       lines.push(line)
-      const over = files.length > 1 && OVER.exec(line)?.[1]
+      cpu?.add(line)
+      const over = OVER.exec(line)?.[1]
       if (!over) continue
       sound = tell(over, lines, '', began) && sound
       lines = []
@@ -229,7 +240,7 @@ export async function runTests(root, args, loader) {
     // only if some of its files did not end, or if it failed although all of them passed.
     if (left > 0 || (how !== 0 && sound))
       tell(
-        files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name,
+        left > 0 && files.length > 1 ? `${name}: ${files[files.length - left]}` : name,
         lines,
         why,
         began,
@@ -256,6 +267,8 @@ export async function runTests(root, args, loader) {
   await all(paired, Math.min(jobs, 2))
   await all(alone, 1)
   for (const signal of signals) process.off(signal, stop)
+  if (bundle !== undefined) rmSync(bundle, { recursive: true, force: true })
+  if (cpu) process.stdout.write(`\n${cpu.table()}\n`)
   const { passed, failed, skipped } = reader.result
   process.stdout.write(
     `\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`,

@@ -122,6 +122,7 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
 /** Any report of a leased job is accepted, whatever its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
+  seed: 124,
   kinds: (kinds) => {
     const report = kinds.queue.decide['queue.report'] as unknown as (
       state: QueueState,
@@ -150,6 +151,7 @@ const credulous: Plant = {
 /** The answer to a question does not reach the waiting run. */
 const deaf: Plant = {
   name: 'does not deliver answers to waiting runs',
+  seed: 12,
   kinds: (kinds) => {
     const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
       state: unknown,
@@ -176,6 +178,7 @@ const deaf: Plant = {
 /** An answer is accepted from a person who has already answered. */
 const greedy: Plant = {
   name: 'accepts two answers of one person',
+  seed: 11,
   kinds: (kinds) => {
     const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
       state: InteractionState | null,
@@ -278,6 +281,7 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
 /** Every request for a slot is granted. */
 const generous: Plant = {
   name: 'grants slots beyond the limit',
+  seed: 23,
   kinds: (kinds) => ({
     ...kinds,
     plan: {
@@ -305,6 +309,7 @@ const careless: Plant = {
 /** The end of a connection marks its worker as disconnected, even if the worker has reconnected. */
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
+  seed: 15,
   kinds: (kinds) => {
     const closed = kinds.worker.decide['worker.closed'] as unknown as (
       state: WorkerState,
@@ -329,6 +334,7 @@ const outdated: Plant = {
 /** A new owner treats all leases of its predecessor as ended. */
 const impatient: Plant = {
   name: 'ends leases when the owner of their queue changes',
+  seed: 148,
   kinds: (kinds) => {
     const recover = (state: QueueState, at: number): QueueState => {
       for (const id of state.due) {

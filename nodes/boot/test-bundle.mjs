@@ -1,0 +1,58 @@
+/**
+ * Bundles test files, so that processes of tests need not load the sources one by one. A process
+ * that loads a service takes 5 s of processor time from sources, and 2.4 s from such a bundle (two
+ * cores, Node 20, 2026-11-25). Bundling all tests takes 8 s.
+ *
+ * Modules that several files share are in shared chunks, so a process has one instance of each.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { bundleOf, optionsOf } from './program.mjs'
+
+/** Environment variable with the folder of the bundled tests, for test/together.mjs. */
+export const BUNDLE_ENV = 'BATON_TEST_BUNDLE'
+/** Age in milliseconds above which the bundle of a run that was killed is deleted. */
+const LEFT_BEHIND = 86_400_000
+
+/**
+ * The path of a bundled test file.
+ * @param {string} folder of the bundled tests
+ * @param {string} file path of its source, relative to the project
+ */
+export const bundledTest = (folder, file) => join(folder, file.replace(/\.ts$/, '.mjs'))
+
+/**
+ * Bundles test files.
+ * @param {string} root folder of the project
+ * @param {readonly string[]} files relative to it
+ * @returns {Promise<string | undefined>} the folder of the bundled tests, which the caller deletes;
+ * undefined if they cannot be bundled, and must be run from their sources
+ */
+export async function bundleTests(root, files) {
+  const all = join(root, 'node_modules/.cache/baton-tests')
+  const folder = join(all, String(process.pid))
+  try {
+    mkdirSync(all, { recursive: true })
+    for (const name of readdirSync(all))
+      if (Date.now() - statSync(join(all, name)).mtimeMs > LEFT_BEHIND)
+        rmSync(join(all, name), { recursive: true, force: true })
+    const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const { build } = await import('esbuild')
+    const options = optionsOf(bundleOf(root))
+    await build({
+      ...options,
+      external: [...options.external, ...Object.keys(devDependencies)],
+      entryPoints: files.map((file) => join(root, file)),
+      outdir: folder,
+      outbase: root,
+      splitting: true,
+    })
+    return folder
+  } catch (error) {
+    process.stderr.write(
+      `The tests run from their sources: ${/** @type {Error} */ (error).message}\n`,
+    )
+    rmSync(folder, { recursive: true, force: true })
+    return undefined
+  }
+}
