@@ -3,7 +3,6 @@
  * reader gets either the complete value or nothing.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type ObjectInfo, type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { nuid } from '@nats-io/transport-node'
 import type { Files } from '../../gateway/ports.ts'
@@ -13,6 +12,7 @@ import type { FileList, StoredFile } from '../storage/file-list.ts'
 import { pull } from './journal/pull.ts'
 import { metaSubject, noTransfers, readObject, writeObject } from './objects.ts'
 import type { Nats } from './server/connect.ts'
+import { readValue, writeValue } from './values.ts'
 
 /**
  * Creates the store of the installation's large values and files. Its functions throw when the servers do not
@@ -33,9 +33,9 @@ export function createBlobs(nats: Nats): Blobs & Files & FileList {
   }
   return {
     put: async (name, data) => {
-      await (await store()).putBlob({ name }, data)
+      await writeValue(await store(), name, data)
     },
-    get: async (name) => read(await store(), name),
+    get: async (name) => readValue(nats, await store(), bucket, name),
     write: (name, bytes) => writeObject(nats, bucket, name, nuid.next(), bytes, shared),
     read: async (name, start, end) => {
       const at = await store()
@@ -85,38 +85,8 @@ async function listFiles(
   }
 }
 
-/** Milliseconds without a chunk after which the reader checks whether the value still exists. */
+/** Milliseconds without a message after which a list is complete. */
 const SILENCE = 1000
-
-/**
- * Returns the bytes of a value; undefined when there is none, and when it is deleted during the
- * read, in which case the client library would wait for the missing chunks forever.
- */
-async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefined> {
-  const found = await at.get(name)
-  if (!found) return undefined
-  const reader = found.data.getReader()
-  const chunks: Uint8Array[] = []
-  for (let next = reader.read(); ; ) {
-    const silence = new AbortController()
-    const came = await Promise.race([
-      next,
-      sleep(SILENCE, undefined, { signal: silence.signal }).catch(() => undefined),
-    ]).finally(() => silence.abort())
-    if (came === undefined) {
-      const now = await at.info(name)
-      if (now && !now.deleted && now.nuid === found.info.nuid) continue
-      void reader.cancel().catch(() => {})
-      return undefined
-    }
-    if (came.done) break
-    chunks.push(came.value)
-    next = reader.read()
-  }
-  const damage = await found.error
-  if (damage) throw damage
-  return Buffer.concat(chunks)
-}
 
 /**
  * Deletes chunks of values whose writer died before it stored the value's metadata. Returns the
