@@ -80,7 +80,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
-  [/['"]esbuild['"]/, /^nodes\/boot\/program\.mjs$/],
+  [/['"]esbuild['"]/, /^nodes\/boot\/(program|test-bundle)\.mjs$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],
   // The signal that `AbortSignal.any` returns can be garbage-collected before it aborts.
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],

@@ -11,7 +11,7 @@ const TICKS_PER_SECOND = 100
 /** Position of `cutime` among the fields of /proc/self/stat that follow the name of the program. */
 const CHILD_USER_TIME = 13
 /** Matches the line that `cpuLine` returns. */
-const LINE = /^# cpu (\S+) ([\d.]+) ([\d.]+) ([\d.]+)$/
+const LINE = /^ *# cpu (\S+) ([\d.]+) ([\d.]+) ([\d.]+)$/
 
 /** @typedef {{ readonly own: number, readonly children: number }} CpuTime in seconds */
 
