@@ -21,7 +21,8 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 }
 async function collect(chunks: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
   const read: Uint8Array[] = []
-  for await (const chunk of chunks ?? []) read.push(chunk)
+  // A chunk is valid until the next one is requested.
+  for await (const chunk of chunks ?? []) read.push(Buffer.from(chunk))
   return Buffer.concat(read)
 }
 const factsOf = (bytes: Uint8Array) => ({
