@@ -31,9 +31,9 @@ const AHEAD = 262_144
 
 /** Number of uploads of a gateway that receive bytes at the same time. */
 const TURNS = 8
-/** Size of the pieces in which received bytes are read. */
-const PIECE = 65_536
-/** Maximum number of bytes that a gateway keeps for pieces while no upload uses them. */
+/** Size of the slices in which received bytes are read. */
+const SLICE = 65_536
+/** Maximum number of bytes that a gateway keeps for slices while no upload uses them. */
 const KEEP = 4 * 1_048_576
 /** Milliseconds after which a turn ends if no byte arrives. */
 const SILENCE_MS = 100
@@ -41,12 +41,12 @@ const SILENCE_MS = 100
 /** What the uploads of a gateway share: turns, buffers, and the gateway's clock. */
 export interface UploadTurns {
   readonly turns: ByteSemaphore
-  readonly pieces: BufferPool
+  readonly slices: BufferPool
   later(ms: number, run: () => void): () => void
 }
 export const createUploadTurns = (clock: Pick<UploadTurns, 'later'>): UploadTurns => ({
   turns: createByteSemaphore(TURNS),
-  pieces: createBufferPool(PIECE, KEEP),
+  slices: createBufferPool(SLICE, KEEP),
   later: (ms, run) => clock.later(ms, run),
 })
 
@@ -60,7 +60,7 @@ export class UploadCut extends Error {
 }
 
 /** A buffer of a pool whose first `length` bytes were received. */
-interface Piece {
+interface Slice {
   readonly buffer: Buffer
   length: number
 }
@@ -71,7 +71,7 @@ export class Upload {
   /** Unread bytes that arrived before `chunks` was called. */
   #chunks: Buffer[] = []
   /** Unread bytes that arrived later, and the pool of their buffers. */
-  readonly #pieces: Piece[] = []
+  readonly #slices: Slice[] = []
   #pool: BufferPool | undefined
   #size = 0
   #whole = false
@@ -112,14 +112,14 @@ export class Upload {
     return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
   /**
-   * Yields the body as it arrives, in pieces of at most 64 KiB. The client is slowed down to the
-   * speed of the reader. A piece is valid until the next one is requested.
+   * Yields the body as it arrives, in slices of at most 64 KiB. The client is slowed down to the
+   * speed of the reader. A slice is valid until the next one is requested.
    * @throws {UploadCut} when the body exceeds the limit or the client disconnects.
    */
   async *chunks(shared: UploadTurns): AsyncGenerator<Buffer, void> {
     this.#chunked = true
     let release = await shared.turns.acquire(1)
-    this.#pool = shared.pieces
+    this.#pool = shared.slices
     for (let first = this.#chunks.shift(); first; first = this.#chunks.shift()) this.#keep(first)
     let fresh = true
     try {
@@ -135,13 +135,13 @@ export class Upload {
         fresh = false
         if (this.#over) throw new UploadCut('disconnected')
         if (!this.#fits()) throw new UploadCut('too_large')
-        const piece = this.#pieces.shift()
-        if (!piece) return this.#start()
-        this.#unread -= piece.length
+        const slice = this.#slices.shift()
+        if (!slice) return this.#start()
+        this.#unread -= slice.length
         try {
-          yield piece.buffer.subarray(0, piece.length)
+          yield slice.buffer.subarray(0, slice.length)
         } finally {
-          shared.pieces.give(piece.buffer)
+          shared.slices.give(slice.buffer)
         }
       }
     } finally {
@@ -167,7 +167,7 @@ export class Upload {
   /** Discards unread bytes. */
   #drop(): void {
     this.#chunks = []
-    for (const { buffer } of this.#pieces.splice(0)) this.#pool?.give(buffer)
+    for (const { buffer } of this.#slices.splice(0)) this.#pool?.give(buffer)
     this.#unread = 0
   }
   /** Copies bytes into buffers of the pool. */
@@ -175,10 +175,10 @@ export class Upload {
     const pool = this.#pool
     if (!pool) return
     for (let rest = bytes; rest.length > 0; ) {
-      let last = this.#pieces.at(-1)
+      let last = this.#slices.at(-1)
       if (!last || last.length === pool.size) {
         last = { buffer: pool.take(), length: 0 }
-        this.#pieces.push(last)
+        this.#slices.push(last)
       }
       const copied = rest.copy(last.buffer, last.length)
       last.length += copied
@@ -187,7 +187,7 @@ export class Upload {
   }
   /** Whether the reader needs bytes that have not arrived. */
   #awaits(): boolean {
-    return !this.#over && !this.#whole && this.#pieces.length === 0 && this.#fits()
+    return !this.#over && !this.#whole && this.#slices.length === 0 && this.#fits()
   }
   /** Lets the client send until bytes have arrived, or until it was silent for some time. */
   async #receive({ later }: UploadTurns): Promise<void> {

@@ -239,6 +239,9 @@ export async function* readObject(
         const now = await store.info(info.name)
         if (!now || now.deleted || now.nuid !== info.nuid)
           throw new Error(`${info.name} was deleted while it was read`)
+        // The consumer may be lost.
+        chunks?.close()
+        chunks = undefined
       }
       for (let chunk = waiting.shift(); chunk; chunk = waiting.shift())
         try {

@@ -99,6 +99,20 @@ t.test('the source is read only as fast as the chunks are stored', async (t) => 
   await mine.delete('files/paced')
 })
 
+t.test('a read whose consumer is deleted continues', async (t) => {
+  const bytes = randomBytes(20 * CHUNK + 5)
+  await mine.write('files/continued', chunksOf(bytes, CHUNK))
+  const read: Buffer[] = []
+  for await (const chunk of (await theirs.read('files/continued', 7, bytes.length)) ?? []) {
+    read.push(Buffer.from(chunk))
+    if (read.length % 6 === 0)
+      for await (const { name } of one.manager.consumers.list(stream))
+        await one.manager.consumers.delete(stream, name)
+  }
+  t.ok(Buffer.concat(read).equals(bytes.subarray(7)), 'no byte is lost or repeated')
+  await mine.delete('files/continued')
+})
+
 t.test('a file that is deleted or damaged is never read to its end', async (t) => {
   const bytes = randomBytes(12 * CHUNK)
   await mine.write('files/gone', chunksOf(bytes, CHUNK))

@@ -70,10 +70,10 @@ t.test('100 uploads', async (t) => {
     },
   })
   const idle = living()
-  let [pieces, alive, count] = [0, 0, 0]
+  let [slices, alive, count] = [0, 0, 0]
   const measured = async function* (bytes: AsyncIterable<Buffer>) {
     for await (const chunk of bytes) {
-      if (++pieces % 64 === 0) alive = Math.max(alive, living() - idle)
+      if (++slices % 64 === 0) alive = Math.max(alive, living() - idle)
       yield chunk
     }
   }
@@ -108,7 +108,7 @@ t.test('100 uploads', async (t) => {
   for (const { start } of await Promise.all(answers)) t.equal(start, sha256, 'stored')
   t.ok(alive > 0 && alive < 64 * MIB, `${Math.round(alive / MIB)} MiB are alive at most`)
   t.ok(shared.pool.most <= CLIENTS + 16, `${shared.pool.most} chunks of 256 KiB`)
-  t.same([shared.pool.used, turns.pieces.used], [0, 0], 'all buffers were given back')
+  t.same([shared.pool.used, turns.slices.used], [0, 0], 'all buffers were given back')
 })
 
 t.test('100 downloads of clients that do not read for a while', async (t) => {
