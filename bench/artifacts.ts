@@ -32,9 +32,9 @@ const loadsOf = (quick: boolean): readonly Load[] =>
         { mib: 1, concurrency: 1, count: 50 },
         { mib: 1, concurrency: 10, count: 200 },
         { mib: 1, concurrency: 100, count: 400 },
-        { mib: 32, concurrency: 1, count: 8 },
-        { mib: 32, concurrency: 10, count: 20 },
-        { mib: 32, concurrency: 100, count: 100 },
+        { mib: 16, concurrency: 1, count: 16 },
+        { mib: 16, concurrency: 10, count: 40 },
+        { mib: 16, concurrency: 100, count: 100 },
       ]
 const nameOf = ({ mib, concurrency }: Load): string => `${mib} MiB, ${concurrency} at a time`
 /** Milliseconds between two measurements of a gateway's memory. */

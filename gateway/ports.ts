@@ -201,14 +201,15 @@ export interface Files {
   get(name: string): Promise<Uint8Array | undefined>
   /**
    * Stores a file under a new name while its bytes arrive, at the speed of the store. Memory does
-   * not depend on the size of the file. A failed write leaves nothing.
+   * not depend on the size of the file. A failed write leaves nothing. A chunk of `bytes` need be
+   * valid only until the next one is requested.
    * @throws the error of `bytes`.
    */
   write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBytes>
   /**
    * The bytes of a file from `start` up to, and not including, `end`, which are read while they are
    * iterated. Undefined when there is no such file. The iteration rejects when the file is damaged
-   * or deleted meanwhile.
+   * or deleted meanwhile. A chunk is valid until the next one is requested.
    */
   read(name: string, start: number, end: number): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Deletes a file. An unknown name is not an error. */

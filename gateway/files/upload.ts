@@ -12,11 +12,16 @@
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
  * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
  *     memory is bounded by this number and one read of the socket (512 KiB).
- * U5. Of all uploads of a gateway that are read by `chunks`, only those with a turn receive bytes. A
- *     turn ends when the received bytes are consumed, or after `SILENCE_MS` without a byte. So
- *     memory does not grow with the number of uploads, and silent clients delay no others for long.
+ * U5. Of all uploads of a gateway that are read by `chunks`, only those with a turn receive bytes or
+ *     yield received ones. A turn ends when the received bytes are consumed, or after `SILENCE_MS`
+ *     without a byte. So an upload without a turn occupies only what arrived together with its
+ *     headers, and silent clients delay no others for long.
+ * U6. Bytes that arrive during a turn are copied into buffers of a pool. A buffer is used again when
+ *     the reader asks for the next bytes: a suspended generator keeps its last value alive, so a
+ *     waiting upload would otherwise keep a chunk in each of its stages.
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { type BufferPool, createBufferPool } from './buffer-pool.ts'
 import { type ByteSemaphore, createByteSemaphore } from './byte-semaphore.ts'
 
 /** Maximum number of bytes above the limit that are discarded before a refusal is sent. */
@@ -25,17 +30,23 @@ const DRAIN = 16 * 1_048_576
 const AHEAD = 262_144
 
 /** Number of uploads of a gateway that receive bytes at the same time. */
-const TURNS = 16
+const TURNS = 8
+/** Size of the slices in which received bytes are read. */
+const SLICE = 65_536
+/** Maximum number of bytes that a gateway keeps for slices while no upload uses them. */
+const KEEP = 4 * 1_048_576
 /** Milliseconds after which a turn ends if no byte arrives. */
 const SILENCE_MS = 100
 
-/** What the uploads of a gateway share: turns, and the gateway's clock. */
+/** What the uploads of a gateway share: turns, buffers, and the gateway's clock. */
 export interface UploadTurns {
   readonly turns: ByteSemaphore
+  readonly slices: BufferPool
   later(ms: number, run: () => void): () => void
 }
 export const createUploadTurns = (clock: Pick<UploadTurns, 'later'>): UploadTurns => ({
   turns: createByteSemaphore(TURNS),
+  slices: createBufferPool(SLICE, KEEP),
   later: (ms, run) => clock.later(ms, run),
 })
 
@@ -48,10 +59,20 @@ export class UploadCut extends Error {
   }
 }
 
+/** A buffer of a pool whose first `length` bytes were received. */
+interface Slice {
+  readonly buffer: Buffer
+  length: number
+}
+
 export class Upload {
   readonly #res: HttpResponse
   readonly #limit: number
+  /** Unread bytes that arrived before `chunks` was called. */
   #chunks: Buffer[] = []
+  /** Unread bytes that arrived later, and the pool of their buffers. */
+  readonly #slices: Slice[] = []
+  #pool: BufferPool | undefined
   #size = 0
   #whole = false
   #over = false
@@ -91,34 +112,47 @@ export class Upload {
     return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
   /**
-   * Yields the body as it arrives. The client is slowed down to the speed of the reader.
+   * Yields the body as it arrives, in slices of at most 64 KiB. The client is slowed down to the
+   * speed of the reader. A slice is valid until the next one is requested.
    * @throws {UploadCut} when the body exceeds the limit or the client disconnects.
    */
   async *chunks(shared: UploadTurns): AsyncGenerator<Buffer, void> {
     this.#chunked = true
-    let release = () => {}
+    let release = await shared.turns.acquire(1)
+    this.#pool = shared.slices
+    for (let first = this.#chunks.shift(); first; first = this.#chunks.shift()) this.#keep(first)
+    let fresh = true
     try {
       for (;;) {
         while (this.#awaits()) {
-          release()
-          release = await shared.turns.acquire(1)
+          if (!fresh) {
+            release()
+            release = await shared.turns.acquire(1)
+          }
+          fresh = false
           if (this.#awaits()) await this.#receive(shared)
         }
+        fresh = false
         if (this.#over) throw new UploadCut('disconnected')
         if (!this.#fits()) throw new UploadCut('too_large')
-        const chunk = this.#chunks.shift()
-        if (!chunk) return this.#start()
-        this.#unread -= chunk.length
-        yield chunk
+        const slice = this.#slices.shift()
+        if (!slice) return this.#start()
+        this.#unread -= slice.length
+        try {
+          yield slice.buffer.subarray(0, slice.length)
+        } finally {
+          shared.slices.give(slice.buffer)
+        }
       }
     } finally {
+      this.#drop()
       release()
     }
   }
   /** Receives and discards the rest of the body, up to `DRAIN` bytes above the limit. */
   async discard(): Promise<void> {
     this.#dropping = true
-    this.#chunks = []
+    this.#drop()
     if (this.#paused && !this.#over) this.#res.resume()
     this.#paused = false
     await this.#flow(() => this.#whole || this.#size > this.#limit + DRAIN)
@@ -126,13 +160,34 @@ export class Upload {
   /** Called when the exchange has ended. */
   gone(): void {
     this.#over = true
-    this.#chunks = []
+    this.#drop()
     this.#wake?.()
   }
 
+  /** Discards unread bytes. */
+  #drop(): void {
+    this.#chunks = []
+    for (const { buffer } of this.#slices.splice(0)) this.#pool?.give(buffer)
+    this.#unread = 0
+  }
+  /** Copies bytes into buffers of the pool. */
+  #keep(bytes: Buffer): void {
+    const pool = this.#pool
+    if (!pool) return
+    for (let rest = bytes; rest.length > 0; ) {
+      let last = this.#slices.at(-1)
+      if (!last || last.length === pool.size) {
+        last = { buffer: pool.take(), length: 0 }
+        this.#slices.push(last)
+      }
+      const copied = rest.copy(last.buffer, last.length)
+      last.length += copied
+      rest = rest.subarray(copied)
+    }
+  }
   /** Whether the reader needs bytes that have not arrived. */
   #awaits(): boolean {
-    return !this.#over && !this.#whole && this.#chunks.length === 0 && this.#fits()
+    return !this.#over && !this.#whole && this.#slices.length === 0 && this.#fits()
   }
   /** Lets the client send until bytes have arrived, or until it was silent for some time. */
   async #receive({ later }: UploadTurns): Promise<void> {
@@ -174,7 +229,8 @@ export class Upload {
     this.#size += chunk.byteLength
     // A copy, because the chunk is invalid after this callback returns.
     if (!this.#dropping && this.#size <= this.#limit && chunk.byteLength > 0) {
-      this.#chunks.push(Buffer.from(Buffer.from(chunk)))
+      if (this.#pool) this.#keep(Buffer.from(chunk))
+      else this.#chunks.push(Buffer.from(Buffer.from(chunk)))
       this.#unread += chunk.byteLength
     }
     if (last) this.#whole = true

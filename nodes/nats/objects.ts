@@ -11,6 +11,8 @@
  *     neither depends on the size of the file. All writes of a process share `MAX_WRITING`, and all
  *     reads `MAX_READING`, which bounds the bytes between the process and the servers. These bytes
  *     never wait for a client, so a slow client delays no other transfer.
+ * O4. All chunks are in buffers of one pool. Each transfer uses one buffer beyond those in flight:
+ *     the chunk that a write collects, or that a client receives.
  * O3. A damaged file is never read to its end: the last chunk of a complete read is withheld until
  *     the digest of the file matches, and the size of each chunk is checked in every read.
  */
@@ -18,9 +20,10 @@
 import { createHash } from 'node:crypto'
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { headers } from '@nats-io/transport-node'
+import { type BufferPool, createBufferPool } from '../../gateway/files/buffer-pool.ts'
 import { type ByteSemaphore, createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
 import type { StoredBytes } from '../../gateway/ports.ts'
-import { type FetchTurn, pull } from './journal/pull.ts'
+import { type Chunk, type Chunks, openChunks } from './chunks.ts'
 import type { Nats } from './server/connect.ts'
 
 /** Size of all chunks but the last, in bytes. It must be below the servers' `max_payload`. */
@@ -33,7 +36,11 @@ const AHEAD = 4 * CHUNK
  * a connection with more than 64 MB of pending data.
  */
 const MAX_WRITING = 4 * 2 ** 20
-const MAX_READING = 8 * 2 ** 20
+const MAX_READING = 4 * 2 ** 20
+/** Maximum number of bytes of buffers that a process keeps while no transfer uses them. */
+const KEEP = 8 * 2 ** 20
+/** Number of times that a read continues after an error without having received a chunk since. */
+const REPEATS = 3
 /** Every `STRIDE`-th chunk's sequence is stored with the file, so that ranges begin near it. */
 const STRIDE = 16
 /** Milliseconds for the acknowledgement of a chunk. */
@@ -42,14 +49,16 @@ const TIMEOUT_MS = 10_000
 const SILENCE = 3000
 const DIGEST = 'SHA-256='
 
-/** The bytes in flight that the transfers of a process share. */
+/** What the transfers of a process share: bytes in flight, and buffers of the size of a chunk. */
 export interface Transferring {
+  readonly pool: BufferPool
   readonly writing: ByteSemaphore
   readonly reading: ByteSemaphore
   /** Number of reads in progress. */
   readers: number
 }
 export const noTransfers = (): Transferring => ({
+  pool: createBufferPool(CHUNK, KEEP),
   writing: createByteSemaphore(MAX_WRITING),
   reading: createByteSemaphore(MAX_READING),
   readers: 0,
@@ -60,23 +69,37 @@ export const metaSubject = (bucket: string, name: string): string =>
   `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
 const chunkSubject = (bucket: string, id: string): string => `$O.${bucket}.C.${id}`
 
-/** Regroups bytes into chunks of `CHUNK` bytes; the last one may be shorter. */
-async function* regrouped(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
-  let held: Uint8Array[] = []
-  let size = 0
-  for await (let bytes of source) {
-    while (size + bytes.length >= CHUNK) {
-      const head = bytes.subarray(0, CHUNK - size)
-      bytes = bytes.subarray(head.length)
-      yield Buffer.concat([...held, head])
-      held = []
-      size = 0
-    }
-    // A copy, because the remainder would keep all bytes in memory that arrived with it.
-    if (bytes.length > 0) held.push(Buffer.from(bytes))
-    size += bytes.length
+/**
+ * Regroups bytes into chunks of `CHUNK` bytes; the last one may be shorter. The chunks begin a
+ * buffer of the pool, which the reader gives back.
+ */
+async function* regrouped(
+  source: AsyncIterable<Uint8Array>,
+  pool: BufferPool,
+): AsyncGenerator<{ readonly buffer: Buffer; readonly length: number }, void> {
+  let buffer: Buffer | undefined
+  let length = 0
+  try {
+    for await (const bytes of source)
+      for (let at = 0; at < bytes.length; ) {
+        buffer ??= pool.take()
+        const part = bytes.subarray(at, at + CHUNK - length)
+        buffer.set(part, length)
+        length += part.length
+        at += part.length
+        if (length < CHUNK) continue
+        const whole = { buffer, length }
+        buffer = undefined
+        length = 0
+        yield whole
+      }
+    if (!buffer) return
+    const last = { buffer, length }
+    buffer = undefined
+    yield last
+  } finally {
+    if (buffer) pool.give(buffer)
   }
-  if (size > 0) yield Buffer.concat(held)
 }
 
 /**
@@ -90,20 +113,26 @@ export async function writeObject(
   name: string,
   id: string,
   source: AsyncIterable<Uint8Array>,
-  { writing }: Transferring,
+  { writing, pool }: Transferring,
 ): Promise<StoredBytes> {
   const hash = createHash('sha256')
   const sequences: number[] = []
   const flying = new Set<Promise<void>>()
   let failed: { readonly error: unknown } | undefined
   let [size, chunks] = [0, 0]
-  const send = (chunk: Buffer, release: () => void) => {
+  const send = (buffer: Buffer, length: number, release: () => void) => {
     const index = chunks++
-    const sent = nats.publish(chunkSubject(bucket, id), chunk, undefined, TIMEOUT_MS).then(
+    const data = buffer.subarray(0, length)
+    const sent = nats.publish(chunkSubject(bucket, id), data, undefined, TIMEOUT_MS).then(
       (sequence) => {
         if (index % STRIDE === 0) sequences[index / STRIDE] = sequence
+        pool.give(buffer)
       },
-      (error: unknown) => void (failed ??= { error }),
+      (error: unknown) => {
+        failed ??= { error }
+        // The client library may still hold the buffer, and send it later.
+        pool.drop()
+      },
     )
     flying.add(sent)
     void sent.finally(() => {
@@ -112,10 +141,10 @@ export async function writeObject(
     })
   }
   try {
-    for await (const chunk of regrouped(source)) {
-      hash.update(chunk)
-      size += chunk.length
-      send(chunk, await writing.acquire(chunk.length))
+    for await (const { buffer, length } of regrouped(source, pool)) {
+      hash.update(buffer.subarray(0, length))
+      size += length
+      send(buffer, length, await writing.acquire(length))
       if (flying.size >= WINDOW) await Promise.race(flying)
       if (failed) break
     }
@@ -155,7 +184,8 @@ export async function writeObject(
 }
 
 /**
- * Reads the bytes from `start` up to, and not including, `end`.
+ * Reads the bytes from `start` up to, and not including, `end`. A chunk is valid until the next one
+ * is requested.
  * @throws when the servers do not answer, the file is deleted during the read, or it is damaged.
  */
 export async function* readObject(
@@ -174,45 +204,66 @@ export async function* readObject(
   const from = sequences[stride]
   const hash = start === 0 && end === info.size ? createHash('sha256') : undefined
   let index = from === undefined ? 0 : stride * STRIDE
-  /** Waits for the next fetch: few chunks while there are many readers. */
-  const turn = async (): Promise<FetchTurn> => {
+  const { pool } = shared
+  const open = (sequence: number) =>
+    openChunks(nats, `OBJ_${bucket}`, chunkSubject(bucket, info.nuid), sequence, pool)
+  /** Fetches the next chunks, few while there are many readers. */
+  const fetch = async (): Promise<Chunk[]> => {
     const share = Math.min(AHEAD, MAX_READING / shared.readers)
     const left = Math.ceil(end / size) - index
-    const messages = Math.max(1, Math.min(left, Math.floor(share / size)))
-    return { messages, received: await shared.reading.acquire(messages * size) }
+    const count = Math.max(1, Math.min(left, Math.floor(share / size)))
+    const received = await shared.reading.acquire(count * size)
+    try {
+      chunks ??= await open(next)
+      return await chunks.fetch(count, SILENCE)
+    } finally {
+      received()
+    }
   }
+  let next = from ?? 1
+  let chunks: Chunks | undefined
+  let waiting: Chunk[] = []
   shared.readers++
-  const subject = chunkSubject(bucket, info.nuid)
-  const reading = await pull(nats, `OBJ_${bucket}`, from ?? 1, {
-    subject,
-    idle: SILENCE,
-    turn,
-  }).catch((error: unknown) => {
-    shared.readers--
-    throw error
-  })
   try {
-    for await (const message of reading.messages) {
-      if (!message) {
+    for (let errors = 0; ; ) {
+      try {
+        waiting = await fetch()
+      } catch (error) {
+        if (++errors > REPEATS) throw error
+        chunks?.close()
+        chunks = undefined
+        continue
+      }
+      errors = 0
+      if (waiting.length === 0) {
         const now = await store.info(info.name)
         if (!now || now.deleted || now.nuid !== info.nuid)
           throw new Error(`${info.name} was deleted while it was read`)
-        continue
+        // The consumer may be lost.
+        chunks?.close()
+        chunks = undefined
       }
-      const offset = index++ * size
-      const data = message.data
-      if (data.length !== Math.min(size, info.size - offset))
-        throw new Error(`chunk ${index} of ${info.name} has ${data.length} bytes`)
-      hash?.update(data)
-      const last = offset + data.length >= end
-      if (last && hash && !info.digest.startsWith(DIGEST + hash.digest('base64url')))
-        throw new Error(`${info.name} does not match its digest`)
-      if (offset + data.length > start)
-        yield data.subarray(Math.max(0, start - offset), end - offset)
-      if (last) return
+      for (let chunk = waiting.shift(); chunk; chunk = waiting.shift())
+        try {
+          const { data } = chunk
+          next = chunk.seq + 1
+          const offset = index++ * size
+          if (data.length !== Math.min(size, info.size - offset))
+            throw new Error(`chunk ${index} of ${info.name} has ${data.length} bytes`)
+          hash?.update(data)
+          const last = offset + data.length >= end
+          if (last && hash && !info.digest.startsWith(DIGEST + hash.digest('base64url')))
+            throw new Error(`${info.name} does not match its digest`)
+          if (offset + data.length > start)
+            yield data.subarray(Math.max(0, start - offset), end - offset)
+          if (last) return
+        } finally {
+          chunk.release()
+        }
     }
   } finally {
     shared.readers--
-    reading.close()
+    for (const { release } of waiting) release()
+    chunks?.close()
   }
 }

@@ -112,7 +112,8 @@ export function openS3(
           for await (const chunk of bytes) {
             hash.update(chunk)
             size_bytes += chunk.length
-            yield chunk
+            // A copy, because the library collects the chunks of a part.
+            yield Buffer.from(chunk)
           }
         } catch (error) {
           fault = { error }

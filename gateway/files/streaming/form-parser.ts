@@ -38,16 +38,20 @@ export class FormParser {
 
   /**
    * Takes the next chunk. Returns its events in order, or a text that describes the error, such as
-   * `is truncated`. No chunk may follow an error. Bytes of events share the memory of the chunk.
+   * `is truncated`. No chunk may follow an error. Bytes of events share the memory of the chunk,
+   * which the caller may overwrite before the next chunk.
    */
   push(chunk: Buffer): readonly FormEvent[] | string {
-    if (this.#state === 'closed') return []
-    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const events: FormEvent[] = []
+    if (this.#state === 'closed') return events
+    this.#rest = this.#joined(chunk, events)
     for (;;) {
       const went = this.#step(events)
       if (typeof went === 'string') return went
-      if (!went) return events
+      if (went) continue
+      // A copy, because the rest is used after the caller has overwritten the chunk.
+      this.#rest = Buffer.from(this.#rest)
+      return events
     }
   }
   /** Takes the end of the body. Returns a text that describes the error, or undefined. */
@@ -57,6 +61,22 @@ export class FormParser {
     return this.#state === 'head' ? 'has a part without a name' : 'is truncated'
   }
 
+  /**
+   * The rest and the next chunk. When the rest of a content does not begin a delimiter, which is the
+   * usual case, it is an event of its own, so that the chunk is not copied.
+   */
+  #joined(chunk: Buffer, events: FormEvent[]): Buffer {
+    const rest = this.#rest
+    if (rest.length === 0) return chunk
+    if (this.#state === 'content' && !this.#fresh && chunk.length >= this.#delimiter.length) {
+      const seam = Buffer.concat([rest, chunk.subarray(0, this.#delimiter.length - 1)])
+      if (seam.indexOf(this.#delimiter) < 0) {
+        events.push({ kind: 'data', bytes: rest })
+        return chunk
+      }
+    }
+    return Buffer.concat([rest, chunk])
+  }
   /** Interprets one element. Returns false when more bytes are needed. */
   #step(events: FormEvent[]): boolean | string {
     switch (this.#state) {
@@ -120,8 +140,7 @@ export class FormParser {
     if (end > start) events.push({ kind: 'data', bytes: this.#rest.subarray(start, end) })
     if (end >= start) this.#fresh = false
     if (found < 0) {
-      // A copy, because these few bytes would keep the whole chunk in memory.
-      if (end >= start) this.#rest = Buffer.from(this.#rest.subarray(end))
+      if (end >= start) this.#drop(end)
       return false
     }
     events.push({ kind: 'end' })

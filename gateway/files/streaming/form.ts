@@ -20,7 +20,10 @@ export function refuseUpload(...faults: Parameters<typeof refuseFields>): never 
   throw new UploadRefused(refuseFields(...faults))
 }
 
-/** A part whose bytes arrive. They can be read once, and before the next part. */
+/**
+ * A part whose bytes arrive. They can be read once, and before the next part. Each chunk is valid
+ * until the next one is requested.
+ */
 export interface ArrivingPart extends PartHead {
   readonly bytes: AsyncIterable<Buffer>
 }
@@ -83,7 +86,7 @@ export async function textOf({ name, bytes }: ArrivingPart, limit: number): Prom
     size += chunk.length
     if (size > limit)
       refuseUpload({ field: name, message: `must have at most ${limit} bytes`, actual: size })
-    chunks.push(chunk)
+    chunks.push(Buffer.from(chunk))
   }
   const whole = Buffer.concat(chunks)
   if (!isUtf8(whole)) refuseUpload({ field: name, message: 'is not UTF-8' })

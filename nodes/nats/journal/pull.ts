@@ -20,14 +20,6 @@ import {
 import { nanos, nuid } from '@nats-io/transport-node'
 import type { Nats } from '../server/connect.ts'
 
-/**
- * Permission for one fetch of at most `messages` messages. `received` is called once all of them
- * have arrived or the fetch has ended.
- */
-export interface FetchTurn {
-  readonly messages: number
-  received(): void
-}
 export interface Pulling {
   /**
    * Yields the received messages, and `undefined` when none arrived for `idle` milliseconds. Ends
@@ -47,37 +39,18 @@ const MAX_BATCH = 256
 const BYTES = 8 * 1_048_576
 
 /**
- * Reads a stream, beginning with the sequence `from`.
+ * Adds a consumer for reading a stream in order, beginning with the sequence `from`, and returns its
+ * name. The server deletes it 30 s after the last fetch.
  * @param subject limits the read to messages of this subject.
- * @param idle milliseconds that one fetch waits for messages, at least 1000.
- * @param first number of messages in the first fetch, for callers that expect many.
- * @param bytes maximum size of one fetch in bytes.
- * @param turn waits until a fetch is permitted; `first` and `bytes` then have no effect. All
- *   messages of a fetch are received before the first one is yielded, so that a slow reader does not
- *   prolong the turn. The stream must have as many messages as the turn asks for, because a fetch
- *   otherwise waits for `idle` milliseconds.
  */
-export async function pull(
+export async function addReader(
   nats: Nats,
   stream: string,
   from: number,
-  {
-    subject,
-    idle = 5000,
-    first = FIRST,
-    bytes = BYTES,
-    turn,
-  }: {
-    subject?: string
-    idle?: number
-    first?: number
-    bytes?: number
-    turn?: () => Promise<FetchTurn>
-  } = {},
-): Promise<Pulling> {
+  subject?: string,
+): Promise<string> {
   const name = `baton_${nuid.next()}`
-  let permitted = await turn?.()
-  const create = nats.manager.consumers.add(stream, {
+  await nats.manager.consumers.add(stream, {
     name,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: Math.max(1, from),
@@ -88,10 +61,33 @@ export async function pull(
     inactive_threshold: nanos(30_000),
     ...(subject !== undefined && { filter_subject: subject }),
   })
-  await create.catch((error: unknown) => {
-    permitted?.received()
-    throw error
-  })
+  return name
+}
+
+/**
+ * Reads a stream, beginning with the sequence `from`.
+ * @param subject limits the read to messages of this subject.
+ * @param idle milliseconds that one fetch waits for messages, at least 1000.
+ * @param first number of messages in the first fetch, for callers that expect many.
+ * @param bytes maximum size of one fetch in bytes.
+ */
+export async function pull(
+  nats: Nats,
+  stream: string,
+  from: number,
+  {
+    subject,
+    idle = 5000,
+    first = FIRST,
+    bytes = BYTES,
+  }: {
+    subject?: string
+    idle?: number
+    first?: number
+    bytes?: number
+  } = {},
+): Promise<Pulling> {
+  const name = await addReader(nats, stream, from, subject)
   let current: ConsumerMessages | undefined
   let closed = false
 
@@ -106,20 +102,6 @@ export async function pull(
       }
       for (let most = first; !closed; ) {
         const before = delivered
-        if (turn) {
-          permitted ??= await turn()
-          const batch: JsMsg[] = []
-          try {
-            current = await consumer.fetch({ max_messages: permitted.messages, expires: idle })
-            for await (const message of current) batch.push(checked(message))
-          } finally {
-            permitted.received()
-            permitted = undefined
-          }
-          for (let next = batch.shift(); next && !closed; next = batch.shift()) yield next
-          if (delivered === before && !closed) yield undefined
-          continue
-        }
         current = await consumer.fetch({ max_messages: most, expires: idle })
         let largest = 1
         for await (const message of current) {
@@ -132,7 +114,6 @@ export async function pull(
       }
     } finally {
       closed = true
-      permitted?.received()
       current?.stop()
       void nats.manager.consumers.delete(stream, name).catch(() => {})
     }

@@ -21,7 +21,8 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 }
 async function collect(chunks: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
   const read: Uint8Array[] = []
-  for await (const chunk of chunks ?? []) read.push(chunk)
+  // A chunk is valid until the next one is requested.
+  for await (const chunk of chunks ?? []) read.push(Buffer.from(chunk))
   return Buffer.concat(read)
 }
 const factsOf = (bytes: Uint8Array) => ({
@@ -96,6 +97,20 @@ t.test('the source is read only as fast as the chunks are stored', async (t) => 
   }
   t.equal(taken, 3 * CHUNK, 'a reader may stop at any time')
   await mine.delete('files/paced')
+})
+
+t.test('a read whose consumer is deleted continues', async (t) => {
+  const bytes = randomBytes(20 * CHUNK + 5)
+  await mine.write('files/continued', chunksOf(bytes, CHUNK))
+  const read: Buffer[] = []
+  for await (const chunk of (await theirs.read('files/continued', 7, bytes.length)) ?? []) {
+    read.push(Buffer.from(chunk))
+    if (read.length % 6 === 0)
+      for await (const { name } of one.manager.consumers.list(stream))
+        await one.manager.consumers.delete(stream, name)
+  }
+  t.ok(Buffer.concat(read).equals(bytes.subarray(7)), 'no byte is lost or repeated')
+  await mine.delete('files/continued')
 })
 
 t.test('a file that is deleted or damaged is never read to its end', async (t) => {

@@ -17,16 +17,19 @@ function streamed(
   let from = 0
   for (const end of ends) {
     // A copy, because the parser must not depend on the neighbours of a chunk.
-    const events = parser.push(Buffer.from(body.subarray(from, end)))
+    const chunk = Buffer.from(body.subarray(from, end))
+    const events = parser.push(chunk)
     if (typeof events === 'string') return events
     from = end
     for (const event of events)
       if (event.kind === 'part') open = { head: event.head, bytes: [] }
-      else if (event.kind === 'data') open?.bytes.push(event.bytes)
+      else if (event.kind === 'data') open?.bytes.push(Buffer.from(event.bytes))
       else if (open) {
         parts.push({ ...open.head, bytes: Buffer.concat(open.bytes) })
         open = undefined
       }
+    // The owner of the chunk may use its memory again.
+    chunk.fill('-')
   }
   return parser.end() ?? parts
 }

@@ -68,7 +68,7 @@ for (const chunked of [false, true])
           begun()
           await released
         }
-        read.push(chunk)
+        read.push(Buffer.from(chunk))
       }
       return 'done'
     })

@@ -1,0 +1,50 @@
+/**
+ * Buffers of one size that are used again and again. A process that transfers files would
+ * otherwise leave each received chunk to the garbage collector, which frees it only after tens of
+ * megabytes have accumulated.
+ *
+ * Invariant: a buffer is given back once, after its last use. Its next owner overwrites it.
+ */
+
+export interface BufferPool {
+  /** Size of each buffer in bytes. */
+  readonly size: number
+  /** Number of buffers that are in use. */
+  readonly used: number
+  /** Maximum number of buffers that were in use at a time. */
+  readonly most: number
+  /** Returns a buffer with arbitrary content. */
+  take(): Buffer
+  /** Gives a buffer back. */
+  give(buffer: Buffer): void
+  /** Counts a buffer as no longer used, although it will not be used again. */
+  drop(): void
+}
+
+/**
+ * Creates a pool.
+ * @param size bytes of each buffer.
+ * @param keep maximum number of bytes that are kept while they are not in use.
+ */
+export function createBufferPool(size: number, keep: number): BufferPool {
+  const free: Buffer[] = []
+  let [used, most] = [0, 0]
+  return {
+    size,
+    get used() {
+      return used
+    },
+    get most() {
+      return most
+    },
+    take: () => {
+      most = Math.max(most, ++used)
+      return free.pop() ?? Buffer.allocUnsafeSlow(size)
+    },
+    give: (buffer) => {
+      used--
+      if ((free.length + 1) * size <= keep) free.push(buffer)
+    },
+    drop: () => void used--,
+  }
+}
