@@ -122,7 +122,7 @@ export const samples = defineView({
       },
       {
         file: 'protocol/queries/views.ts',
-        after: 'interface InternalQueries extends TableQueries {',
+        after: 'interface InternalQueries extends TableQueries, SemanticQueries {',
         lines: ['  sample_events: { input: Record<never, never>; reply: { count: number } }'],
       },
       {
