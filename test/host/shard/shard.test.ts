@@ -33,16 +33,6 @@ t.test('commands that wait together are appended together', async (t) => {
   t.ok(world.journal.messages.length - before <= 2, 'in one or two envelopes')
 })
 
-t.test('a command of a newer release waits for an owner that knows it', async (t) => {
-  const world = new ToyWorld()
-  const shard = await world.owner()
-  const before = world.journal.messages.length
-  for (const name of ['add_all', 'toString'])
-    t.same(await shard.submit(command(runId(1), name, { by: 1 })), { not_owner: true })
-  t.equal(world.journal.messages.length, before, 'nothing is stored')
-  t.same(reply(await shard.submit(command(runId(1), 'add', { by: 1 }))), { count: 1 })
-})
-
 t.test('nothing is answered or published before the append is acknowledged', async (t) => {
   let release = () => {}
   const world = new ToyWorld((step) =>
