@@ -10,6 +10,7 @@ import {
   type Figures,
   inFlight,
   inTurn,
+  pause,
   spread,
   type Terms,
 } from './support/measure.ts'
@@ -24,6 +25,8 @@ const CONCURRENCY = 64
 /** Rows of a bulk, and number of bulks in flight. */
 const BULK = { rows: 1000, inFlight: 2 } as const
 const QUERIES_PER_SECOND = 50
+/** Milliseconds after which a question is repeated that was not answered in time. */
+const RETRY_MS = 500
 const WORDS = ['invoice', 'refund', 'order', 'payment', 'shipment', 'return', 'quote', 'reminder']
 const STATES = ['open', 'paid', 'late', 'void']
 
@@ -77,20 +80,22 @@ async function rated(
 /** An order is ready when so many answers in a row took less than these milliseconds. */
 const READY = { answers: 20, ms: 50, within: 300_000 } as const
 /**
- * Asks one question after the other until the order that it needs is ready.
+ * Asks one question after the other until the order that it needs is ready. Until then, a view that
+ * has to read the whole table may not answer in time.
+ * @param ask returns whether the question was answered.
  * @returns the time of the first answer, and the time until the order was ready.
  */
-async function firstUse(name: string, ask: (i: number) => Promise<unknown>): Promise<Figures> {
+async function firstUse(name: string, ask: (i: number) => Promise<boolean>): Promise<Figures> {
   const started = performance.now()
   let first = Number.NaN
   let ready = Number.NaN
   for (let i = 0, fast = 0; fast < READY.answers; i++) {
     const from = performance.now()
     if (from - started > READY.within) break
-    await ask(i)
+    const answered = await ask(i)
     const took = performance.now() - from
-    if (i === 0) first = took
-    fast = took < READY.ms ? fast + 1 : 0
+    if (answered && Number.isNaN(first)) first = performance.now() - started
+    fast = answered && took < READY.ms ? fast + 1 : 0
     if (fast === 1) ready = from - started
   }
   return { [`${name} first`]: first, [`${name} ready`]: ready }
@@ -124,7 +129,8 @@ async function measure(
   reads: number,
   profile: string | undefined,
 ): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
+  const settings = { BATON_TABLE_ROWS: String(size + 3 * writesEach) }
+  const server = await startBaton({ sync, profile, settings })
   const http = new Http(server.port, server.key, CONCURRENCY)
   try {
     const made = expected(
@@ -159,7 +165,13 @@ async function measure(
     const figures: Record<string, number> = { ...bulk, ...insert, ...upsert }
     for (const [name, [path, question]] of Object.entries(questions(size))) {
       const ask = (i: number) => post(path, question(i), 200)
-      Object.assign(figures, await firstUse(name, ask))
+      const answered = async (i: number) => {
+        const { status, body } = await http.post(`${T}/${path}`, JSON.stringify(question(i)))
+        if (status !== 503) expected({ status, body }, 200)
+        else await pause(RETRY_MS)
+        return status === 200
+      }
+      Object.assign(figures, await firstUse(name, answered))
       Object.assign(figures, spread(name, await atRate(QUERIES_PER_SECOND, reads, ask)))
     }
     return figures

@@ -42,6 +42,8 @@ export interface BatonOptions {
   readonly within?: number
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]
+  /** Additional settings of the server, by name. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 /** Creates a folder for one run, on the disk that all measured systems use. */
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
@@ -56,6 +58,7 @@ export async function startBaton({
   profile,
   within = READY_WITHIN,
   node = [],
+  settings = {},
 }: BatonOptions): Promise<Baton> {
   const data = given ?? newFolder()
   const port = await freePort()
@@ -72,6 +75,7 @@ export async function startBaton({
       BATON_RATE_KEY: '0',
       BATON_RATE_ORG: '0',
       BATON_LOG_LEVEL: 'error',
+      ...settings,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
