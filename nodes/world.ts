@@ -27,6 +27,7 @@ import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { OwnerProbe } from './observe/owner-probe.ts'
 import type { Embedder } from './roles/embed.ts'
+import type { Question } from './roles/view.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
 /**
@@ -135,7 +136,11 @@ export function createWorld(parts: WorldParts): World {
     })
   }
 
-  async function view(partition: number, message: unknown): Promise<unknown> {
+  /** Identifies the queries of this world, also among those of an earlier process of the node. */
+  const born = clock.now()
+  let queries = 0
+  async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {
+    const message: Question = { ...query, id: `${parts.node}/${born}/${queries++}` }
     const until = clock.elapsed() + settings.deadline
     // After a timeout, the next attempt may take longer, because some queries read many rows.
     let timeout = TRY

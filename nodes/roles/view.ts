@@ -19,8 +19,12 @@ export interface ServedView {
   /** Stops following and closes the file. */
   stop(): Promise<void>
 }
-/** A query as it is sent over the bus and to threads. */
+/**
+ * A query as it is sent over the bus and to threads. `id`: the same in repeated requests for one
+ * query; absent in requests of earlier releases.
+ */
 export interface Question {
+  readonly id?: string
   readonly name: string
   readonly project: string
   readonly input: unknown

@@ -10,6 +10,7 @@ import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { privateFiles } from '../storage/private.ts'
 import type { Embedder, EmbedRows } from './embed.ts'
+import { createPendingQueries } from './pending-queries.ts'
 import { type Question, type ServedView, serveView, type ViewTerms } from './view.ts'
 import { serveViewInThread } from './view-worker.ts'
 
@@ -63,20 +64,16 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
           Math.max(0, (await journal.position(partition)).last - (await view.position())),
         ),
       )
-      const asked = new Set<Promise<unknown>>()
+      const queries = createPendingQueries((question) => view.ask(question))
       const unsubscribe = bus.subscribe(
         subjects.view(partition),
-        (message) => {
-          const answer = view.ask(message as Question).finally(() => asked.delete(answer))
-          asked.add(answer)
-          return answer
-        },
+        (message) => queries.ask(message as Question),
         subjects.viewGroup,
       )
       return async () => {
         unsubscribe()
         // Pending queries are answered before the view stops; each query has its own time limit.
-        await Promise.allSettled([...asked])
+        await queries.ended()
         await view.stop()
       }
     }),

@@ -1,0 +1,31 @@
+/**
+ * The queries of a view that are in progress. A gateway repeats a request that is not answered in
+ * time. The repeated request gets the answer of the first one, so a query that reads many rows reads
+ * them once, however often it is requested.
+ */
+import type { Question } from './view.ts'
+
+export interface PendingQueries {
+  /** Answers a query, or waits for its answer if it is in progress. */
+  ask(question: Question): Promise<unknown>
+  /** Resolves when all queries in progress have ended. */
+  ended(): Promise<void>
+}
+
+/** @param ask answers a query. */
+export function createPendingQueries(
+  ask: (question: Question) => Promise<unknown>,
+): PendingQueries {
+  const pending = new Map<string | symbol, Promise<unknown>>()
+  return {
+    ask(question) {
+      const id = question.id ?? Symbol()
+      const answer = pending.get(id) ?? ask(question).finally(() => void pending.delete(id))
+      pending.set(id, answer)
+      return answer
+    },
+    async ended() {
+      await Promise.allSettled(pending.values())
+    },
+  }
+}
