@@ -8,6 +8,8 @@ import { VectorCache } from '../../views/tables/tables/vectors/cache.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
 import { type IndexerTerms, VectorIndexer } from '../../views/tables/tables/vectors/indexer.ts'
 import { View } from '../../views/view.ts'
+import type { Clock } from '../host/ports.ts'
+import { systemClock } from '../system.ts'
 import type { EmbedRows } from './embed.ts'
 
 /** A running view. */
@@ -65,16 +67,16 @@ export async function serveView(
   ports: ViewPorts,
   logs: Pick<Logs, 'saved'>,
 ): Promise<ServedView> {
-  const { now, later } = ports
+  const { now = systemClock.now, later = systemClock.later } = ports
   const wake = () => indexer?.wake()
   const view = View.open(file, {
-    ...(now && { now }),
+    now,
     stale,
     organization: () => organization,
     saved: () => logs.saved(file),
   })
   const follower = new ViewFollower(view, ports, {
-    ...(later && { later }),
+    later,
     hooks: {
       lag: (messages) => ports.lag(messages),
       alarm: (error) => ports.alarm(error as Error),
@@ -82,7 +84,7 @@ export async function serveView(
       answered: wake,
     },
   })
-  const indexer = embedding && createIndexer(file, embedding, view, ports)
+  const indexer = embedding && createIndexer(file, embedding, view, { ...ports, now, later })
   await follower.start()
   return {
     ask: ({ name, project, input, fresh, within }) =>
@@ -101,19 +103,15 @@ function createIndexer(
   file: string,
   terms: IndexerTerms,
   view: View,
-  ports: ViewPorts,
+  ports: ViewPorts & Pick<Clock, 'now' | 'later'>,
 ): VectorIndexer {
   ports.distances(view.distances())
   return new VectorIndexer(terms, {
     view,
     cache: VectorCache.open(file.replace(/\.sqlite$/, '.vectors.sqlite')),
     embed: ports.embed,
-    now: ports.now ?? Date.now,
-    later: ports.later ?? later,
+    now: ports.now,
+    later: ports.later,
     alarm: ports.alarm,
   })
-}
-const later = (ms: number, run: () => void): (() => void) => {
-  const timer = setTimeout(run, ms)
-  return () => clearTimeout(timer)
 }
