@@ -9,7 +9,7 @@
  * in the index. The protocol's `exactHits` decides about every row.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
-import { type Condition, fulfils, planQuery } from '../../../protocol/tables/query.ts'
+import { type Condition, planQuery } from '../../../protocol/tables/query.ts'
 import type { SearchRows, TableRow } from '../../../protocol/tables/schema.ts'
 import { exactHits, rowTokens, tokensOf } from '../../../protocol/tables/search.ts'
 import type { InParts } from '../../define-view.ts'
@@ -17,6 +17,7 @@ import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
 import { ordersOf, rowsThrough } from './orders.ts'
+import { accepts } from './ranges.ts'
 import {
   COLUMNS,
   codeOf,
@@ -221,8 +222,7 @@ const isFull = (found: readonly Found[], count: number): boolean =>
 function judged({ defined, words, conditions, after }: Search, row: RowRecord): Found | undefined {
   const { table } = defined
   const reader = readerOf(table.schema, row)
-  if (!conditions.every((condition) => fulfils(condition, reader(condition.field))))
-    return undefined
+  if (!accepts(conditions, reader)) return undefined
   const hits = exactHits(words, rowTokens(rowRecord(table.id, table.schema, row).data))
   if (hits === undefined) return undefined
   const found = { ...row, hits }

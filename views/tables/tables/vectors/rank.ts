@@ -3,12 +3,13 @@
  * it compares all vectors, in parts, and keeps only the rows of the page in memory. The filter
  * decides about every row before it takes a place among them.
  */
-import { type Condition, fulfils } from '../../../../protocol/tables/query.ts'
+import type { Condition } from '../../../../protocol/tables/query.ts'
 import type { InParts } from '../../../define-view.ts'
 import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
 import type { KeyRange } from '../keys.ts'
 import { type Order, ordersOf, rowsThrough } from '../orders.ts'
+import { accepts } from '../ranges.ts'
 import { type RowRecord, readerOf, rowById } from '../rows.ts'
 import { lookedUp, narrowest } from '../selection.ts'
 
@@ -96,7 +97,7 @@ class Best {
     if (this.rows.length === count && last && compare(last, place) < 0) return
     const row = rowById(store, defined.n, place.id)
     const reader = row && readerOf(defined.table.schema, row)
-    if (!reader || !conditions.every((one) => fulfils(one, reader(one.field)))) return
+    if (!reader || !accepts(conditions, reader)) return
     const at = this.rows.findIndex((other) => compare(place, other) < 0)
     this.rows.splice(at < 0 ? this.rows.length : at, 0, { ...row, ...place })
     if (this.rows.length > count) this.rows.pop()

@@ -5,13 +5,14 @@
  * then those with more beginnings, then the latest change, then the id. The rows that are compared
  * are bounded, so that a question with common words remains fast in a large table.
  */
-import { type Condition, fulfils } from '../../../../protocol/tables/query.ts'
+import type { Condition } from '../../../../protocol/tables/query.ts'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
 import { rowTokens } from '../../../../protocol/tables/search.ts'
 import { anyHits, semanticLimits } from '../../../../protocol/tables/semantic.ts'
 import type { InParts } from '../../../define-view.ts'
 import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
+import { accepts } from '../ranges.ts'
 import { COLUMNS, codeOf, dataOf, type RowRecord, readerOf } from '../rows.ts'
 
 interface Search {
@@ -101,9 +102,6 @@ function judged(
   row: RowRecord,
 ): ReturnType<typeof anyHits> {
   const { schema } = defined.table
-  if (conditions.length > 0) {
-    const reader = readerOf(schema, row)
-    if (!conditions.every((one) => fulfils(one, reader(one.field)))) return undefined
-  }
+  if (conditions.length > 0 && !accepts(conditions, readerOf(schema, row))) return undefined
   return anyHits(words, rowTokens(visibleData(schema, dataOf(row))))
 }
