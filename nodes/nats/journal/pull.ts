@@ -80,12 +80,7 @@ export async function pull(
     idle = 5000,
     first = FIRST,
     bytes = BYTES,
-  }: {
-    subject?: string
-    idle?: number
-    first?: number
-    bytes?: number
-  } = {},
+  }: { subject?: string; idle?: number; first?: number; bytes?: number } = {},
 ): Promise<Pulling> {
   const name = await addReader(nats, stream, from, subject)
   let current: ConsumerMessages | undefined
@@ -95,19 +90,16 @@ export async function pull(
     let delivered = 0
     try {
       const consumer = await nats.streams.consumers.get(stream, name)
-      const checked = (message: JsMsg): JsMsg => {
-        if (message.info.deliverySequence !== ++delivered)
-          throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
-        return message
-      }
       for (let most = first; !closed; ) {
-        const before = delivered
         current = await consumer.fetch({ max_messages: most, expires: idle })
+        const before = delivered
         let largest = 1
         for await (const message of current) {
           if (closed) return
+          if (message.info.deliverySequence !== ++delivered)
+            throw new Error(`a delivery of ${stream} was lost after message ${message.seq}`)
           largest = Math.max(largest, message.data.length)
-          yield checked(message)
+          yield message
         }
         most = Math.max(1, Math.min(2 * most, MAX_BATCH, Math.floor(bytes / largest)))
         if (delivered === before && !closed) yield undefined
