@@ -37,6 +37,7 @@ import { patch } from '../../protocol/patch.ts'
 import { objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
 import { beginConversion, conversionResult, LATE, settleConversion } from './conversion.ts'
+import { toSession } from './session.ts'
 import { sayArtifact } from './source-event.ts'
 
 type State = KeptArtifact | null
@@ -221,22 +222,15 @@ function remove(
       'The file is still being uploaded to its session.',
     )
   if (state?.state !== 'ready') return missing
-  const { artifact, attachment, session_id } = state
+  const { artifact } = state
   if (!mayDelete(state, viewer))
     return artifact.visibility === 'private'
       ? missing
       : refuse('permission_denied', { permission: brandedPermission('project.admin', brand) })
   if (isConverting(state))
     return refuse('conflict', { artifact_id: id }, 'The artifact is being converted.')
-  const told: Tell | undefined =
-    attachment && session_id !== undefined
-      ? {
-          to: { kind: 'session', id: session_id },
-          name: 'attachment.removed',
-          input: { artifact_id: id },
-        }
-      : undefined
-  return { events: [deleted(id, state, at)], reply: undefined, ...(told && { tells: [told] }) }
+  const tells = toSession(state, 'attachment.removed', { artifact_id: id })
+  return { events: [deleted(id, state, at)], tells, reply: undefined }
 }
 const mayDelete = ({ artifact }: Reserved, viewer: Viewer): boolean =>
   artifact.owned_by === viewer.id || viewer.admin

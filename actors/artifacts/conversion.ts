@@ -13,6 +13,7 @@ import { timestamp } from '../../protocol/common.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
 import { conversionOf } from '../../protocol/sessions/attachments.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
+import { toSession } from './session.ts'
 
 type Conversion = NonNullable<Artifact['conversion']>
 
@@ -72,24 +73,12 @@ export const LATE: ConversionResult = {
   error: 'No executor converted the file in time. Upload the file again.',
 }
 /** Records the outcome of a conversion. The session of an attachment is informed in the same commit. */
-export function settleConversion(
-  { attachment, session_id, artifact: { id } }: Exclude<KeptArtifact, { state: 'abandoned' }>,
+export const settleConversion = (
+  artifact: KeptArtifact & { readonly state: 'ready' },
   conversion: ConversionResult,
-  { at }: Pick<Cause, 'at'>,
-): Decision<ArtifactEvent, undefined> {
-  const told: Tell | undefined =
-    attachment && session_id !== undefined
-      ? {
-          to: { kind: 'session', id: session_id },
-          name: 'attachment.converted',
-          input: { artifact_id: id, conversion },
-        }
-      : undefined
-  return {
-    events: [
-      { type: 'artifact.converted', id, artifact: { conversion, updated_at: timestamp(at) } },
-    ],
-    reply: undefined,
-    ...(told && { tells: [told] }),
-  }
-}
+  { at, self: { id } }: Pick<Cause, 'at' | 'self'>,
+): Decision<ArtifactEvent, undefined> => ({
+  events: [{ type: 'artifact.converted', id, artifact: { conversion, updated_at: timestamp(at) } }],
+  tells: toSession(artifact, 'attachment.converted', { artifact_id: id, conversion }),
+  reply: undefined,
+})
