@@ -17,7 +17,7 @@
  *     the digest of the file matches, and the size of each chunk is checked in every read.
  */
 
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { headers } from '@nats-io/transport-node'
 import { type BufferPool, createBufferPool } from '../../gateway/files/buffer-pool.ts'
@@ -67,7 +67,15 @@ export const noTransfers = (): Transferring => ({
 /** Returns the subject of a file's metadata. */
 export const metaSubject = (bucket: string, name: string): string =>
   `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
-const chunkSubject = (bucket: string, id: string): string => `$O.${bucket}.C.${id}`
+/** Returns the subject of the chunks of a file. @param id `nuid` of the file's metadata. */
+export const chunkSubject = (bucket: string, id: string): string => `$O.${bucket}.C.${id}`
+
+/**
+ * Whether the digest of a file's bytes is the one in its metadata. ADR-20 leaves the padding of the
+ * digest open.
+ */
+export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
+  digest.startsWith(DIGEST + hash.digest('base64url'))
 
 /**
  * Regroups bytes into chunks of `CHUNK` bytes; the last one may be shorter. The chunks begin a
@@ -252,7 +260,7 @@ export async function* readObject(
             throw new Error(`chunk ${index} of ${info.name} has ${data.length} bytes`)
           hash?.update(data)
           const last = offset + data.length >= end
-          if (last && hash && !info.digest.startsWith(DIGEST + hash.digest('base64url')))
+          if (last && hash && !hasDigest(info, hash))
             throw new Error(`${info.name} does not match its digest`)
           if (offset + data.length > start)
             yield data.subarray(Math.max(0, start - offset), end - offset)

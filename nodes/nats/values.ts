@@ -2,14 +2,15 @@
  * Writes and reads values of the object store that fit into memory, such as large entries of the
  * journal, in the format of NATS object stores (nats-architecture-and-design, ADR-20).
  *
- * The client library reads each value with a consumer of its own, which the server keeps for five
- * minutes. Each such consumer costs the server time for every message that is stored: after 250
+ * The client library creates a consumer for each value that it reads, and the server keeps it for
+ * five minutes. Each such consumer costs the server time for every message that is stored: after 250
  * reads, a write cost it 550 µs instead of 75 (2026-11-25). A value is therefore read message by
  * message, from the leader of the stream, so that a value is found as soon as its writer has the
  * acknowledgement.
  */
 import { createHash } from 'node:crypto'
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
+import { chunkSubject, hasDigest } from './objects.ts'
 import type { Nats } from './server/connect.ts'
 
 /**
@@ -42,16 +43,14 @@ export async function readValue(
   const chunks: Uint8Array[] = []
   for (let next = 1; chunks.length < info.chunks; ) {
     // The types of the client library lack `next_by_subj` here.
-    const query = { seq: next, next_by_subj: `$O.${bucket}.C.${info.nuid}` }
+    const query = { seq: next, next_by_subj: chunkSubject(bucket, info.nuid) }
     const message = await nats.manager.streams.getMessage(`OBJ_${bucket}`, query)
     if (!message) return missing(store, info)
     chunks.push(message.data)
     next = message.seq + 1
   }
   const value = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-  const digest = `SHA-256=${createHash('sha256').update(value).digest('base64url')}`
-  // The library pads the digest, and ADR-20 leaves the padding open.
-  if (info.digest?.replace(/=+$/, '') !== digest) throw new Error(`${name} is damaged`)
+  if (!hasDigest(info, createHash('sha256').update(value))) throw new Error(`${name} is damaged`)
   return value
 }
 
