@@ -10,8 +10,8 @@ import type { Project } from '../protocol/projects/rows.ts'
 import type { Authentication, Caller } from './auth/authenticate.ts'
 import type { Limits } from './auth/rate.ts'
 import type { Directory } from './directory.ts'
-import type { ByteSemaphore } from './files/byte-semaphore.ts'
 import type { Uploaded } from './files/form.ts'
+import type { Semaphore } from './files/semaphore.ts'
 import type { UploadTurns } from './files/upload.ts'
 import type { Incoming } from './http/request.ts'
 import type { LeaseGate } from './lease-gate.ts'
@@ -32,7 +32,7 @@ export interface Edge {
   readonly limits: Limits | undefined
   readonly followers: Followers
   /** Limits the memory that files occupy while they are transferred. */
-  readonly bodyMemory: ByteSemaphore
+  readonly bodyMemory: Semaphore
   /** Limits the number of streamed uploads that receive bytes at the same time. */
   readonly uploadTurns: UploadTurns
   readonly sessionVisibility: SessionVisibility

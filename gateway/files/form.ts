@@ -14,8 +14,8 @@ import {
 import type { Incoming } from '../http/request.ts'
 import type { Exchange } from '../http/respond.ts'
 import { readBody } from '../http/validate.ts'
-import type { ByteSemaphore } from './byte-semaphore.ts'
 import { boundaryOf, type Part, partsOf } from './multipart.ts'
+import type { Semaphore } from './semaphore.ts'
 
 /** A received file. `filename` and `type` are the values that the client declares. */
 export interface Uploaded {
@@ -33,7 +33,7 @@ interface Read {
  * ends.
  */
 export async function readUpload(
-  bodyMemory: ByteSemaphore,
+  bodyMemory: Semaphore,
   row: Row,
   incoming: Incoming,
   exchange: Exchange,

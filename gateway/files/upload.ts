@@ -22,7 +22,7 @@
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { type BufferPool, createBufferPool } from './buffer-pool.ts'
-import { type ByteSemaphore, createByteSemaphore } from './byte-semaphore.ts'
+import { createSemaphore, type Semaphore } from './semaphore.ts'
 
 /** Maximum number of bytes above the limit that are discarded before a refusal is sent. */
 const DRAIN = 16 * 1_048_576
@@ -40,12 +40,12 @@ const SILENCE_MS = 100
 
 /** What the uploads of a gateway share: turns, buffers, and the gateway's clock. */
 export interface UploadTurns {
-  readonly turns: ByteSemaphore
+  readonly turns: Semaphore
   readonly slices: BufferPool
   later(ms: number, run: () => void): () => void
 }
 export const createUploadTurns = (clock: Pick<UploadTurns, 'later'>): UploadTurns => ({
-  turns: createByteSemaphore(TURNS),
+  turns: createSemaphore(TURNS),
   slices: createBufferPool(SLICE, KEEP),
   later: (ms, run) => clock.later(ms, run),
 })

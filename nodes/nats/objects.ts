@@ -21,7 +21,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { headers } from '@nats-io/transport-node'
 import { type BufferPool, createBufferPool } from '../../gateway/files/buffer-pool.ts'
-import { type ByteSemaphore, createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
+import { createSemaphore, type Semaphore } from '../../gateway/files/semaphore.ts'
 import type { StoredBytes } from '../../gateway/ports.ts'
 import { type Chunk, type Chunks, openChunks } from './chunks.ts'
 import type { Nats } from './server/connect.ts'
@@ -52,15 +52,15 @@ const DIGEST = 'SHA-256='
 /** What the transfers of a process share: bytes in flight, and buffers of the size of a chunk. */
 export interface Transferring {
   readonly pool: BufferPool
-  readonly writing: ByteSemaphore
-  readonly reading: ByteSemaphore
+  readonly writing: Semaphore
+  readonly reading: Semaphore
   /** Number of reads in progress. */
   readers: number
 }
 export const noTransfers = (): Transferring => ({
   pool: createBufferPool(CHUNK, KEEP),
-  writing: createByteSemaphore(MAX_WRITING),
-  reading: createByteSemaphore(MAX_READING),
+  writing: createSemaphore(MAX_WRITING),
+  reading: createSemaphore(MAX_READING),
   readers: 0,
 })
 

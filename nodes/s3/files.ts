@@ -21,7 +21,7 @@ import {
   type S3ClientConfig,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
+import { createSemaphore } from '../../gateway/files/semaphore.ts'
 import type { Files, StoredBytes } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
 
@@ -78,7 +78,7 @@ export function openS3(
     requestHandler: { httpAgent: { maxSockets: SOCKETS }, httpsAgent: { maxSockets: SOCKETS } },
     ...config,
   })
-  const buffered = createByteSemaphore(MAX_BUFFERED)
+  const buffered = createSemaphore(MAX_BUFFERED)
   const at = (name: string) => ({ Bucket, Key: `${prefix}${name}` })
   const get = async (name: string, range?: string) => {
     try {

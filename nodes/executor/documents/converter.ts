@@ -10,7 +10,7 @@
  *     only when the bytes cannot be read, the thread cannot be started, or the caller aborts it.
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads'
-import { createByteSemaphore } from '../../../gateway/files/byte-semaphore.ts'
+import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 
 /** The outcome of a conversion. `error` is a sentence that says what to do. */
 export type Conversion = { readonly markdown: string } | { readonly error: string }
@@ -55,7 +55,7 @@ export function createConverter(
   later: (ms: number, run: () => void) => () => void,
   { deadline = DEADLINE_MS, heap = HEAP } = {},
 ): Converter {
-  const turns = createByteSemaphore(CONCURRENT)
+  const turns = createSemaphore(CONCURRENT)
   return {
     async convert(read, signal) {
       const release = await turns.acquire(1)

@@ -3,6 +3,7 @@
  * wait; a request beyond these bounds is answered with the failure `busy`. Queries of searches have
  * places of their own, so that rows which are embedded in the background do not delay them.
  */
+import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 import type { Log } from '../../../gateway/ports.ts'
 import {
   type EmbeddingAnswer,
@@ -81,18 +82,16 @@ function createPlaces({
   readonly running: number
   readonly waiting: number
 }) {
-  const queue: (() => void)[] = []
-  let free = running
-  const release = (): void => {
-    const next = queue.shift()
-    if (next) next()
-    else free++
-  }
+  const turns = createSemaphore(running)
+  let taken = 0
   return async (): Promise<(() => void) | undefined> => {
-    if (free > 0) free--
-    else if (queue.length >= waiting) return undefined
-    else await new Promise<void>((resolve) => queue.push(resolve))
-    return release
+    if (taken >= running + waiting) return undefined
+    taken++
+    const release = await turns.acquire(1)
+    return () => {
+      taken--
+      release()
+    }
   }
 }
 

@@ -5,10 +5,10 @@
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { createByteSemaphore } from '../../../gateway/files/byte-semaphore.ts'
 import { inspect } from '../../../gateway/files/file.ts'
 import { boundaryOf, type Part, partsOf } from '../../../gateway/files/multipart.ts'
 import { pagesOf } from '../../../gateway/files/pdf.ts'
+import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 import { withBytes } from '../../../gateway/sessions/inline.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -181,7 +181,7 @@ t.test('the type of a file is detected from its bytes', async (t) => {
 })
 
 t.test('uploads wait for buffer space in FIFO order', async (t) => {
-  const room = createByteSemaphore(100)
+  const room = createSemaphore(100)
   const [a, b] = [await room.acquire(60), await room.acquire(40)]
   const order: string[] = []
   const large = room.acquire(300).then((leave) => {

@@ -85,6 +85,7 @@ t.test('requests are bounded, and queries have places of their own', async (t) =
   })
   const rows = Array.from({ length: 21 }, () => service.answer(asking(['x'])))
   t.match(await rows[20], { failed: 'busy' }, '4 run and 16 wait')
+  await new Promise(setImmediate)
   t.equal(running, 4)
   const query = service.answer(asking(['q'], { purpose: 'query' }))
   await new Promise(setImmediate)

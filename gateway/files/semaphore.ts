@@ -1,0 +1,47 @@
+/**
+ * A counting semaphore, for bytes in memory or for turns. Callers wait in FIFO order while what they
+ * need does not fit within the limit.
+ */
+
+export interface Semaphore {
+  /**
+   * Resolves when this many units are reserved. The returned function releases them; a second call
+   * has no effect.
+   */
+  acquire(units: number): Promise<() => void>
+}
+
+/**
+ * Creates a semaphore.
+ * @param size number of units. A caller that needs more is admitted when it is the only one.
+ */
+export function createSemaphore(size: number): Semaphore {
+  let held = 0
+  const line: { readonly units: number; readonly go: () => void }[] = []
+  const admit = () => {
+    for (
+      let first = line[0];
+      first && (held === 0 || held + first.units <= size);
+      first = line[0]
+    ) {
+      line.shift()
+      held += first.units
+      first.go()
+    }
+  }
+  return {
+    acquire: async (units) => {
+      await new Promise<void>((go) => {
+        line.push({ units, go })
+        admit()
+      })
+      let inside = true
+      return () => {
+        if (!inside) return
+        inside = false
+        held -= units
+        admit()
+      }
+    },
+  }
+}
