@@ -13,6 +13,7 @@ import {
   builtinOf,
   endpointPermission,
   endpointPermissions,
+  isTableAction,
 } from '../../protocol/actions/builtin.ts'
 import type { ConfiguredTool } from '../../protocol/agents/definition.ts'
 import { permissionsOver } from '../../protocol/agents/selectors.ts'
@@ -102,9 +103,7 @@ function impossibleSteps(
   const faults = [
     ...actionPlaces(definition, path)
       .filter(
-        ({ name }) =>
-          typeof builtinOf(brand, name) === 'string' &&
-          endpointPermission(brand, name) === undefined,
+        ({ name }) => typeof builtinOf(brand, name) === 'string' && !isTableAction(brand, name),
       )
       .map(({ field, name }) => ({
         field,

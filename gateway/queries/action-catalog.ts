@@ -3,7 +3,7 @@
  * and the service's built-in actions. Actions and workflows are read from views, so `readiness`
  * reflects which workers are connected. Which entries a caller may call is not decided here.
  */
-import { type Builtin, builtins, endpointPermission } from '../../protocol/actions/builtin.ts'
+import { type Builtin, builtins, isTableAction } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -195,7 +195,7 @@ export async function findEntry(
  * @param brand lower-case brand.
  */
 export const callersOf = (name: string, brand: string): string =>
-  endpointPermission(brand, name) === undefined ? 'agents' : 'agents and steps'
+  isTableAction(brand, name) ? 'agents and steps' : 'agents'
 /**
  * An entry as the API returns it. The description of a built-in action says who can call it, because
  * this does not follow from its `readiness`.

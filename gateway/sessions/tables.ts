@@ -3,7 +3,7 @@
  * their columns. A turn is shown it if its tools include built-in actions on tables. It is read
  * anew for each turn.
  */
-import { endpointPermission } from '../../protocol/actions/builtin.ts'
+import { isTableAction } from '../../protocol/actions/builtin.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { cut } from '../../protocol/naming.ts'
 import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
@@ -26,7 +26,7 @@ export async function describedTables(
   tools: readonly GrantedTool[],
 ): Promise<Pick<TurnDefinition, 'tables'> | Refusal> {
   const brand = world.settings.brand.toLowerCase()
-  if (!tools.some(({ name }) => endpointPermission(brand, name) !== undefined)) return {}
+  if (!tools.some(({ name }) => isTableAction(brand, name))) return {}
   const page = await world.view(project, 'table.list', { limit: MAX_TABLES })
   if (isRefusal(page)) return page
   if (page.items.length === 0) return {}

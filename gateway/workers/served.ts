@@ -4,7 +4,7 @@ import {
   actionNamed,
   REPEATABLE_LOSSES,
 } from '../../protocol/access/directory.ts'
-import { endpointPermission } from '../../protocol/actions/builtin.ts'
+import { isTableAction } from '../../protocol/actions/builtin.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
@@ -38,7 +38,7 @@ export const servedBy =
   (project, { kind, executor_kind, action_name, environment_id, workers_only }) => {
     if (executor_kind === 'server_worker') return SERVICE
     if (kind !== 'action_execution' || action_name === undefined) return WORKERS
-    if (endpointPermission(brand, action_name) !== undefined) return SERVICE
+    if (isTableAction(brand, action_name)) return SERVICE
     return andThen(knownAction(directory, project, action_name), (action) =>
       action !== undefined && isRefusal(action)
         ? action

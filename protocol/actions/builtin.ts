@@ -7,9 +7,11 @@
  */
 import { type Groups, type Named, selects } from '../agents/selectors.ts'
 import type { JsonObject } from '../common.ts'
+import { getOwn } from '../lookup.ts'
 import { memoryLimits } from '../memory/schema.ts'
 import { publishedHandle } from '../naming.ts'
 import type { Selector } from '../toolkits/schema.ts'
+import { object, text } from './parameters.ts'
 import { type TableAction, tableActions } from './table-actions.ts'
 
 export interface Builtin {
@@ -27,18 +29,6 @@ export interface Builtin {
   }
 }
 
-const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
-  type: 'object',
-  properties,
-  ...(required.length > 0 && { required }),
-  additionalProperties: false,
-})
-const text = (maxLength: number, more: JsonObject = {}): JsonObject => ({
-  type: 'string',
-  minLength: 1,
-  maxLength,
-  ...more,
-})
 const key = text(memoryLimits.key, {
   description: 'Letters, digits, dots, colons, hyphens and underscores',
 })
@@ -136,16 +126,21 @@ export const inputSchemaOf = (name: BuiltinName): JsonObject => actions[name].in
 /**
  * Returns the permission of the endpoint that does the same as a built-in action on tables;
  * undefined for other actions. The author of a definition needs this permission for each such
- * action that the definition calls, so that a definition gives no rights that its author lacks. It
- * is present for exactly those built-in actions that steps can call.
+ * action that the definition calls, so that a definition gives no rights that its author lacks.
  * @param brand lower-case brand.
  */
-export function endpointPermission(brand: string, name: string): string | undefined {
-  const bare = name.startsWith(`${brand}.`) ? name.slice(brand.length + 1) : ''
-  return isTableAction(bare) ? tableActions[bare].permission : undefined
-}
-const isTableAction = (name: string): name is keyof typeof tableActions =>
-  Object.hasOwn(tableActions, name)
+export const endpointPermission = (brand: string, name: string): string | undefined =>
+  getOwn<TableAction>(
+    tableActions,
+    name.startsWith(`${brand}.`) ? name.slice(brand.length + 1) : '',
+  )?.permission
+/**
+ * Whether an action is a built-in action on tables. These are the only built-in actions that steps
+ * can call.
+ * @param brand lower-case brand.
+ */
+export const isTableAction = (brand: string, name: string): boolean =>
+  endpointPermission(brand, name) !== undefined
 /**
  * Returns the permissions of the endpoints that do the same as the built-in actions which a
  * selector matches; see `endpointPermission`.

@@ -6,6 +6,7 @@
 import type { JsonObject } from '../common.ts'
 import { tables } from '../tables/rows.ts'
 import { tableLimits } from '../tables/schema.ts'
+import { object, text } from './parameters.ts'
 
 /** A built-in action on tables, without its name. */
 export interface TableAction {
@@ -21,18 +22,12 @@ export interface TableAction {
   readonly permission: string
 }
 
-const text = (maxLength: number, description: string): JsonObject => ({
-  type: 'string',
-  minLength: 1,
-  maxLength,
-  description,
-})
-const object = (properties: JsonObject, required: readonly string[]): JsonObject => ({
-  type: 'object',
-  properties: { table: text(100, 'Name or id of the table'), ...properties },
-  required: ['table', ...required],
-  additionalProperties: false,
-})
+/** The schema of the parameters of an action on a table. */
+const withTable = (properties: JsonObject, required: readonly string[]): JsonObject =>
+  object({ table: text(100, { description: 'Name or id of the table' }), ...properties }, [
+    'table',
+    ...required,
+  ])
 const filter: JsonObject = {
   type: 'object',
   description:
@@ -41,7 +36,7 @@ const filter: JsonObject = {
 }
 const paging: JsonObject = {
   limit: { type: 'integer', minimum: 1, maximum: 200, description: 'Rows of the page; 20' },
-  cursor: text(16_384, 'The next_cursor of the previous page'),
+  cursor: text(16_384, { description: 'The next_cursor of the previous page' }),
 }
 const data: JsonObject = {
   type: 'object',
@@ -53,7 +48,7 @@ export const tableActions = {
   'table.query': {
     title: 'Query a table',
     description: 'Read the rows of a table that fulfil conditions, sorted, a page at a time.',
-    input_schema: object(
+    input_schema: withTable(
       {
         filter,
         sort: {
@@ -80,9 +75,9 @@ export const tableActions = {
     title: 'Search a table',
     description:
       'Find the rows of a table that contain all words of a query, or words that begin with them.',
-    input_schema: object(
+    input_schema: withTable(
       {
-        query: text(tableLimits.search, 'The words'),
+        query: text(tableLimits.search, { description: 'The words' }),
         mode: { type: 'string', enum: ['keyword', 'semantic', 'hybrid'] },
         filter,
         ...paging,
@@ -95,7 +90,7 @@ export const tableActions = {
   'table.insert': {
     title: 'Insert a row',
     description: 'Insert a row into a table. It fails if a row with its identity exists.',
-    input_schema: object({ data }, ['data']),
+    input_schema: withTable({ data }, ['data']),
     annotations: { idempotent: true },
     permission: tables['row.insert'].shape.permission,
   },
@@ -103,14 +98,17 @@ export const tableActions = {
     title: 'Insert or change a row',
     description:
       'Insert a row into a table, or change the given columns of the row with the same identity.',
-    input_schema: object({ data }, ['data']),
+    input_schema: withTable({ data }, ['data']),
     annotations: { idempotent: true },
     permission: tables['row.upsert'].shape.permission,
   },
   'table.delete': {
     title: 'Delete a row',
     description: 'Delete a row of a table.',
-    input_schema: object({ row_id: text(100, 'The id of the row, not its identity') }, ['row_id']),
+    input_schema: withTable(
+      { row_id: text(100, { description: 'The id of the row, not its identity' }) },
+      ['row_id'],
+    ),
     annotations: { idempotent: true, destructive: true },
     permission: tables['row.delete'].shape.permission,
   },

@@ -8,10 +8,8 @@ import type { JsonObject } from '../common.ts'
 import { columnOf } from './definition.ts'
 import { fieldOf } from './query.ts'
 import type { ColumnType, TableSchema } from './schema.ts'
-import { isOfType } from './values.ts'
+import { isOfType, isPlainObject } from './values.ts'
 
-const isPlainObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

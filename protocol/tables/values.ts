@@ -5,7 +5,7 @@
 import { parseTimestamp } from '../common.ts'
 import type { ColumnType } from './schema.ts'
 
-const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**

@@ -9,8 +9,8 @@ import { REPEATABLE_LOSSES } from '../../../protocol/access/directory.ts'
 import {
   type BuiltinName,
   builtinOf,
-  endpointPermission,
   inputSchemaOf,
+  isTableAction,
 } from '../../../protocol/actions/builtin.ts'
 import type { ActionCall } from '../../../protocol/actions/invocation.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
@@ -93,7 +93,7 @@ export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()
   const isForSteps = ({ action_name = '' }: Pick<ClaimedJob, 'action_name'>): boolean =>
-    endpointPermission(brand, action_name) !== undefined
+    isTableAction(brand, action_name)
   return {
     takes: (_, { executor_kind, action_name = '' }) =>
       isForSteps({ action_name })

@@ -1,0 +1,21 @@
+/** Schemas of the parameters of built-in actions. */
+import type { JsonObject } from '../common.ts'
+
+/** The schema of an object with only these properties. */
+export const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  additionalProperties: false,
+})
+/**
+ * The schema of a text that is not empty.
+ * @param maxLength maximum number of characters.
+ * @param more further keywords of the schema.
+ */
+export const text = (maxLength: number, more: JsonObject = {}): JsonObject => ({
+  type: 'string',
+  minLength: 1,
+  maxLength,
+  ...more,
+})
