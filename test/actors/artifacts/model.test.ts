@@ -13,6 +13,7 @@ import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
 import type { ArtifactQuota } from '../../../protocol/artifacts/schema.ts'
 import { given, type Outcome, type Scene, START } from '../../support/given.ts'
 import { actor, bytes, owner, upload } from './story.ts'
+import { uploadSizes, uploadSteps } from './upload-steps.ts'
 
 const LIMIT = 100
 const UPLOADS = 3
@@ -152,27 +153,23 @@ class World {
   }
 }
 
-const which = fc.nat({ max: UPLOADS - 1 })
+const { which, advance, crash, fail, direct, pass } = uploadSteps(UPLOADS)
 const step = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('advance' as const),
-      which,
-      steps: fc.integer({ min: 1, max: 4 }),
-    }),
+    arbitrary: advance,
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), which }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('fail' as const), which }) },
+  { weight: 1, arbitrary: crash },
+  { weight: 1, arbitrary: fail },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), which }) },
   {
     weight: 3,
     arbitrary: fc.record({ do: fc.constant('perform' as const), which, twice: fc.boolean() }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('direct' as const), which: fc.nat() }) },
+  { weight: 3, arbitrary: direct },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant('pass' as const), minutes: fc.nat({ max: 20 }) }),
+    arbitrary: pass,
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('wake' as const) }) },
 )
@@ -181,7 +178,7 @@ t.test('the quota is exact, and exactly the ready artifacts have bytes', async (
   const seen = { ready: 0, abandoned: 0, deleted: 0 }
   fc.assert(
     fc.property(
-      fc.array(fc.integer({ min: 0, max: 60 }), { minLength: UPLOADS, maxLength: UPLOADS }),
+      uploadSizes(UPLOADS),
       fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
       (sizes, steps) => {
         const world = new World(sizes)

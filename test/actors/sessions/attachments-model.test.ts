@@ -13,6 +13,7 @@ import { organizationActor } from '../../../actors/projects/organization/organiz
 import type { ArtifactQuota } from '../../../protocol/artifacts/schema.ts'
 import type { KeptAttachment } from '../../../protocol/sessions/attachments.ts'
 import { given, type Scene } from '../../support/given.ts'
+import { uploadSizes, uploadSteps } from '../artifacts/upload-steps.ts'
 import { begun, type Story, say } from './story.ts'
 
 const LIMIT = 100
@@ -170,34 +171,30 @@ class World {
   }
 }
 
-const which = fc.nat({ max: UPLOADS - 1 })
+const { which, advance, crash, fail, direct, pass } = uploadSteps(UPLOADS)
 const step = fc.oneof(
   {
     weight: 8,
-    arbitrary: fc.record({
-      do: fc.constant('advance' as const),
-      which,
-      steps: fc.integer({ min: 1, max: 4 }),
-    }),
+    arbitrary: advance,
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), which }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('fail' as const), which }) },
+  { weight: 1, arbitrary: crash },
+  { weight: 1, arbitrary: fail },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('delete' as const), which, session: fc.boolean() }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('perform' as const), twice: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('direct' as const), which: fc.nat() }) },
+  { weight: 3, arbitrary: direct },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant('pass' as const), minutes: fc.nat({ max: 20 }) }),
+    arbitrary: pass,
   },
   { weight: 1, arbitrary: fc.constant({ do: 'end' as const }) },
 )
 /** The uploads with one key have the same bytes. */
 const uploads = fc
   .tuple(
-    fc.array(fc.integer({ min: 0, max: 60 }), { minLength: UPLOADS, maxLength: UPLOADS }),
+    uploadSizes(UPLOADS),
     fc.array(fc.option(fc.nat({ max: 1 }), { nil: undefined }), {
       minLength: UPLOADS,
       maxLength: UPLOADS,

@@ -28,6 +28,7 @@ import { maintain, needsMaintenance } from '../../../../views/tables/tables/main
 import { queryRows } from '../../../../views/tables/tables/query.ts'
 import { searchRows } from '../../../../views/tables/tables/search.ts'
 import { applyVectors } from '../../../../views/tables/tables/vectors/apply.ts'
+import type { Step } from './arbitraries.ts'
 
 const PROJECT = 'prj_1'
 export const TABLE = 'tbl_1'
@@ -53,6 +54,17 @@ const cut = (value: unknown): unknown =>
     ? Buffer.from(value).subarray(0, TEXT_BYTES).toString()
     : value
 
+/** A table of notes with a secondary key. */
+export const notes: TableSchema = {
+  identity_column: 'key',
+  secondary_key_column: 'second',
+  columns: [
+    { name: 'key', type: 'string', required: true },
+    { name: 'second', type: 'string' },
+    { name: 'note', type: 'string' },
+  ],
+}
+
 export class History {
   readonly store = emptyStore()
   readonly entries: Placed[] = []
@@ -60,6 +72,7 @@ export class History {
   schema: TableSchema
   change = 0
   #sequence = 0
+  #keys = 0
 
   constructor(schema: TableSchema) {
     this.schema = schema
@@ -145,6 +158,16 @@ export class History {
     if (!row) return
     this.rows.delete(id)
     this.apply({ type: 'table.row_deleted', row, table_name: 'alerts', change: ++this.change })
+  }
+  /** Inserts, updates or deletes rows; other steps change nothing. */
+  perform(step: Step): void {
+    const ids = [...this.rows.keys()]
+    const chosen = 'row' in step ? ids[step.row % ids.length] : undefined
+    const keyed = (data: JsonObject): JsonObject => ({ ...data, key: `key${this.#keys++}` })
+    if (step.do === 'insert') this.insert(step.at, ...step.rows.map(keyed))
+    else if (step.do === 'update' && chosen !== undefined)
+      this.update(chosen, step.at, keyed(step.data))
+    else if (step.do === 'delete' && chosen !== undefined) this.delete(chosen)
   }
   evolve(schema: TableSchema): void {
     this.schema = schema

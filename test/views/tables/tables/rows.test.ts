@@ -11,27 +11,18 @@ import type { QueryRows, SearchRows, TableRow } from '../../../../protocol/table
 import { tableOf } from '../../../../views/tables/tables/definitions.ts'
 import { addOrder } from '../../../../views/tables/tables/orders.ts'
 import { evolved, queries, type Step, schemas, searches, steps } from './arbitraries.ts'
-import { History, pages, START, TABLE, tidy } from './history.ts'
+import { History, notes, pages, START, TABLE, tidy } from './history.ts'
 
-let keys = 0
 function perform(history: History, step: Step): void {
   const { store } = history
-  const ids = [...history.rows.keys()]
-  const chosen = 'row' in step ? ids[step.row % ids.length] : undefined
-  if (step.do === 'insert')
-    history.insert(step.at, ...step.rows.map((row) => ({ ...row, key: `key${keys++}` })))
-  else if (step.do === 'update' && chosen !== undefined)
-    history.update(chosen, step.at, { ...step.data, key: `key${keys++}` })
-  else if (step.do === 'delete' && chosen !== undefined) history.delete(chosen)
-  else if (step.do === 'tidy') tidy(store, 1)
+  if (step.do === 'tidy') tidy(store, 1)
   else if (step.do === 'order') {
     const plan = planQuery(history.schema, { sort: step.sort })
     const defined = tableOf(store, history.project, TABLE)
     if (defined && !('faults' in plan)) addOrder(store, defined.n, plan.sort)
-  }
+  } else history.perform(step)
 }
 function begun(schema: History['schema'], list: readonly Step[]): History {
-  keys = 0
   const history = new History(schema)
   for (const step of list) perform(history, step)
   return history
@@ -118,15 +109,7 @@ t.test('pages of searches contain the rows that the rules select, in their order
 })
 
 t.test('large rows that a filter leaves are all found', (t) => {
-  const history = new History({
-    identity_column: 'key',
-    secondary_key_column: 'second',
-    columns: [
-      { name: 'key', type: 'string', required: true },
-      { name: 'second', type: 'string' },
-      { name: 'note', type: 'string' },
-    ],
-  })
+  const history = new History(notes)
   const note = `word ${'x'.repeat(30_000)}`
   history.insert(0, ...Array.from({ length: 60 }, (_, i) => ({ key: `k${i}`, second: 'a', note })))
   sameSearch(history, { query: 'word', filter: { second: 'a' }, limit: 25 })

@@ -16,8 +16,8 @@ import {
 } from '../../../../../protocol/tables/semantic.ts'
 import { addDistance } from '../../../../../views/tables/tables/vectors/distance.ts'
 import { searchSemantically } from '../../../../../views/tables/tables/vectors/search.ts'
-import { evolved, queries, type Step, schemas, steps } from '../arbitraries.ts'
-import { History, pages, TABLE, whole } from '../history.ts'
+import { evolved, queries, schemas, steps } from '../arbitraries.ts'
+import { History, notes, pages, TABLE, whole } from '../history.ts'
 import { distance, Indexing, MODEL, numbersOf, vectorOf } from './embedding.ts'
 
 type Input = SemanticQueries['table_semantic']['input']
@@ -30,16 +30,6 @@ const withoutExtension = (): never => {
   throw new Error('there is no extension')
 }
 
-let keys = 0
-function perform(history: History, step: Step): void {
-  const ids = [...history.rows.keys()]
-  const chosen = 'row' in step ? ids[step.row % ids.length] : undefined
-  if (step.do === 'insert')
-    history.insert(step.at, ...step.rows.map((row) => ({ ...row, key: `key${keys++}` })))
-  else if (step.do === 'update' && chosen !== undefined)
-    history.update(chosen, step.at, { ...step.data, key: `key${keys++}` })
-  else if (step.do === 'delete' && chosen !== undefined) history.delete(chosen)
-}
 /** The ids that the rules select, best first; undefined if the search is not valid. */
 function expected(history: History, { query, mode, filter }: Asked): string[] | undefined {
   const rows = history.expected(filter ? { filter } : {})
@@ -93,13 +83,12 @@ t.test('pages contain the rows that the rules select, in their order', async (t)
       steps,
       fc.array(searches, { minLength: 2, maxLength: 4 }),
       async ([schema, later], before, after, asked) => {
-        keys = 0
         const history = new History(schema)
-        for (const step of before) perform(history, step)
+        for (const step of before) history.perform(step)
         ask(history, { query: 'a', mode: 'semantic' })
         const indexing = new Indexing(history.store)
         await indexing.pass(1000)
-        for (const step of after) perform(history, step)
+        for (const step of after) history.perform(step)
         if (later) history.evolve(later)
         await indexing.pass(1000)
         for (const { filter, limit, ...search } of asked)
@@ -135,15 +124,7 @@ t.test('a hybrid search has at most 100 rows, and positions that fit into a curs
   t.ok('position' in first && ((JSON.stringify(first.position).length + 16) * 4) / 3 <= 1024)
 })
 t.test('large rows that a filter leaves are all ranked', async (t) => {
-  const history = new History({
-    identity_column: 'key',
-    secondary_key_column: 'second',
-    columns: [
-      { name: 'key', type: 'string', required: true },
-      { name: 'second', type: 'string' },
-      { name: 'note', type: 'string' },
-    ],
-  })
+  const history = new History(notes)
   const note = 'x'.repeat(30_000)
   history.insert(0, ...Array.from({ length: 60 }, (_, i) => ({ key: `k${i}`, second: 'a', note })))
   const asked = { query: 'word', mode: 'semantic', filter: { second: 'a' } } as const

@@ -1,0 +1,22 @@
+/** The random steps of the models of uploads: of artifacts, and of attachments. */
+import fc from 'fast-check'
+
+/** @param count number of uploads. */
+export const uploadSteps = (count: number) => {
+  const which = fc.nat({ max: count - 1 })
+  return {
+    which,
+    advance: fc.record({
+      do: fc.constant('advance' as const),
+      which,
+      steps: fc.integer({ min: 1, max: 4 }),
+    }),
+    crash: fc.record({ do: fc.constant('crash' as const), which }),
+    fail: fc.record({ do: fc.constant('fail' as const), which }),
+    direct: fc.record({ do: fc.constant('direct' as const), which: fc.nat() }),
+    pass: fc.record({ do: fc.constant('pass' as const), minutes: fc.nat({ max: 20 }) }),
+  }
+}
+/** The sizes of uploads in bytes. */
+export const uploadSizes = (count: number) =>
+  fc.array(fc.integer({ min: 0, max: 60 }), { minLength: count, maxLength: count })
