@@ -175,8 +175,8 @@ export async function bench(terms: Terms): Promise<string> {
       ],
     ) +
     note(
-      'The gateway is a process of its own. Its idle memory is measured after some transfers and ' +
-        `garbage collection, and the maximum every ${SAMPLE_MS} ms.`,
+      'The gateway runs in a separate process. Its idle memory is measured after some transfers and ' +
+        `garbage collection, and its maximum is sampled every ${SAMPLE_MS} ms.`,
       'Plain files are read from the cache of the operating system.',
     )
   )

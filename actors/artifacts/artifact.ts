@@ -14,7 +14,7 @@
  * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
  *     An upload that is neither completed nor renewed ends at its deadline.
  * U3. An id is used for one upload. An id that was given up before its upload began stays unusable.
- * U4. The upload of an attachment has no deadline of its own, because its session gives it up. The
+ * U4. The artifact of an attachment does not end the upload at a deadline; its session does. The
  *     session and the artifact change in the same commit, so they agree on the state of the file.
  */
 

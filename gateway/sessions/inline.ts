@@ -62,7 +62,7 @@ export async function withBytes(
   return shown.reverse()
 }
 
-/** The text of an Office file, or why there is none. */
+/** The text of an Office file; a sentence with the reason if there is no text. */
 async function textOf(
   files: Pick<Files, 'get'> | undefined,
   name: string,

@@ -63,7 +63,7 @@ export class FormParser {
 
   /**
    * The rest and the next chunk. When the rest of a content does not begin a delimiter, which is the
-   * usual case, it is an event of its own, so that the chunk is not copied.
+   * usual case, it becomes a separate event, so that the chunk is not copied.
    */
   #joined(chunk: Buffer, events: FormEvent[]): Buffer {
     const rest = this.#rest

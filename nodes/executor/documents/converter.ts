@@ -1,5 +1,5 @@
 /**
- * Converts Office files to Markdown, each in a thread of its own, so that neither the time nor the
+ * Converts Office files to Markdown, each in a separate thread, so that neither the time nor the
  * memory of a conversion affects the process.
  *
  * Invariants:

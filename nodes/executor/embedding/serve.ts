@@ -1,7 +1,7 @@
 /**
  * Answers requests for embeddings. The requests in progress are bounded, and so are those that
- * wait; a request beyond these bounds is answered with the failure `busy`. Queries of searches have
- * places of their own, so that rows which are embedded in the background do not delay them.
+ * wait; a request beyond these bounds is answered with the failure `busy`. Queries of searches and
+ * rows are bounded separately, so rows that are embedded in the background do not delay queries.
  */
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 import type { Log } from '../../../gateway/ports.ts'
