@@ -27,8 +27,7 @@ import { runCommand } from './command.ts'
 import { signatureHeader, TRIGGER_LIMIT, takeTrigger } from './commands/http-trigger.ts'
 import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
 import type { Directory } from './directory.ts'
-import { createSemaphore } from './files/semaphore.ts'
-import { downloadRoute, receptionOf, transfer } from './files/transfers.ts'
+import { createBodyMemory, downloadRoute, receptionOf, transfer } from './files/transfers.ts'
 import { createUploadTurns } from './files/upload.ts'
 import { preflightHeaders } from './http/cors.ts'
 import type { Incoming } from './http/request.ts'
@@ -54,9 +53,6 @@ import { openSessionVisibility } from './sessions/visibility.ts'
 import { openFollowers } from './streams/followers.ts'
 import { runStream, wantsPage } from './streams/stream.ts'
 import { mountWorkerSocket } from './workers/mount.ts'
-
-/** Maximum total size in bytes of the files that a gateway holds in memory. */
-const MAX_FILE_BYTES = 64 * 1_048_576
 
 /** The options of a gateway. */
 export interface GatewayOptions {
@@ -116,7 +112,7 @@ export function createGateway(
     authentication,
     limits: createLimits(world),
     followers: openFollowers(world),
-    bodyMemory: createSemaphore(MAX_FILE_BYTES),
+    bodyMemory: createBodyMemory(),
     uploadTurns: createUploadTurns(world),
     sessionVisibility: openSessionVisibility({ world, directory }),
   }

@@ -13,6 +13,12 @@ import type { GatewaySettings } from '../ports.ts'
 import type { Route } from '../serve.ts'
 import { sendFile } from '../sessions/attach.ts'
 import { CONTENT_HEADERS } from './content.ts'
+import { createSemaphore, type Semaphore } from './semaphore.ts'
+
+/** Maximum total size in bytes of the files that a gateway holds in memory. */
+const MAX_FILE_BYTES = 64 * 1_048_576
+/** Creates the semaphore for the files that a gateway holds in memory. Its units are bytes. */
+export const createBodyMemory = (): Semaphore => createSemaphore(MAX_FILE_BYTES)
 
 type Transfer = (edge: Edge, call: Call, exchange: Exchange) => Promise<Answer | Refusal>
 const transfers: Readonly<Record<string, Transfer>> = {
