@@ -11,6 +11,8 @@ import { artifactKeyActor } from './artifacts/key.ts'
 import { channelActor } from './channels/channel.ts'
 import { channelName } from './channels/name.ts'
 import type { AccessLimits } from './configuration.ts'
+import { environmentActor } from './environments/environment.ts'
+import { environmentName } from './environments/name.ts'
 import { eventsActor } from './events/events.ts'
 import { interactionActor } from './interactions/interaction.ts'
 import { queueActor } from './jobs/queue.ts'
@@ -68,4 +70,6 @@ export const actorKinds = (settings: {
   plan: defineActor(planActor(settings)),
   artifact: defineActor(artifactActor(settings)),
   artifact_key: defineActor(artifactKeyActor),
+  environment: defineActor(environmentActor),
+  environment_name: defineActor(environmentName),
 })

@@ -39,6 +39,8 @@ const facts = {
   plan: {},
   artifact: { prefix: 'art' },
   artifact_key: { prefix: 'artk' },
+  environment: { prefix: 'env' },
+  environment_name: { prefix: 'evn' },
 } as const satisfies Readonly<Record<string, KindFacts>>
 type Facts = typeof facts
 export type Kind = keyof Facts

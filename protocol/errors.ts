@@ -117,6 +117,26 @@ export const errors = {
     status: 409,
     message: 'The artifacts of the organization would exceed its storage quota; delete some first.',
   },
+  environment_leased: {
+    status: 409,
+    message:
+      'The environment is leased to another holder; see details.holder and details.expires_at.',
+    retryable: true,
+  },
+  environment_not_ready: {
+    status: 409,
+    message: 'The environment is not in a state in which it can be used; see details.status.',
+  },
+  environment_worker_unavailable: {
+    status: 409,
+    message: 'No worker of the environment can answer; start one and repeat the request.',
+    retryable: true,
+  },
+  environment_worker_conflict: {
+    status: 409,
+    message: 'Another worker of the environment is live.',
+    retryable: true,
+  },
   lease_lost: {
     status: 409,
     message: 'The lease token is unknown, or its lease has ended.',

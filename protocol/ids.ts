@@ -30,6 +30,7 @@ export const prefixes = {
   audit: 'aud',
   wait: 'wait',
   lease: 'lt',
+  environment_lease: 'elease',
   session: 'wst',
   response: 'iresp',
   message: 'cmsg',

@@ -116,6 +116,16 @@ export const subjects = {
   /** Requests to the views of a partition. One member of a queue group answers each request. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
+  /**
+   * Requests of environments for the work of a provider, while they belong to no place. One member
+   * of a queue group receives each request.
+   */
+  hostsOf: (provider: string) => `hosts.provider.${token(provider)}`,
+  hostGroup: 'hosts',
+  /** Requests of environments that belong to a place. Every host of the place may receive them. */
+  hostsAt: (place: string) => `hosts.place.${token(place)}`,
+  /** Requests for the logs of environments at a place. */
+  hostLogs: (place: string) => `hosts.logs.${token(place)}`,
   /** Requests for embeddings. One member of the group `executors` answers each request. */
   embed: 'embed',
   /** Chunks of the output of a model, for the followers of the session or run. */

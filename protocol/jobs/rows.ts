@@ -7,6 +7,7 @@ import type { InvocationFacts } from '../actions/invocation.ts'
 import { additions } from '../additions.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Event, Kind } from '../entry.ts'
+import type { JobEnvironment } from '../environments/commands.ts'
 import type { Patch } from '../patch.ts'
 import { WaitingOn } from '../runs/waiting.ts'
 
@@ -116,6 +117,8 @@ export interface JobHeader {
   readonly provider?: string
   readonly model?: string
   readonly environment_id?: string
+  /** Present with an `environment_id` of a managed environment, which then admits the job. */
+  readonly environment?: JobEnvironment
   readonly run_id?: string
   readonly step_id?: string
   readonly step_key?: string

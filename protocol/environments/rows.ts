@@ -1,0 +1,166 @@
+/**
+ * The rows of environments. The published contract leaves these points open, and this service
+ * decides them as follows:
+ * - Creating, changing, leasing and destroying an environment needs `project.edit`; attaching one
+ *   and requesting a credential for a repository needs `work.execute`.
+ * - An environment of a run, an agent or a loop has an id derived from its owner. A destroyed
+ *   environment of an agent or a loop is created again, empty and under the same id, at its next
+ *   use.
+ * - `destroy_on_success` destroys the environment of a run whatever the outcome of the run;
+ *   `retain_on_failure` keeps that of a failed or cancelled run.
+ */
+import { Type } from 'typebox'
+import { Closed, pageOf, paging, Timestamp } from '../common.ts'
+import { command, query } from '../contract.ts'
+import {
+  Acquired,
+  AcquireEnvironment,
+  AcquireMatching,
+  AttachEnvironment,
+  CreateEnvironment,
+  Environment,
+  EnvironmentStatus,
+  environmentAdditions,
+  environmentLimits,
+  GitCredential,
+  GitCredentialRequest,
+  LogName,
+  ReleaseEnvironment,
+  StartWorker,
+  UpdateEnvironment,
+  WorkerLogs,
+  WorkerStarted,
+} from './schema.ts'
+
+const P = '/projects/:project/environments'
+const E = `${P}/:environment_id` as const
+const tag = 'environments'
+const read = { tag, permission: 'project.view' } as const
+const write = {
+  tag,
+  permission: 'project.edit',
+  to: { kind: 'environment', slot: 'environment_id', prefix: 'environment' },
+} as const
+const { include, ...shownAdditions } = environmentAdditions
+const shown = { ...shownAdditions, query: Closed({ include }) } as const
+
+export const environments = {
+  'environment.list': query(`GET ${P}`, {
+    ...read,
+    ...shownAdditions,
+    summary: 'Environments, newest first; destroyed ones only on request',
+    query: Closed({
+      status: Type.Optional(EnvironmentStatus),
+      run_id: Type.Optional(Type.String()),
+      include_destroyed: Type.Optional(Type.Boolean()),
+      destroyed_since: Type.Optional(Timestamp),
+      include,
+      ...paging,
+    }),
+    reply: pageOf(Environment),
+  }),
+  'environment.create': command(`POST ${P}`, {
+    tag,
+    permission: 'project.edit',
+    ...shown,
+    summary: 'Create an environment; its provider prepares it after the answer',
+    to: { kind: 'environment', mint: 'environment' },
+    body: CreateEnvironment,
+    bodyOptional: true,
+    reply: Environment,
+    status: 201,
+    errors: ['already_exists', 'not_found'],
+  }),
+  'environment.get': query(`GET ${E}`, {
+    ...read,
+    ...shown,
+    summary: 'One environment',
+    answeredBy: 'gateway',
+    reply: Environment,
+    errors: ['not_found'],
+  }),
+  'environment.update': command(`PATCH ${E}`, {
+    ...write,
+    ...shown,
+    summary: 'Change the scope, the owner or the tags of an environment',
+    body: UpdateEnvironment,
+    reply: Environment,
+    errors: ['not_found', 'already_exists', 'conflict'],
+  }),
+  'environment.delete': command(`DELETE ${E}`, {
+    ...write,
+    ...shown,
+    summary: 'Destroy an environment with its files; a repeat answers its state',
+    reply: Environment,
+    errors: ['not_found'],
+  }),
+  'environment.attach': command(`POST ${P}/attach`, {
+    tag,
+    permission: 'work.execute',
+    ...shown,
+    summary: 'Offer the workspace of a connected worker as an environment',
+    to: { kind: 'environment', mint: 'environment' },
+    body: AttachEnvironment,
+    reply: Environment,
+    status: 201,
+    alsoStatus: [200],
+    errors: ['not_found', 'conflict', 'environment_worker_conflict'],
+  }),
+  'environment.start_worker': command(`POST ${E}/workers/start`, {
+    ...write,
+    summary: 'Start the worker of an environment, or reuse the live one',
+    body: StartWorker,
+    bodyOptional: true,
+    reply: WorkerStarted,
+    status: 202,
+    alsoStatus: [200],
+    errors: ['not_found', 'environment_not_ready'],
+  }),
+  'environment.worker_logs': query(`GET ${E}/worker/logs`, {
+    ...read,
+    summary: 'The newest lines of a log of the worker of an environment',
+    answeredBy: 'gateway',
+    query: Closed({
+      log_name: Type.Optional(LogName),
+      tail: Type.Optional(Type.Integer({ minimum: 1, maximum: environmentLimits.log_lines })),
+      max_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: environmentLimits.log_bytes })),
+    }),
+    reply: WorkerLogs,
+    errors: ['not_found', 'environment_worker_unavailable'],
+  }),
+  'environment.git_credentials': query(`POST ${E}/git/credentials`, {
+    tag,
+    permission: 'work.execute',
+    summary: 'A short-lived credential for one repository of an environment',
+    body: GitCredentialRequest,
+    answeredBy: 'gateway',
+    reply: GitCredential,
+    errors: ['not_found', 'permission_denied', 'service_unavailable'],
+  }),
+  'environment.acquire': command(`POST ${E}/acquire`, {
+    ...write,
+    summary: 'Get or renew exclusive use of an environment for a limited time',
+    body: AcquireEnvironment,
+    bodyOptional: true,
+    reply: Acquired,
+    errors: ['not_found', 'environment_leased', 'environment_not_ready', 'lease_lost'],
+  }),
+  'environment.release': command(`POST ${E}/release`, {
+    ...write,
+    ...shown,
+    summary: 'End the exclusive use of an environment',
+    body: ReleaseEnvironment,
+    reply: Environment,
+    errors: ['not_found'],
+  }),
+  'environment.acquire_matching': command(`POST ${P}/acquire`, {
+    tag,
+    permission: 'project.edit',
+    summary: 'Find the live environment of a name or an owner, or create it, and get its lease',
+    to: { kind: 'environment', mint: 'environment' },
+    body: AcquireMatching,
+    bodyOptional: true,
+    reply: Acquired,
+    errors: ['already_exists', 'not_found', 'environment_leased', 'environment_not_ready'],
+  }),
+} as const
