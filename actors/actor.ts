@@ -16,6 +16,7 @@
  */
 import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.ts'
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
+import type { HostRequest } from '../protocol/environments/commands.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { ActorReplies } from '../protocol/queries/commands.ts'
@@ -66,6 +67,17 @@ export type Effect =
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
   /** Deletes the values with these names, which are no longer referenced, from the object store. */
   | { readonly erase: readonly string[] }
+  /**
+   * Requests the work of a provider from one host of the place, or of the provider while the
+   * environment has no place. It is sent once: the actor repeats it until a host claims the work.
+   */
+  | {
+      readonly host: {
+        readonly provider: string
+        readonly place?: string
+        readonly request: HostRequest
+      }
+    }
   /** Writes a warning to the node's log, usually at most once a minute for each `about`. */
   | { readonly warn: Warning }
 export interface Warning {

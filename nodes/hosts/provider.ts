@@ -18,14 +18,19 @@ export interface WorkerLaunch {
   /** Arguments of the program; absent: the stock worker, `baton environment-worker`. */
   readonly command?: readonly string[]
   /**
-   * Environment variables for the worker, without its API URL. Among them is its credential, so they
-   * must not appear in logs or in the arguments of a process.
+   * Environment variables for the worker, without its API URL and its paths, whose values only the
+   * provider knows. Among them is its credential, so they must not appear in logs or in the
+   * arguments of a process.
    */
   readonly variables: Readonly<Record<string, string>>
   /** URL of a gateway, as this host reaches it. */
   readonly gateway_url: string
   /** Name of the variable that holds the API URL as the worker reaches it. */
   readonly url_variable: string
+  /** Name of the variable that holds the path of the workspace as the worker sees it. */
+  readonly workspace_variable: string
+  /** Name of the variable that holds the path of the folder for logs as the worker sees it. */
+  readonly log_variable: string
   /** Hosts (`name:port`) that the worker may reach besides the gateway: those of repositories. */
   readonly allowed_hosts: readonly string[]
 }

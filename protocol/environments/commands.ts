@@ -21,6 +21,7 @@ import type {
   EnvironmentMode,
   EnvironmentRepository,
   Holder,
+  Lifetime,
   RetentionPolicy,
   StartWorker,
 } from './schema.ts'
@@ -71,6 +72,8 @@ export interface HostTask {
   readonly provider: string
   readonly template_id?: string
   readonly runtime_version?: string
+  /** Decides how long the worker waits for further jobs; `explicit` when absent. */
+  readonly lifetime?: Lifetime
   readonly repositories: readonly EnvironmentRepository[]
   /**
    * Of a start: how the worker is started, and its number. A worker with a lower number is

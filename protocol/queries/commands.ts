@@ -8,6 +8,7 @@ import type { ArtifactCommands, ArtifactKeyCommands, QuotaCommands } from '../ar
 import type { ChannelCommands, ChannelNameCommands } from '../channels/schema.ts'
 import type { CommandsOf, Input, Reply } from '../contract.ts'
 import type { Command, Kind } from '../entry.ts'
+import type { EnvironmentCommands } from '../environments/commands.ts'
 import type { Published, SourceCommands } from '../events/sources.ts'
 import type {
   InteractionCommands,
@@ -44,6 +45,7 @@ interface InternalCommands {
   artifact_key: ArtifactKeyCommands
   table: TableCommands
   table_name: TableNameCommands
+  environment: EnvironmentCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the

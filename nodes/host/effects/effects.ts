@@ -137,6 +137,14 @@ export class Effects {
       this.#offers.kick(from.project, effect.offer.queue)
       return
     }
+    if ('host' in effect) {
+      const { provider, place, request } = effect.host
+      this.#context.deps.bus.publish(
+        place === undefined ? subjects.hostsOf(provider) : subjects.hostsAt(place),
+        request,
+      )
+      return
+    }
     if ('warn' in effect) {
       this.#warnings.say(effect.warn)
       return
