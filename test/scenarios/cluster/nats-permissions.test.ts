@@ -55,6 +55,7 @@ async function start(
       BATON_ROLES: roles.filter((role) => role !== 'provision').join(','),
       BATON_DATA: join(nats.folder, name),
       BATON_PORT: '0',
+      BATON_GATEWAY_URL: 'http://127.0.0.1:1',
       BATON_ROOT_KEY: key,
       BATON_RATE_KEY: '0',
       BATON_RATE_ORG: '0',
@@ -95,7 +96,7 @@ t.test('the tour passes on one node per role', async (t) => {
   const first = await start(['shards', 'provision'])
   await first.stop()
   const nodes: RunningNode[] = []
-  for (const role of ['shards', 'views', 'executor', 'gateway'] as const)
+  for (const role of ['shards', 'views', 'executor', 'hosts', 'gateway'] as const)
     nodes.push(await start([role]))
   const url = nodes.at(-1)?.url ?? ''
   let said = ''
@@ -244,8 +245,8 @@ t.test('wrong or missing credentials and an unreachable server are reported', as
 })
 
 t.test('the permissions of an account are the union of its roles', async (t) => {
-  const all = permissionsOf(['gateway', 'shards', 'views', 'executor'], { partitions: 1 })
-  t.ok(all.subscribe.includes('_INBOX.gateway-shards-views-executor.>'))
+  const all = permissionsOf(['gateway', 'shards', 'views', 'executor', 'hosts'], { partitions: 1 })
+  t.ok(all.subscribe.includes('_INBOX.gateway-shards-views-executor-hosts.>'))
   for (const role of accountRoles) {
     const { publish, subscribe } = permissionsOf([role], { partitions: 1 })
     t.notOk([...publish, ...subscribe].includes('>'), role)
