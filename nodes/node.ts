@@ -13,6 +13,7 @@ import type { GatewaySettings, Log, World } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
+import { providerNames } from './config/environments.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
 import { Membership } from './host/cluster/membership.ts'
@@ -218,6 +219,7 @@ export async function startNode(
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
       artifacts: config.artifacts,
+      environments: providerNames(config.environments),
     }
     const unready = readiness({
       nats,

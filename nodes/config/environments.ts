@@ -51,6 +51,13 @@ export interface EnvironmentConfig {
   readonly host: { readonly environments: number; readonly operations: number }
 }
 
+/** What gateways know of the providers: their names, without secrets. */
+export const providerNames = ({ default_provider, providers, aliases }: EnvironmentConfig) => ({
+  default_provider,
+  providers,
+  aliases,
+})
+
 const wrong = (sentence: string) => ({ wrong: sentence })
 const toggle: Parse<boolean> = (text) =>
   /^(on|true|1|yes)$/i.test(text) ||
