@@ -42,6 +42,7 @@ export class MemoryPlace {
   fails: Error | undefined
   readonly logs = new Map<string, string>()
   readonly #start: (launch: WorkerLaunch, end: (idle: boolean) => void) => MemoryProcess
+  readonly #removals = new Map<string, () => void>()
   readonly #listeners = new Set<(exit: WorkerExit) => void>()
 
   /** @param start starts the process of a worker; `end` is called when it ends by itself. */
@@ -62,6 +63,11 @@ export class MemoryPlace {
     delete environment.worker
     for (const listener of this.#listeners)
       listener({ project: environment.project, environment_id: id, generation, idle, exit_code: 0 })
+  }
+  /** Resolves when a provider has removed the environment. */
+  removed(id: string): Promise<void> {
+    if (!this.environments.has(id)) return Promise.resolve()
+    return new Promise((done) => this.#removals.set(id, done))
   }
   /** A provider of one host process. */
   provider(): Provider {
@@ -102,6 +108,7 @@ export class MemoryPlace {
         if (this.fails) throw this.fails
         this.environments.get(id)?.worker?.process.kill()
         this.environments.delete(id)
+        this.#removals.get(id)?.()
       },
       logs: async (id, { tail, max_bytes }) => {
         if (!this.environments.has(id)) return undefined
