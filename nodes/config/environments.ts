@@ -21,7 +21,7 @@ const HttpProvider = Type.Object(
 export type HttpProvider = Static<typeof HttpProvider>
 
 /** Limits of one environment. */
-export interface EnvironmentLimits {
+interface EnvironmentLimits {
   readonly memory_bytes: number
   /** Number of processors; may be a fraction. */
   readonly cpus: number

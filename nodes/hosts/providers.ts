@@ -11,7 +11,7 @@ export interface ProviderParts {
   readonly environments: EnvironmentConfig
 }
 /** Why a provider cannot work on this machine, and what to install or set. */
-export interface Unavailable {
+interface Unavailable {
   readonly unavailable: string
 }
 type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
