@@ -11,7 +11,9 @@ import type { Log } from '../../../gateway/ports.ts'
 import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
 import { readConfig } from '../../../nodes/config.ts'
+import { createBus } from '../../../nodes/nats/bus.ts'
 import { baseStreams, deleteStream } from '../../../nodes/nats/journal/copy.ts'
+import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import {
   type AccountRole,
@@ -20,8 +22,11 @@ import {
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
+import { systemClock } from '../../../nodes/system.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { silent } from '../../support/memory.ts'
+import { MemoryPlace } from '../../support/memory-provider.ts'
+import { startOwner, startTestHost, worldOn } from '../support/hosts.ts'
 
 t.setTimeout(240_000)
 const nats = await startOperatorMode()
@@ -112,6 +117,43 @@ t.test('the tour passes on one node per role', async (t) => {
   t.equal((await fetch(`${url}/readyz`)).status, 200)
   t.equal(await searchByMeaning(url), 'auto', 'views and gateways reach the executor')
   for (const node of nodes.reverse()) await node.stop()
+  t.strictSame(errors, [], 'no permission was missing')
+})
+
+t.test('hosts, shards and gateways exchange requests about environments', async (t) => {
+  const access = async (role: AccountRole): Promise<Access> => ({
+    servers: [nats.server.url],
+    prefix: scope.prefix,
+    credentials: {
+      type: 'creds',
+      creds: await readFile(await nats.user(`${role}-only`, permissionsOf([role], scope)), 'utf8'),
+    },
+  })
+  const owner = await startOwner(await access('shards'), log)
+  const place = new MemoryPlace()
+  const host = await startTestHost(await access('hosts'), place, 'host', log)
+  const id = owner.id()
+  await owner.send(id, 'environment.use')
+  await owner.until(id, ({ status }) => status === 'ready')
+  await owner.send(id, 'environment.use')
+  await owner.until(id, ({ worker }) => worker === 1)
+  place.logs.set(id, 'one\ntwo')
+  const gateway = await connectNats({
+    access: await access('gateway'),
+    name: 'gateway',
+    role: 'gateway',
+    log,
+  })
+  const read = worldOn(createBus(gateway), 'gateway', systemClock).environmentLogs(place.name, {
+    environment_id: id,
+    log_name: 'worker',
+    tail: 1,
+    max_bytes: 10,
+  })
+  t.strictSame(await read, { content: 'two', truncated: true })
+  await host.stop()
+  await owner.stop()
+  await gateway.close()
   t.strictSame(errors, [], 'no permission was missing')
 })
 

@@ -5,9 +5,9 @@
  * that its requests, and the commands of hosts, go through NATS.
  */
 import type { AnyActor, Decision, Effect } from '../../../actors/actor.ts'
-import type { GatewaySettings, World } from '../../../gateway/ports.ts'
+import type { GatewaySettings, Log, World } from '../../../gateway/ports.ts'
 import type { Bus, Clock } from '../../../nodes/host/ports.ts'
-import { type HostParts, startHost } from '../../../nodes/hosts/host.ts'
+import { startHost } from '../../../nodes/hosts/host.ts'
 import { createBus } from '../../../nodes/nats/bus.ts'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
@@ -139,7 +139,7 @@ const arms: Arms = {
 }
 
 /** Starts owners of environments on a connection of their own. */
-export async function startOwner(access: Access) {
+export async function startOwner(access: Access, log: Log = silent) {
   const watching = new Set<() => void>()
   const states = new Map<string, StandIn>()
   const actor: AnyActor = {
@@ -196,7 +196,7 @@ export async function startOwner(access: Access) {
     },
     deadline: ((state: StandIn) => state.operation?.due) as never,
   }
-  const nats = await connectNats({ access, name: 'owner', role: 'shards', log: silent })
+  const nats = await connectNats({ access, name: 'owner', role: 'shards', log })
   const bus = createBus(nats)
   const toy = new ToyWorld(undefined, { ...kinds, environment: actor })
   const deps = { ...toy.deps(), bus, clock: systemClock }
@@ -246,7 +246,8 @@ export async function startOwner(access: Access) {
   }
 }
 
-function worldOn(bus: Bus, node: string, clock: Clock): World {
+/** The gateway's ports over a bus. */
+export function worldOn(bus: Bus, node: string, clock: Clock): World {
   const parts: Partial<WorldParts> = {
     node,
     settings: { deadline: 5000 } as GatewaySettings,
@@ -267,9 +268,9 @@ export async function startTestHost(
   access: Access,
   place: MemoryPlace,
   node: string,
-  more: Partial<Pick<HostParts, 'credential'>> = {},
+  log: Log = silent,
 ) {
-  const nats = await connectNats({ access, name: node, role: 'hosts', log: silent })
+  const nats = await connectNats({ access, name: node, role: 'hosts', log })
   const timers = new Set<() => void>()
   let killed = false
   // A killed process runs no timers.
@@ -293,7 +294,6 @@ export async function startTestHost(
     limits: { environments: 10, operations: 4 },
     launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
     credential: (id, random) => `batenv_${id}_${Buffer.from(random).toString('hex')}`,
-    ...more,
   })
   await bus.flush()
   return {
