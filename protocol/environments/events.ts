@@ -1,0 +1,237 @@
+/**
+ * Events of environments, of the holders of their names, and the state that an environment keeps.
+ * `record` is the patch that the actor and the views apply to the record of the environment. The
+ * audit log shows the events that have one.
+ */
+import type { Event } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
+import type { OperationKind } from './commands.ts'
+import type { Environment, Holder, StartWorker } from './schema.ts'
+
+/** The claim of an environment on its name: the holder of the name, and the number of the claim. */
+export interface EnvironmentNameClaim {
+  readonly holder: string
+  readonly claim: number
+}
+/** What an environment remembers of its creation and does not show. */
+export interface EnvironmentOrigin {
+  /** Handle of the project, for its worker. */
+  readonly project_handle: string
+  readonly runtime_version?: string
+  /** Absent: the name was generated, and needs no claim. */
+  readonly claim?: EnvironmentNameClaim
+}
+/** A job that is pinned to the environment and has not ended. */
+export interface EnvironmentJob {
+  /** Id of the queue actor. */
+  readonly queue: string
+  readonly holder: Holder
+  readonly passive?: true
+  readonly admitted?: true
+  /** The queue was asked to fail the job; a job that is leased nevertheless continues. */
+  readonly refused?: true
+}
+/** The operation that a provider is asked to perform. Times are Unix milliseconds. */
+export interface Operation {
+  readonly number: number
+  readonly kind: OperationKind
+  /** The first request, the last request, and the number of requests. */
+  readonly since: number
+  readonly asked: number
+  readonly requests: number
+  /** Id of the host that claimed it. */
+  readonly host?: string
+  /** Last sign of life of that host. */
+  readonly progress?: number
+}
+
+type Recorded = Event & { readonly id: string; readonly record: Patch<Environment> }
+
+export type EnvironmentEvent =
+  | (Event & {
+      readonly type: 'environment.created'
+      readonly id: string
+      readonly environment: Environment
+      readonly origin: EnvironmentOrigin
+    })
+  /** A client changed the record. `claim` and `released`: only with a new name scope. */
+  | (Recorded & {
+      readonly type: 'environment.updated'
+      readonly changes: Changes
+      readonly claim?: EnvironmentNameClaim
+      readonly released?: EnvironmentNameClaim
+    })
+  /** The record changed by itself: status, repositories, attached session, cleanup. */
+  | (Recorded & { readonly type: 'environment.status_changed' })
+  /** `released`: the name is free again. */
+  | (Recorded & {
+      readonly type: 'environment.destroyed'
+      readonly released?: EnvironmentNameClaim
+    })
+  /** Granted or renewed. `until`: Unix milliseconds. */
+  | (Recorded & {
+      readonly type: 'environment.leased'
+      readonly fence: number
+      readonly until: number
+    })
+  | (Recorded & { readonly type: 'environment.lease_ended'; readonly expired?: true })
+  | EnvironmentPrivateEvent
+/** Events that no client sees. */
+type EnvironmentPrivateEvent =
+  | (Event & {
+      readonly type: 'environment.job_added'
+      readonly job_id: string
+      readonly job: EnvironmentJob
+    })
+  | (Event & {
+      readonly type: 'environment.jobs_admitted'
+      readonly jobs: readonly PinnedJob[]
+      readonly fence: number
+    })
+  | (Event & {
+      readonly type: 'environment.jobs_refused'
+      readonly jobs: readonly PinnedJob[]
+      readonly error_type: string
+      readonly error_message: string
+    })
+  | (Event & { readonly type: 'environment.job_ended'; readonly job_id: string })
+  /** The jobs of a destroyed environment are asked to stop. */
+  | (Event & {
+      readonly type: 'environment.jobs_cancelled'
+      readonly jobs: readonly PinnedJob[]
+      readonly reason: string
+    })
+  | (Event & {
+      readonly type: 'environment.operation_requested'
+      readonly operation: Operation
+      readonly environment_id: string
+      readonly provider: string
+      readonly place?: string
+      /** Only of a start: the number of the worker, and how it is started if that changed. */
+      readonly generation?: number
+    })
+  | (Event & {
+      readonly type: 'environment.operation_claimed'
+      readonly number: number
+      readonly host: string
+      readonly place: string
+      readonly isolation?: string
+      readonly token_hash?: string
+      readonly at: number
+    })
+  | (Event & { readonly type: 'environment.operation_progressed'; readonly at: number })
+  | (Event & {
+      readonly type: 'environment.operation_ended'
+      readonly number: number
+      readonly outcome: 'done' | 'failed'
+      readonly at: number
+      /** The workspace that was being prepared is given up: another place may prepare it. */
+      readonly displaced?: true
+    })
+  /** The worker was requested; `launch` is how it is started from now on. */
+  | (Event & { readonly type: 'environment.worker_requested'; readonly launch: StartWorker })
+  /** The worker is needed from now on (`since`), or no longer (absent). */
+  | (Event & { readonly type: 'environment.worker_wanted'; readonly since?: number })
+  | (Event & {
+      readonly type: 'environment.worker_connecting'
+      readonly instance: string
+      readonly generation: number
+      readonly at: number
+    })
+  | (Event & {
+      readonly type: 'environment.worker_connected'
+      readonly session: string
+      readonly at: number
+    })
+  /**
+   * The worker is gone. `failed`: it did not end itself. `session` and `jobs`: the leases that it may
+   * have held.
+   */
+  | (Event & {
+      readonly type: 'environment.worker_ended'
+      readonly at: number
+      readonly failed?: true
+      readonly session?: string
+      readonly jobs: readonly PinnedJob[]
+    })
+  /** Soft: a sign of life of the place. */
+  | (Event & { readonly type: 'environment.heard'; readonly at: number })
+  /** Confirms or releases a claim on a name that lapsed. */
+  | (Event & {
+      readonly type: 'environment.name_kept' | 'environment.claim_denied'
+      readonly claim: EnvironmentNameClaim
+    })
+  /** The next teardown after a failed one is due at this time. */
+  | (Event & { readonly type: 'environment.teardown_delayed'; readonly until: number })
+/** A job with the id of its queue actor. */
+export interface PinnedJob {
+  readonly job_id: string
+  readonly queue: string
+}
+
+/** State of an environment. Times are Unix milliseconds. */
+export interface KeptEnvironment {
+  /** Without `jobs_in_progress`, which follows from `jobs`. */
+  readonly record: Environment
+  readonly origin: EnvironmentOrigin
+  readonly jobs: Readonly<Record<string, EnvironmentJob>>
+  /** The number of leases so far. */
+  readonly fence: number
+  readonly operation?: Operation
+  /** The number of operations so far. */
+  readonly operations: number
+  readonly worker: WorkerOfEnvironment
+  /** Last sign of life of the place. */
+  readonly heard: number
+  /** Number of failed teardowns, and the time of the next. */
+  readonly teardowns: number
+  readonly teardown_at?: number
+  /** End of the current lease. */
+  readonly lease_until?: number
+  /** The last lease has ended, and the rules of the lifetime `lease` were not applied yet. */
+  readonly lease_over?: 'released' | 'expired'
+}
+export interface WorkerOfEnvironment {
+  /** The number of workers so far, which is the number of the current one. */
+  readonly generation: number
+  readonly state: 'stopped' | 'starting' | 'connected'
+  /** Since when it is in this state. */
+  readonly since: number
+  /** Since when jobs wait for a worker. */
+  readonly wanted?: number
+  /** A client requested the worker, whether or not there are jobs. */
+  readonly requested?: true
+  /** Failed starts since the last connection. */
+  readonly failures: number
+  readonly token_hash?: string
+  readonly instance?: string
+  readonly session?: string
+  readonly launch: StartWorker
+}
+/** What gateways ask the owner of an environment. */
+export interface EnvironmentStanding {
+  readonly environment: Environment
+  readonly worker: Pick<WorkerOfEnvironment, 'state' | 'generation' | 'session' | 'instance'>
+}
+
+export type EnvironmentNameEvent =
+  | (Event & {
+      readonly type: 'environment_name.claimed'
+      readonly name: string
+      readonly environment_id: string
+      readonly claim: number
+      readonly until: number
+    })
+  | (Event & {
+      readonly type:
+        | 'environment_name.confirmed'
+        | 'environment_name.released'
+    })
+  | (Event & {
+      readonly type: 'environment_name.claim_lapsed'
+      readonly name: string
+      readonly environment_id: string
+      readonly claim: number
+    })
+
