@@ -4,6 +4,7 @@
  */
 import type { Models } from '../protocol/agents/models.ts'
 import type { Command, FollowedKind, Kind, Placed } from '../protocol/entry.ts'
+import type { LogsAnswer, LogsRequest } from '../protocol/environments/logs.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
@@ -139,6 +140,11 @@ export interface World {
   previewed(project: string, message: string): Promise<Previewed | undefined>
   /** Answers requests for the preview of a message, until the returned function is called. */
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
+  /**
+   * Reads the end of a log of an environment from a host of its place. Undefined when no host
+   * answers, or the environment is not there.
+   */
+  environmentLogs(place: string, request: LogsRequest): Promise<LogsAnswer | undefined>
   /**
    * Makes every live gateway and executor drop its cached configuration of a project or the
    * organization. Resolves when each of them has dropped it or has ended.
@@ -291,6 +297,15 @@ export interface GatewaySettings {
    * only.
    */
   readonly public_url?: string
+  /**
+   * The providers of environments that clients may name, the one of an environment that names none,
+   * and further names that stand for a provider.
+   */
+  readonly environments?: {
+    readonly default_provider: string
+    readonly providers: readonly string[]
+    readonly aliases: Readonly<Record<string, string>>
+  }
   readonly version: string
   /** The models that the service itself calls. */
   readonly models: Models

@@ -9,6 +9,7 @@ import { closest } from '../client/suggest.ts'
 import type { TriggerLimits } from '../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
+import { type EnvironmentConfig, environmentsOf } from './config/environments.ts'
 import { natsAccessOf } from './config/nats.ts'
 import {
   byFlag,
@@ -142,6 +143,8 @@ export interface Config {
     readonly max_bytes: number
     readonly upload_ms: number
   }
+  /** Providers and limits of environments. */
+  readonly environments: EnvironmentConfig
   /** The bucket that stores files; absent: the object store of NATS does. */
   readonly bucket?: Bucket
 }
@@ -249,11 +252,18 @@ export function readConfig(
   if (typeof mail === 'string') faults.push(mail)
   const access = natsAccessOf(v)
   if (typeof access === 'string') faults.push(access)
+  // The values of faulty settings are missing.
+  const environments =
+    faults.length === 0
+      ? environmentsOf(v, v.BATON_ROLES, (v.BATON_GATEWAY_URL ?? v.BATON_PUBLIC_URL) !== undefined)
+      : undefined
+  if (typeof environments === 'string') faults.push(environments)
   if (
     faults.length > 0 ||
     'wrong' in models ||
     typeof mail === 'string' ||
-    typeof access === 'string'
+    typeof access === 'string' ||
+    typeof environments !== 'object'
   )
     return { faults }
   return {
@@ -321,6 +331,7 @@ export function readConfig(
         upload_ms: v.BATON_ARTIFACT_UPLOAD,
       },
       ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
+      environments,
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       table_rows: v.BATON_TABLE_ROWS,
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),

@@ -13,6 +13,7 @@ import type { GatewaySettings, Log, World } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
+import { providerNames } from './config/environments.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
 import { Membership } from './host/cluster/membership.ts'
@@ -41,6 +42,7 @@ import { StartFault } from './process/fault.ts'
 import { portFault } from './process/port-fault.ts'
 import { createEmbedder } from './roles/embed.ts'
 import { startExecutorRole } from './roles/executor.ts'
+import { startHostsRole } from './roles/hosts.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
 import { startViews } from './roles/views.ts'
@@ -217,6 +219,7 @@ export async function startNode(
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
       artifacts: config.artifacts,
+      environments: providerNames(config.environments),
     }
     const unready = readiness({
       nats,
@@ -342,7 +345,14 @@ export async function startNode(
         : undefined
     if (status) stops.push(status.close)
     const owned = () => host.owned()
-    if (!edge || !directory)
+    const startHosts = async (own_gateway?: string): Promise<void> => {
+      if (config.roles.includes('hosts'))
+        stops.push(
+          await startHostsRole({ config, world, bus, ...(own_gateway && { own_gateway }) }),
+        )
+    }
+    if (!edge || !directory) {
+      await startHosts()
       return {
         id,
         installed,
@@ -351,6 +361,7 @@ export async function startNode(
         ...(status && { status: status.url }),
         stop,
       }
+    }
     const mail = config.mail && (await receiveMail(config.mail, world))
     if (mail) stops.push(() => mail.stop())
     const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
@@ -358,11 +369,13 @@ export async function startNode(
       .listen(config.host, config.port)
       .catch(async () => Promise.reject(await portFault(config.host, config.port)))
     stops.push(() => gateway.stop())
+    const url = urlOf(config, port)
+    await startHosts(url)
     return {
       id,
       installed,
       owned,
-      url: urlOf(config, port),
+      url,
       ...(status && { status: status.url }),
       ...(mail && { mail_port: mail.port }),
       leave: () => {

@@ -14,6 +14,7 @@ import type {
 } from '../gateway/ports.ts'
 import { backoffMs, sleep } from '../gateway/timing.ts'
 import type { Address, Kind, Placed } from '../protocol/entry.ts'
+import type { LogsAnswer } from '../protocol/environments/logs.ts'
 import { type Refusal, refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
@@ -75,6 +76,8 @@ const TRY = 2000
 const RETRY = { first: 10, last: 250 } as const
 /** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
 const SHOWN = 500
+/** Milliseconds to wait for a host that reads a log. */
+const LOGS_TIMEOUT_MS = 5000
 
 export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts
@@ -238,6 +241,10 @@ export function createWorld(parts: WorldParts): World {
     },
     onPreviewed: (project, message, answer) =>
       bus.subscribe(subjects.previewed(project, message), () => answer()),
+    environmentLogs: async (place, request) => {
+      const answer = await bus.request(subjects.hostLogs(place), request, LOGS_TIMEOUT_MS)
+      return typeof answer === 'object' ? (answer.answer as LogsAnswer) : undefined
+    },
     forget: async (project) => {
       await parts.membership.refresh().catch(() => {})
       const gateways = parts.membership.members('gateway')

@@ -145,7 +145,7 @@ export async function runCluster(config: Config): Promise<void> {
   )
   members.push(
     ...(await Promise.all([
-      node('gateway-1', 'gateway', config.port),
+      node('gateway-1', 'gateway,hosts', config.port),
       node('gateway-2', 'gateway', config.port === 0 ? 0 : config.port + 1),
     ])),
   )

@@ -66,7 +66,7 @@ export function addPermissionsCommand(program: Command): void {
     .option(
       '--roles <list>',
       `purposes of the user: ${accountRoles.join(', ')}`,
-      'gateway,shards,views,executor',
+      'gateway,shards,views,executor,hosts',
     )
     .option('--partitions <n>', 'partitions of the installation; by default BATON_PARTITIONS')
     .option('--nats-prefix <text>', 'prefix of the installation; by default BATON_NATS_PREFIX')

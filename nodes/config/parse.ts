@@ -142,7 +142,7 @@ export const secret =
  * installation receive messages that are meant for another.
  */
 const SUBJECT_WORD =
-  /^(journal|shard|live|moved|offer|serve|demand|node|gateway|gateways|view|preview|previewed)$/
+  /^(journal|shard|live|moved|offer|serve|demand|node|gateway|gateways|view|preview|previewed|hosts)$/
 export const natsPrefix: Parse<string> = (text) =>
   /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !SUBJECT_WORD.test(text)
     ? text

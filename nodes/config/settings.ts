@@ -6,6 +6,7 @@ import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { tableLimits } from '../../protocol/tables/schema.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
+import { environmentTable } from './environments.ts'
 import {
   address,
   any,
@@ -21,35 +22,19 @@ import {
   network,
   oneOf,
   origin,
-  type Parse,
   readable,
   replicas,
   secret,
   switched,
   sync,
 } from './parse.ts'
+import { optional, setting, type ValuesOf } from './setting.ts'
 
 /** The roles that a node can have. */
-export const roles = ['gateway', 'shards', 'views', 'executor'] as const
+export const roles = ['gateway', 'shards', 'views', 'executor', 'hosts'] as const
 export type Role = (typeof roles)[number]
 export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-interface Setting<T> {
-  /** The default text; undefined: the setting may be absent. */
-  readonly standard: string | undefined
-  readonly description: string
-  readonly parse: Parse<T>
-}
-const setting = <T>(standard: string, parse: Parse<T>, description: string): Setting<T> => ({
-  standard,
-  parse,
-  description,
-})
-const optional = <T>(parse: Parse<T>, description: string): Setting<T | undefined> => ({
-  standard: undefined,
-  parse,
-  description,
-})
 const seconds = (name: keyof WorkerTiming, description: string) =>
   setting(String(defaultTiming[name]), duration(1000, 1, 3600), `${description}, in seconds`)
 
@@ -362,6 +347,7 @@ export const table = {
     'Time after which the unfinished upload of a gateway that failed is given up. ' +
       'A gateway renews its uploads three times as often. The same on all nodes',
   ),
+  ...environmentTable,
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),
     'Id of this node, unique in the installation; random if absent',
@@ -369,7 +355,7 @@ export const table = {
 } as const
 export type Name = keyof typeof table
 export const settingNames = Object.keys(table) as Name[]
-export type Values = { [N in Name]: (typeof table)[N] extends Setting<infer T> ? T : never }
+export type Values = ValuesOf<typeof table>
 
 /** Settings whose values are secrets. */
 export const secrets: ReadonlySet<Name> = new Set([
@@ -380,6 +366,7 @@ export const secrets: ReadonlySet<Name> = new Set([
   'BATON_METRICS_TOKEN',
   'BATON_NOTIFY_SECRET',
   'BATON_NOTIFY_SMTP',
+  'BATON_HTTP_PROVIDERS',
 ])
 export const flagOf = (name: Name): string =>
   `--${name.slice('BATON_'.length).toLowerCase().replaceAll('_', '-')}`

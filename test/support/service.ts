@@ -217,7 +217,7 @@ export async function service(
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
   // View threads are off, because each of them would load the TypeScript sources again. Tests that
-  // start programs use view threads.
+  // start programs use view threads. No node is a host, because a host tries its sandbox at once.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {
@@ -225,6 +225,7 @@ export async function service(
         BATON_RATE_ORG: '0',
         BATON_PORT: '0',
         BATON_INBOX_DOMAIN: 'agents.test',
+        BATON_ROLES: 'gateway,shards,views,executor',
         BATON_VIEW_THREADS: 'off',
         BATON_DATA: join(data, `node-${nodes.length}`),
         ...settings,

@@ -4,7 +4,7 @@
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 
-export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
+export type RoleName = 'gateway' | 'shards' | 'views' | 'executor' | 'hosts'
 
 export interface Member {
   readonly id: string

@@ -16,6 +16,7 @@ export const accountRoles = [
   'shards',
   'views',
   'executor',
+  'hosts',
   'provision',
   'backup',
   'restore',
@@ -119,7 +120,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
       node,
       edge,
       {
-        publish: core(subjects.embed),
+        publish: core(subjects.embed, 'hosts.logs.*'),
         subscribe: core(`offer.*.*.* ${subjects.offerGroup}`),
       },
     ],
@@ -134,12 +135,24 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
         ),
       },
     ],
+    hosts: [
+      node,
+      {
+        publish: core('shard.*.*'),
+        subscribe: core(
+          `hosts.provider.* ${subjects.hostGroup}`,
+          'hosts.place.*',
+          `hosts.logs.* ${subjects.hostGroup}`,
+        ),
+      },
+    ],
     shards: [
       node,
       {
         publish: [
           ...core('journal.*.*', 'shard.*.*', 'view.*', 'live.*.*.*', 'moved.*'),
           ...core('offer.*.*.*', 'serve.*.*.*', 'gateway.*'),
+          ...core('hosts.provider.*', 'hosts.place.*'),
           ...partitions.map((partition) => keys(names.state(partition))),
           ...stream(journals, 'MSG.GET', 'LEADER.STEPDOWN'),
           ...stream(states, 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),

@@ -11,7 +11,9 @@ import type { Log } from '../../../gateway/ports.ts'
 import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
 import { readConfig } from '../../../nodes/config.ts'
+import { createBus } from '../../../nodes/nats/bus.ts'
 import { baseStreams, deleteStream } from '../../../nodes/nats/journal/copy.ts'
+import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import {
   type AccountRole,
@@ -20,8 +22,11 @@ import {
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
+import { systemClock } from '../../../nodes/system.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { silent } from '../../support/memory.ts'
+import { MemoryPlace } from '../../support/memory-provider.ts'
+import { startOwner, startTestHost, worldOn } from '../support/hosts.ts'
 
 t.setTimeout(240_000)
 const nats = await startOperatorMode()
@@ -55,6 +60,7 @@ async function start(
       BATON_ROLES: roles.filter((role) => role !== 'provision').join(','),
       BATON_DATA: join(nats.folder, name),
       BATON_PORT: '0',
+      BATON_GATEWAY_URL: 'http://127.0.0.1:1',
       BATON_ROOT_KEY: key,
       BATON_RATE_KEY: '0',
       BATON_RATE_ORG: '0',
@@ -95,7 +101,7 @@ t.test('the tour passes on one node per role', async (t) => {
   const first = await start(['shards', 'provision'])
   await first.stop()
   const nodes: RunningNode[] = []
-  for (const role of ['shards', 'views', 'executor', 'gateway'] as const)
+  for (const role of ['shards', 'views', 'executor', 'hosts', 'gateway'] as const)
     nodes.push(await start([role]))
   const url = nodes.at(-1)?.url ?? ''
   let said = ''
@@ -111,6 +117,43 @@ t.test('the tour passes on one node per role', async (t) => {
   t.equal((await fetch(`${url}/readyz`)).status, 200)
   t.equal(await searchByMeaning(url), 'auto', 'views and gateways reach the executor')
   for (const node of nodes.reverse()) await node.stop()
+  t.strictSame(errors, [], 'no permission was missing')
+})
+
+t.test('hosts, shards and gateways exchange requests about environments', async (t) => {
+  const access = async (role: AccountRole): Promise<Access> => ({
+    servers: [nats.server.url],
+    prefix: scope.prefix,
+    credentials: {
+      type: 'creds',
+      creds: await readFile(await nats.user(`${role}-only`, permissionsOf([role], scope)), 'utf8'),
+    },
+  })
+  const owner = await startOwner(await access('shards'), log)
+  const place = new MemoryPlace()
+  const host = await startTestHost(await access('hosts'), place, 'host', log)
+  const id = owner.id()
+  await owner.send(id, 'environment.use')
+  await owner.until(id, ({ status }) => status === 'ready')
+  await owner.send(id, 'environment.use')
+  await owner.until(id, ({ worker }) => worker === 1)
+  place.logs.set(id, 'one\ntwo')
+  const gateway = await connectNats({
+    access: await access('gateway'),
+    name: 'gateway',
+    role: 'gateway',
+    log,
+  })
+  const read = worldOn(createBus(gateway), 'gateway', systemClock).environmentLogs(place.name, {
+    environment_id: id,
+    log_name: 'worker',
+    tail: 1,
+    max_bytes: 10,
+  })
+  t.strictSame(await read, { content: 'two', truncated: true })
+  await host.stop()
+  await owner.stop()
+  await gateway.close()
   t.strictSame(errors, [], 'no permission was missing')
 })
 
@@ -244,8 +287,8 @@ t.test('wrong or missing credentials and an unreachable server are reported', as
 })
 
 t.test('the permissions of an account are the union of its roles', async (t) => {
-  const all = permissionsOf(['gateway', 'shards', 'views', 'executor'], { partitions: 1 })
-  t.ok(all.subscribe.includes('_INBOX.gateway-shards-views-executor.>'))
+  const all = permissionsOf(['gateway', 'shards', 'views', 'executor', 'hosts'], { partitions: 1 })
+  t.ok(all.subscribe.includes('_INBOX.gateway-shards-views-executor-hosts.>'))
   for (const role of accountRoles) {
     const { publish, subscribe } = permissionsOf([role], { partitions: 1 })
     t.notOk([...publish, ...subscribe].includes('>'), role)

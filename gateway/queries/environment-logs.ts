@@ -1,0 +1,69 @@
+/**
+ * The logs of the worker of an environment, which its host reads. Their text comes from programs of
+ * users, so credentials are removed before anybody sees it.
+ */
+import { timestamp } from '../../protocol/common.ts'
+import type { Environment, LogName, WorkerLogs } from '../../protocol/environments/schema.ts'
+import { type Refusal, refuse } from '../../protocol/errors.ts'
+import type { World } from '../ports.ts'
+import { redactionOf } from './redact.ts'
+
+/** Lines and bytes that are returned unless the request says otherwise. */
+const DEFAULT = { tail: 200, max_bytes: 64_000 } as const
+/**
+ * Bytes that are read before those that are returned. They contain the beginning of a credential
+ * whose end is returned.
+ */
+const MARGIN = 2048
+
+interface LogsQuery {
+  readonly log_name?: LogName
+  readonly tail?: number
+  readonly max_bytes?: number
+}
+
+/**
+ * Answers `environment.worker_logs`.
+ * @param environment its record, which the caller may read; null when there is none.
+ * @returns `not_found` without an environment, and `environment_worker_unavailable` when it has no
+ * place yet or no host of its place answers.
+ */
+export async function readEnvironmentLogs(
+  world: Pick<World, 'environmentLogs' | 'settings' | 'now'>,
+  environment: Pick<Environment, 'id' | 'place'> | null | undefined,
+  { log_name = 'worker', tail = DEFAULT.tail, max_bytes = DEFAULT.max_bytes }: LogsQuery,
+): Promise<WorkerLogs | Refusal> {
+  if (!environment) return refuse('not_found')
+  const { id, place } = environment
+  const found =
+    place === undefined
+      ? undefined
+      : await world.environmentLogs(place, {
+          environment_id: id,
+          log_name,
+          tail,
+          max_bytes: max_bytes + MARGIN,
+        })
+  if (!found) return refuse('environment_worker_unavailable')
+  const redact = redactionOf(world.settings.key_prefix)
+  // The beginning of a truncated text may be the rest of a credential, which looks like any word.
+  const whole = found.truncated ? found.content.replace(/^\S{1,1024}/, '') : found.content
+  const { text, cut } = newest(redact(whole), max_bytes)
+  return {
+    environment_id: id,
+    log_name,
+    content: text,
+    truncated: found.truncated || cut,
+    fetched_at: timestamp(world.now()),
+  }
+}
+
+/** Returns the last `max` bytes of a text, without a part of a character. */
+function newest(text: string, max: number): { readonly text: string; readonly cut: boolean } {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= max) return { text, cut: false }
+  let from = bytes.length - max
+  // Bytes 10xxxxxx continue a character.
+  while (from < bytes.length && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
+  return { text: bytes.subarray(from).toString(), cut: true }
+}

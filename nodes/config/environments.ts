@@ -1,0 +1,230 @@
+/**
+ * The settings of environments: which providers there are, which of them this node runs, and the
+ * limits of an environment.
+ */
+import { readFileSync } from 'node:fs'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { bytes, duration, each, integer, matching, type Parse } from './parse.ts'
+import { optional, setting, type ValuesOf } from './setting.ts'
+
+const NAME = '[a-z][a-z0-9_-]{0,63}'
+const HttpProvider = Type.Object(
+  {
+    name: Type.String({ pattern: `^${NAME}$` }),
+    url: Type.String({ pattern: '^https?://[^\\s?#]+$', maxLength: 2048 }),
+    secret: Type.String({ minLength: 16, maxLength: 512 }),
+  },
+  { additionalProperties: false },
+)
+/** A provider outside of Baton: its URL, and the secret that signs the requests to it. */
+export type HttpProvider = Static<typeof HttpProvider>
+
+/** Limits of one environment. */
+interface EnvironmentLimits {
+  readonly memory_bytes: number
+  /** Number of processors; may be a fraction. */
+  readonly cpus: number
+  readonly disk_bytes: number
+  readonly processes: number
+}
+export interface EnvironmentConfig {
+  /** Names of the providers; those of a node with the role `hosts` are the ones that it runs. */
+  readonly providers: readonly string[]
+  /** The provider of an environment that names none. */
+  readonly default_provider: string
+  /** Provider names that clients may use for other providers. */
+  readonly aliases: Readonly<Record<string, string>>
+  readonly http_providers: readonly HttpProvider[]
+  /** Whether the provider `local` may run workers without isolation. */
+  readonly unsafe_local: boolean
+  /** URL of a gateway as this node reaches it; absent: that of this node, or the public one. */
+  readonly gateway_url?: string
+  readonly limits: EnvironmentLimits
+  /** Milliseconds in which a worker must connect after its start was requested. */
+  readonly wake_ms: number
+  /** Milliseconds in which a provider must prepare an environment. */
+  readonly provision_ms: number
+  /** Milliseconds after which the retained environment of a run is destroyed. */
+  readonly retain_ms: number
+  /** Maximum number of environments on this host, and of operations at the same time. */
+  readonly host: { readonly environments: number; readonly operations: number }
+}
+
+/** What gateways know of the providers: their names, without secrets. */
+export const providerNames = ({ default_provider, providers, aliases }: EnvironmentConfig) => ({
+  default_provider,
+  providers,
+  aliases,
+})
+
+const wrong = (sentence: string) => ({ wrong: sentence })
+const toggle: Parse<boolean> = (text) =>
+  /^(on|true|1|yes)$/i.test(text) ||
+  (!/^(off|false|0|no)$/i.test(text) && wrong('must be on or off'))
+const provider = matching(
+  new RegExp(`^${NAME}$`),
+  'must be names of providers such as local, comma-separated',
+)
+const alias = matching(
+  new RegExp(`^${NAME}=${NAME}$`),
+  'must be pairs such as sprites=local, comma-separated',
+)
+const cpus: Parse<number> = (text) =>
+  /^\d{1,4}(\.\d{1,3})?$/.test(text) && Number(text) >= 0.1 && Number(text) <= 1024
+    ? Number(text)
+    : wrong('must be a number of processors from 0.1 to 1024')
+const httpProviders: Parse<readonly HttpProvider[]> = (text) => {
+  let value: unknown
+  try {
+    value = JSON.parse(text.trim().startsWith('[') ? text : readFileSync(text, 'utf8'))
+  } catch (error) {
+    // The message of the parser quotes part of the text, which may be a secret.
+    const { code } = error as NodeJS.ErrnoException
+    return wrong(
+      `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,
+    )
+  }
+  const Providers = Type.Array(HttpProvider, { maxItems: 100 })
+  if (Value.Check(Providers, value)) {
+    const names = value.map(({ name }) => name)
+    return names.some((name, i) => builtIn.includes(name) || names.indexOf(name) !== i)
+      ? wrong(`needs different names, other than ${builtIn.join(', ')}`)
+      : value
+  }
+  const [first] = Value.Errors(Providers, value)
+  return wrong(`is invalid at ${first?.instancePath || '/'}: ${first?.message ?? ''}`)
+}
+/** Names that no HTTP provider may have. */
+const builtIn: readonly string[] = ['local', 'docker', 'worker']
+
+export const environmentTable = {
+  BATON_PROVIDERS: setting(
+    'local',
+    each(provider),
+    'Providers of environments, comma-separated: local, docker, names of BATON_HTTP_PROVIDERS. ' +
+      'On a gateway, those of the installation; on a host, those that it runs',
+  ),
+  BATON_PROVIDER_DEFAULT: optional(
+    provider,
+    'Provider of environments that name none; by default the first of BATON_PROVIDERS. ' +
+      'The same on all nodes',
+  ),
+  BATON_PROVIDER_ALIASES: setting(
+    '',
+    each(alias),
+    'Provider names that clients may use for others, such as sprites=docker, comma-separated; ' +
+      'sprites and cloudflare_containers are the default provider unless set. ' +
+      'The same on all gateways',
+  ),
+  BATON_HTTP_PROVIDERS: optional(
+    httpProviders,
+    'Providers outside of Baton (name, url and secret of each), as JSON or the path of a JSON file',
+  ),
+  BATON_UNSAFE_LOCAL: setting(
+    'off',
+    toggle,
+    'Let the provider local run workers without isolation; for development only',
+  ),
+  BATON_GATEWAY_URL: optional(
+    matching(
+      /^https?:\/\/[^\s?#]+[^\s?#/]$/,
+      'must be a URL such as http://10.0.0.1:8080, without a trailing slash',
+    ),
+    'URL of a gateway as this host reaches it; ' +
+      'by default the gateway of this node, otherwise BATON_PUBLIC_URL',
+  ),
+  BATON_ENVIRONMENT_MEMORY: setting('2GiB', bytes, 'Maximum memory of one environment'),
+  BATON_ENVIRONMENT_CPUS: setting('2', cpus, 'Maximum number of processors of one environment'),
+  BATON_ENVIRONMENT_DISK: setting('10GiB', bytes, 'Maximum size of the files of one environment'),
+  BATON_ENVIRONMENT_PROCESSES: setting(
+    '512',
+    integer(16, 100_000),
+    'Maximum number of processes of one environment',
+  ),
+  BATON_ENVIRONMENT_WAKE: setting(
+    '30s',
+    duration(1, 1000, 3_600_000),
+    'Time in which the worker of an environment must connect after a job requested its start; ' +
+      'then the job fails. The same on all nodes',
+  ),
+  BATON_ENVIRONMENT_PROVISION: setting(
+    '5m',
+    duration(1, 1000, 24 * 3_600_000),
+    'Time in which a provider must prepare an environment. The same on all nodes',
+  ),
+  BATON_ENVIRONMENT_RETENTION: setting(
+    '168h',
+    duration(1, 60_000, 366 * 24 * 3_600_000),
+    'Time after which the retained environment of a run is destroyed. The same on all nodes',
+  ),
+  BATON_HOST_LIMIT: setting(
+    '100',
+    integer(1, 100_000),
+    'Maximum number of environments of a node with the role hosts',
+  ),
+  BATON_HOST_CONCURRENCY: setting(
+    '8',
+    integer(1, 1000),
+    'Maximum number of environments that a host prepares, starts or removes at the same time',
+  ),
+} as const
+
+/**
+ * Returns the configuration of environments. A string says which settings contradict each other.
+ * @param roles those of the node.
+ * @param hasUrl whether the URL of a gateway is configured.
+ */
+export function environmentsOf(
+  v: ValuesOf<typeof environmentTable>,
+  roles: readonly string[],
+  hasUrl: boolean,
+): EnvironmentConfig | string {
+  const providers = [...new Set(v.BATON_PROVIDERS)]
+  const http_providers = v.BATON_HTTP_PROVIDERS ?? []
+  const default_provider = v.BATON_PROVIDER_DEFAULT ?? providers[0] ?? 'local'
+  const known = (name: string) => providers.includes(name)
+  if (known('worker'))
+    return 'BATON_PROVIDERS contains worker, whose environments are attached by workers: remove it'
+  const unconfigured = providers.find(
+    (name) => !builtIn.includes(name) && !http_providers.some((one) => one.name === name),
+  )
+  if (roles.includes('hosts') && unconfigured !== undefined)
+    return `BATON_PROVIDERS contains ${unconfigured}, which is not in BATON_HTTP_PROVIDERS`
+  if (roles.includes('hosts') && !roles.includes('gateway') && !hasUrl)
+    return (
+      'BATON_GATEWAY_URL is missing: set it to the URL of a gateway, ' +
+      'which the workers of environments on this host use'
+    )
+  const given = v.BATON_PROVIDER_ALIASES.map((pair) => pair.split('=') as [string, string])
+  if (roles.includes('gateway') && providers.length > 0) {
+    if (!known(default_provider))
+      return `BATON_PROVIDER_DEFAULT is ${default_provider}, which is not in BATON_PROVIDERS`
+    const unknown = given.find(([, name]) => !known(name))
+    if (unknown)
+      return `BATON_PROVIDER_ALIASES contains ${unknown[1]}, which is not in BATON_PROVIDERS`
+  }
+  const aliases = Object.entries({
+    sprites: default_provider,
+    cloudflare_containers: default_provider,
+    ...Object.fromEntries(given),
+  })
+  return {
+    providers,
+    default_provider,
+    aliases: Object.fromEntries(aliases.filter(([name]) => !known(name))),
+    http_providers,
+    unsafe_local: v.BATON_UNSAFE_LOCAL,
+    ...(v.BATON_GATEWAY_URL !== undefined && { gateway_url: v.BATON_GATEWAY_URL }),
+    limits: {
+      memory_bytes: v.BATON_ENVIRONMENT_MEMORY,
+      cpus: v.BATON_ENVIRONMENT_CPUS,
+      disk_bytes: v.BATON_ENVIRONMENT_DISK,
+      processes: v.BATON_ENVIRONMENT_PROCESSES,
+    },
+    wake_ms: v.BATON_ENVIRONMENT_WAKE,
+    provision_ms: v.BATON_ENVIRONMENT_PROVISION,
+    retain_ms: v.BATON_ENVIRONMENT_RETENTION,
+    host: { environments: v.BATON_HOST_LIMIT, operations: v.BATON_HOST_CONCURRENCY },
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * A host: runs providers of environments. It receives requests for operations, reports what its
+ * providers have, and answers requests for logs. It keeps nothing of its own: after a restart,
+ * `inspect()` of each provider says what is there.
+ *
+ * Invariants:
+ * H1. While the host has no room, it does not listen for environments without a place, so that
+ *     other hosts receive their requests.
+ */
+import type { World } from '../../gateway/ports.ts'
+import type { HostRequest } from '../../protocol/environments/commands.ts'
+import type { LogsAnswer, LogsRequest } from '../../protocol/environments/logs.ts'
+import { subjects } from '../../protocol/subjects.ts'
+import type { Bus } from '../host/ports.ts'
+import { createActors } from './actors.ts'
+import type { LaunchSettings } from './launch.ts'
+import { createOperations, type HostLimits } from './operations.ts'
+import { createPresence } from './presence.ts'
+import type { Provider } from './provider.ts'
+
+export interface HostParts {
+  readonly world: Pick<World, 'node' | 'now' | 'later' | 'random' | 'hash' | 'command' | 'log'>
+  readonly bus: Pick<Bus, 'subscribe'>
+  readonly providers: readonly Provider[]
+  readonly limits: HostLimits
+  readonly launch: LaunchSettings
+  /** Makes the credential of the worker of an environment, from random bytes. */
+  credential(environment_id: string, random: Uint8Array): string
+}
+/** Bytes of randomness in the credential of a worker. */
+const CREDENTIAL_BYTES = 20
+
+/** Starts a host. Returns a function that stops it gracefully. */
+export function startHost(parts: HostParts): () => Promise<void> {
+  const { world, bus, providers } = parts
+  const actors = createActors(world)
+  let unlisten: (() => void)[] | undefined
+  let stopping = false
+
+  const operations = createOperations({
+    world,
+    actors,
+    limits: parts.limits,
+    launch: parts.launch,
+    credential: (id) => parts.credential(id, world.random(CREDENTIAL_BYTES)),
+    environments: () => presences.reduce((sum, presence) => sum + presence.count(), 0),
+    ended: (provider, of, how) => presences[providers.indexOf(provider)]?.ended(of, how),
+    changed: () => listen(),
+  })
+  const presences = providers.map((provider) =>
+    createPresence({ world, actors, provider, operations, changed: () => listen() }),
+  )
+  /** Listens for environments without a place while there is room. */
+  function listen(): void {
+    if (stopping || !operations.hasRoom()) {
+      for (const end of unlisten ?? []) end()
+      unlisten = undefined
+      return
+    }
+    unlisten ??= providers.map((provider) =>
+      bus.subscribe(
+        subjects.hostsOf(provider.name),
+        (message) => operations.request(provider, message as HostRequest),
+        subjects.hostGroup,
+      ),
+    )
+  }
+  const ends = providers.flatMap((provider) => [
+    bus.subscribe(subjects.hostsAt(provider.place), (message) =>
+      operations.request(provider, message as HostRequest),
+    ),
+    bus.subscribe(
+      subjects.hostLogs(provider.place),
+      (message) => readLogs(provider, message as LogsRequest),
+      subjects.hostGroup,
+    ),
+  ])
+  listen()
+  for (const presence of presences) void presence.begin()
+
+  return async () => {
+    stopping = true
+    for (const end of ends) end()
+    listen()
+    await operations.stop()
+    for (const presence of presences) presence.stop()
+    await Promise.all(providers.map((provider) => provider.close()))
+  }
+}
+
+/** Reads a log. No answer declines the request, because the environment is not here. */
+const readLogs = (
+  provider: Provider,
+  { environment_id, ...request }: LogsRequest,
+): Promise<LogsAnswer | undefined> => provider.logs(environment_id, request)

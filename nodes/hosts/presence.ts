@@ -1,0 +1,193 @@
+/**
+ * What the provider of a host has: reported to the environments at the start and periodically, and
+ * removed where an environment does not belong.
+ *
+ * Invariants:
+ * S1. The reports of a round are spread over its interval, except those at the start, of which at
+ *     most `AT_ONCE` are in flight.
+ * S2. What changed while the provider was inspected, or while a report was in flight, is newer than
+ *     the inspection and the reply. Nothing is removed or reported as missing because of them.
+ * S3. The end of a worker is reported after the operation that started it, and repeated until it is
+ *     decided.
+ */
+import type { World } from '../../gateway/ports.ts'
+import { every } from '../../gateway/timing.ts'
+import { environmentLimits } from '../../protocol/environments/schema.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { hashOf } from '../../protocol/subjects.ts'
+import type { Actors, Of } from './actors.ts'
+import type { Ended, Operations } from './operations.ts'
+import type { Provider, WorkerExit } from './provider.ts'
+
+/** Maximum number of reports in flight at the start. */
+const AT_ONCE = 16
+
+/** What is known of one environment. It is replaced, not changed, whenever something happens. */
+interface Known extends Of {
+  readonly generation?: number
+}
+export interface PresenceParts {
+  readonly world: Pick<World, 'node' | 'later' | 'log'>
+  readonly actors: Actors
+  readonly provider: Provider
+  readonly operations: Pick<Operations, 'isRunning' | 'settled' | 'remove'>
+  /** Called when the number of environments may have changed. */
+  changed(): void
+}
+export interface Presence {
+  /** The number of environments that the provider has. */
+  count(): number
+  /** Records the outcome of an operation. */
+  ended(of: Of, how: Ended): void
+  /** Inspects the provider and reports everything. Resolves when all reports were answered. */
+  begin(): Promise<void>
+  stop(): void
+}
+
+export function createPresence({
+  world,
+  actors,
+  provider,
+  operations,
+  changed,
+}: PresenceParts): Presence {
+  const known = new Map<string, Known>()
+  const timers = new Set<() => void>()
+  let stopped = false
+  let inspecting = false
+  let inspectionFails = false
+
+  const isBusy = (id: string) => operations.isRunning(provider, id)
+  const isUnchanged = (one: Known) =>
+    !stopped && known.get(one.environment_id) === one && !isBusy(one.environment_id)
+
+  async function reportPresent(id: string): Promise<void> {
+    const one = known.get(id)
+    // A running operation shows that the host works; its progress is reported.
+    if (!one || !isUnchanged(one)) return
+    const seen = await actors.send(one, 'environment.seen', {
+      place: provider.place,
+      host: world.node,
+      presence: 'present',
+      ...(one.generation !== undefined && { generation: one.generation }),
+    })
+    if (!isRefusal(seen) && !seen.reply.expected && isUnchanged(one))
+      operations.remove(provider, one)
+  }
+  async function reportMissing(one: Known): Promise<void> {
+    const seen = await actors.send(one, 'environment.seen', {
+      place: provider.place,
+      host: world.node,
+      presence: 'missing',
+    })
+    // Without an answer, the next round reports it again.
+    if (isRefusal(seen) || !isUnchanged(one)) return
+    known.delete(one.environment_id)
+    changed()
+  }
+
+  /** Compares what the provider has with what is known. Returns what it lost, if it answers. */
+  async function inspect(): Promise<readonly Known[]> {
+    const before = new Map(known)
+    const isSame = (id: string) => known.get(id) === before.get(id) && !isBusy(id)
+    try {
+      const found = await provider.inspect()
+      for (const one of found)
+        if (isSame(one.environment_id)) known.set(one.environment_id, { ...one })
+      const here = new Set(found.map(({ environment_id }) => environment_id))
+      inspectionFails = false
+      return [...before.values()].filter(({ environment_id: id }) => !here.has(id) && isSame(id))
+    } catch (error) {
+      if (!inspectionFails)
+        world.log.warn(
+          { event: 'environment_inspection_failed', err: error, provider: provider.name },
+          'the environments of a provider cannot be listed',
+        )
+      inspectionFails = true
+      return []
+    }
+  }
+  async function round(spread: boolean): Promise<void> {
+    if (inspecting || stopped) return
+    inspecting = true
+    const missing = await inspect()
+    inspecting = false
+    if (stopped) return
+    changed()
+    const lost = new Set(missing.map(({ environment_id }) => environment_id))
+    const reports = [
+      ...missing.map((one) => ({ id: one.environment_id, report: () => reportMissing(one) })),
+      ...[...known.keys()]
+        .filter((id) => !lost.has(id))
+        .map((id) => ({ id, report: () => reportPresent(id) })),
+    ]
+    if (spread) {
+      for (const { id, report } of reports) after(hashOf(id) % environmentLimits.report, report)
+      return
+    }
+    const one = async (): Promise<void> => {
+      for (let next = reports.pop(); next; next = reports.pop()) await next.report()
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, one))
+  }
+  function after(ms: number, run: () => Promise<void>): void {
+    const cancel = world.later(ms, () => {
+      timers.delete(cancel)
+      void run()
+    })
+    timers.add(cancel)
+  }
+
+  function exited(exit: WorkerExit): void {
+    const { project, environment_id, generation, idle, exit_code, error } = exit
+    const of = { project, environment_id }
+    if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
+    void operations.settled(provider, environment_id).then(() => {
+      // The operation may have recorded the worker whose end was reported meanwhile.
+      if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
+      return actors.insist(
+        of,
+        'environment.exited',
+        {
+          place: provider.place,
+          generation,
+          idle,
+          ...(exit_code !== undefined && { exit_code }),
+          ...(error !== undefined && { error }),
+        },
+        () => stopped,
+      )
+    })
+  }
+  provider.onExit(exited)
+  let stopRounds = () => {}
+
+  return {
+    count: () => known.size,
+    ended({ project, environment_id }, how) {
+      if (how.has === 'nothing') known.delete(environment_id)
+      else if (how.has === 'environment')
+        known.set(environment_id, {
+          project,
+          environment_id,
+          ...(how.generation !== undefined && { generation: how.generation }),
+        })
+      // What an operation without outcome left is found by the next inspection.
+      else {
+        const one = known.get(environment_id)
+        if (one) known.set(environment_id, { ...one })
+      }
+      changed()
+    },
+    begin: async () => {
+      stopRounds = every(world, environmentLimits.report, () => void round(true))
+      await round(false)
+    },
+    stop() {
+      stopped = true
+      stopRounds()
+      for (const cancel of timers) cancel()
+      timers.clear()
+    },
+  }
+}

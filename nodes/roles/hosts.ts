@@ -1,0 +1,46 @@
+/** The role `hosts`: the providers of environments that this node runs. */
+import type { World } from '../../gateway/ports.ts'
+import type { Config } from '../config.ts'
+import type { Bus } from '../host/ports.ts'
+import { startHost } from '../hosts/host.ts'
+import { openProviders } from '../hosts/providers.ts'
+
+interface Role {
+  readonly config: Config
+  readonly world: World
+  readonly bus: Bus
+  /** URL of the gateway of this node, if it has one. */
+  readonly own_gateway?: string
+}
+
+/** The URL of a gateway of the same machine: a URL for all addresses is no destination. */
+const reachable = (url: string): string =>
+  url.replace(/^(http:\/\/)(0\.0\.0\.0|\[::\])(:\d+)$/, '$1127.0.0.1$3')
+
+/** Starts the host. Returns a function that stops it gracefully. */
+export async function startHostsRole({
+  config,
+  world,
+  bus,
+  own_gateway,
+}: Role): Promise<() => Promise<void>> {
+  const { environments, brand, key_prefix, log_level } = config
+  const gateway_url =
+    environments.gateway_url ??
+    (own_gateway === undefined ? config.public_url : reachable(own_gateway))
+  const providers = await openProviders({ data: config.data, environments }, (provider, reason) =>
+    world.log.warn(
+      { event: 'environment_provider_unavailable', provider, reason },
+      'a provider of environments cannot be used on this machine',
+    ),
+  )
+  return startHost({
+    world,
+    bus,
+    providers,
+    limits: environments.host,
+    launch: { brand, log_level, gateway_url: gateway_url ?? '' },
+    credential: (environment_id, random) =>
+      `${key_prefix}env_${environment_id}_${Buffer.from(random).toString('hex')}`,
+  })
+}

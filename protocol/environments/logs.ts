@@ -1,0 +1,16 @@
+/** Requests of gateways to hosts for the logs of environments. */
+import type { LogName } from './schema.ts'
+
+export interface LogsRequest {
+  readonly environment_id: string
+  readonly log_name: LogName
+  /** Maximum number of lines and of bytes; the newest are returned. */
+  readonly tail: number
+  readonly max_bytes: number
+}
+export interface LogsAnswer {
+  /** Untrusted text, as the worker wrote it. */
+  readonly content: string
+  /** Whether older lines or bytes were left out. */
+  readonly truncated: boolean
+}

@@ -1,0 +1,86 @@
+/** A host with a provider in memory, scripted replies of environments, and a manual clock. */
+import type { World } from '../../../gateway/ports.ts'
+import { startHost } from '../../../nodes/hosts/host.ts'
+import type { HostRequest, HostTask } from '../../../protocol/environments/commands.ts'
+import { makeId } from '../../../protocol/ids.ts'
+import { subjects } from '../../../protocol/subjects.ts'
+import { ManualClock, MemoryBus, settleAll, silent } from '../../support/memory.ts'
+import { MemoryPlace } from '../../support/memory-provider.ts'
+
+export const PROJECT = 'prj_1'
+export const envId = (n: number) => makeId('environment', n, new Uint8Array(9).fill(n), n)
+export const E1 = envId(1)
+
+interface Sent {
+  readonly id: string
+  readonly name: string
+  readonly input: Record<string, unknown>
+  readonly command_id: string
+}
+type Reply = (sent: Sent) => unknown
+
+/** Several hosts, one after the other or at the same time, with one clock and one bus. */
+export function stage(place = new MemoryPlace()) {
+  const clock = new ManualClock()
+  const bus = new MemoryBus()
+  const sent: Sent[] = []
+  const warned: string[] = []
+  const tasks = new Map<string, HostTask>()
+  const on: Record<string, Reply> = {
+    'environment.claim': ({ id }) => ({ reply: tasks.get(id) }),
+    'environment.progress': () => ({ reply: { current: true } }),
+    'environment.report': () => ({ reply: undefined }),
+    'environment.seen': () => ({ reply: { expected: true } }),
+    'environment.exited': () => ({ reply: undefined }),
+  }
+  const start = (node = 'n1', limits = { environments: 10, operations: 2 }) => {
+    let random = 0
+    const world = {
+      node,
+      now: clock.now,
+      later: clock.later,
+      random: (bytes: number) => new Uint8Array(bytes).fill(++random),
+      hash: (text: string) => `hash(${text})`,
+      log: { ...silent, warn: ({ event }: { event: string }) => void warned.push(event) },
+      command: async ({ id, name, input, command_id }: Sent) => {
+        const one = { id, name, input, command_id }
+        sent.push(one)
+        return on[name]?.(one)
+      },
+    } as unknown as World
+    return startHost({
+      world,
+      bus,
+      providers: [place.provider()],
+      limits,
+      launch: { brand: 'Acme', gateway_url: 'http://gateway', log_level: 'info' },
+      credential: (id, bytes) => `bat_${id}_${bytes[0]}`,
+    })
+  }
+  const request = async (
+    id: string,
+    kind: HostRequest['kind'],
+    operation = 1,
+    where: 'provider' | 'place' = kind === 'provision' ? 'provider' : 'place',
+    more: Partial<HostTask> = {},
+  ) => {
+    const message: HostRequest = { project: PROJECT, environment_id: id, operation, kind }
+    tasks.set(id, {
+      ...message,
+      project_handle: 'default',
+      name: 'one',
+      provider: 'memory',
+      repositories: [],
+      ...(kind === 'start' && { worker: { generation: operation } }),
+      ...more,
+    })
+    bus.publish(
+      where === 'place' ? subjects.hostsAt(place.name) : subjects.hostsOf('memory'),
+      message,
+    )
+    await settleAll()
+  }
+  const names = () => sent.map(({ name }) => name.slice('environment.'.length))
+  const inputs = (name: string) => sent.filter((one) => one.name === name).map((one) => one.input)
+  return { clock, bus, sent, warned, on, start, request, names, inputs, place }
+}

@@ -1,0 +1,135 @@
+/**
+ * A provider in memory for tests. A `MemoryPlace` has the environments, as a disk or a container
+ * engine has them: it survives the processes of hosts. Each host of the place has a provider of its
+ * own.
+ */
+import {
+  type Presence,
+  type Provider,
+  ProviderFault,
+  type WorkerExit,
+  type WorkerLaunch,
+} from '../../nodes/hosts/provider.ts'
+import type { HostTask } from '../../protocol/environments/commands.ts'
+
+/** The process of a worker. */
+export interface MemoryProcess {
+  /** Ends the process at once. */
+  kill(): void
+}
+interface MemoryEnvironment {
+  readonly project: string
+  worker?: { readonly generation: number; readonly process: MemoryProcess }
+}
+/** An operation that a test holds until it resolves or rejects it. */
+interface Held {
+  readonly task: HostTask
+  readonly signal: AbortSignal
+  finish(error?: Error): void
+}
+
+export class MemoryPlace {
+  readonly name: string
+  readonly environments = new Map<string, MemoryEnvironment>()
+  /** The calls of providers, as `provision env_…`, in order. */
+  readonly calls: string[] = []
+  /** The launches of workers, in order. */
+  readonly launches: WorkerLaunch[] = []
+  /** The operations that wait for the test, while `holds` is true. */
+  readonly held: Held[] = []
+  holds = false
+  /** The error of the next operations, if any. */
+  fails: Error | undefined
+  readonly logs = new Map<string, string>()
+  readonly #start: (launch: WorkerLaunch, end: (idle: boolean) => void) => MemoryProcess
+  readonly #removals = new Map<string, () => void>()
+  readonly #listeners = new Set<(exit: WorkerExit) => void>()
+
+  /** @param start starts the process of a worker; `end` is called when it ends by itself. */
+  constructor(
+    name = 'memory/one',
+    start: (launch: WorkerLaunch, end: (idle: boolean) => void) => MemoryProcess = () => ({
+      kill() {},
+    }),
+  ) {
+    this.name = name
+    this.#start = start
+  }
+  /** The process of the worker of an environment ends by itself. */
+  exit(id: string, idle = false): void {
+    const environment = this.environments.get(id)
+    const generation = environment?.worker?.generation
+    if (!environment || generation === undefined) return
+    delete environment.worker
+    for (const listener of this.#listeners)
+      listener({ project: environment.project, environment_id: id, generation, idle, exit_code: 0 })
+  }
+  /** Resolves when a provider has removed the environment. */
+  removed(id: string): Promise<void> {
+    if (!this.environments.has(id)) return Promise.resolve()
+    return new Promise((done) => this.#removals.set(id, done))
+  }
+  /** A provider of one host process. */
+  provider(): Provider {
+    let listener: (exit: WorkerExit) => void = () => {}
+    const step = (what: string, task: HostTask, signal: AbortSignal): Promise<void> => {
+      this.calls.push(`${what} ${task.environment_id}`)
+      if (this.fails) return Promise.reject(this.fails)
+      if (!this.holds) return Promise.resolve()
+      return new Promise((resolve, reject) => {
+        const finish = (error?: Error) => (error ? reject(error) : resolve())
+        this.held.push({ task, signal, finish })
+        signal.addEventListener('abort', () => reject(new ProviderFault('aborted')))
+      })
+    }
+    return {
+      name: 'memory',
+      place: this.name,
+      isolation: 'none, in memory',
+      provision: async (task, signal) => {
+        await step('provision', task, signal)
+        this.environments.set(task.environment_id, { project: task.project })
+      },
+      startWorker: async (task, launch, signal) => {
+        const environment = this.environments.get(task.environment_id)
+        if (!environment) throw new ProviderFault('the environment is not here')
+        environment.worker?.process.kill()
+        delete environment.worker
+        await step('start', task, signal)
+        this.launches.push(launch)
+        const { generation } = launch
+        const process = this.#start(launch, (idle) => {
+          if (environment.worker?.generation === generation) this.exit(task.environment_id, idle)
+        })
+        environment.worker = { generation, process }
+      },
+      destroy: async (id) => {
+        this.calls.push(`destroy ${id}`)
+        if (this.fails) throw this.fails
+        this.environments.get(id)?.worker?.process.kill()
+        this.environments.delete(id)
+        this.#removals.get(id)?.()
+      },
+      logs: async (id, { tail, max_bytes }) => {
+        if (!this.environments.has(id)) return undefined
+        const all = this.logs.get(id) ?? ''
+        const content = all.split('\n').slice(-tail).join('\n').slice(-max_bytes)
+        return { content, truncated: content.length < all.length }
+      },
+      inspect: async () =>
+        [...this.environments].map(
+          ([environment_id, { project, worker }]): Presence => ({
+            project,
+            environment_id,
+            ...(worker && { generation: worker.generation }),
+          }),
+        ),
+      onExit: (on) => {
+        this.#listeners.delete(listener)
+        listener = on
+        this.#listeners.add(listener)
+      },
+      close: async () => void this.#listeners.delete(listener),
+    }
+  }
+}
