@@ -39,6 +39,19 @@ const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['oper
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, LONGEST_BACKOFF_MS)
 
+/** End of the time for which the policy retains the environment of a run. */
+const retainedUntil = (
+  { record, retained_at }: KeptEnvironment,
+  { retain_ms }: Draft['settings'],
+): number | undefined =>
+  retained_at !== undefined &&
+  retain_ms > 0 &&
+  record.status === 'retained' &&
+  record.mode === 'run' &&
+  record.retention_policy !== 'manual'
+    ? retained_at + retain_ms
+    : undefined
+
 const isBusy = (state: KeptEnvironment): boolean =>
   hasJob(state, ({ admitted }) => admitted === true)
 /** Whether a job waits for the worker of the environment. */
@@ -237,15 +250,8 @@ function upkeepPlace(on: Draft): void {
   if (teardown_at !== undefined && at >= teardown_at && record.status === 'failed') {
     change(on, { status: 'destroying', cleanup_status: 'pending' })
   }
-  const { retain_ms } = on.settings
-  if (
-    retain_ms > 0 &&
-    record.status === 'retained' &&
-    record.mode === 'run' &&
-    record.retention_policy !== 'manual' &&
-    at >= Date.parse(record.updated_at) + retain_ms
-  )
-    destroy(on)
+  const until = retainedUntil(on.state, on.settings)
+  if (until !== undefined && at >= until) destroy(on)
 }
 
 function admit(on: Draft): void {
@@ -355,13 +361,7 @@ export function deadline(state: KeptEnvironment, settings: Draft['settings']): n
   if (isAttached(state)) {
     if (record.status === 'orphaned') times.push(worker.since + environmentLimits.orphaned)
   } else if (isUsable(state) && record.place !== undefined) times.push(heard + STALE_MS)
-  if (
-    record.status === 'retained' &&
-    record.mode === 'run' &&
-    record.retention_policy !== 'manual' &&
-    settings.retain_ms > 0
-  )
-    times.push(Date.parse(record.updated_at) + settings.retain_ms)
+  times.push(retainedUntil(state, settings))
   const due = Math.min(...times.filter((time): time is number => time !== undefined))
   return due === Infinity ? undefined : due
 }

@@ -101,7 +101,10 @@ type Arms = {
 }
 const arms: Omit<Arms, 'environment.created'> = {
   'environment.updated': (state, { record }) => recorded(state, record),
-  'environment.status_changed': (state, { record }) => recorded(state, record),
+  'environment.status_changed': (state, { record }, at) => ({
+    ...recorded(state, record),
+    ...(record.status === 'retained' && { retained_at: at }),
+  }),
   'environment.destroyed': (state, { record }) => ({
     ...recorded(without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'), record),
     teardowns: 0,

@@ -170,6 +170,8 @@ export interface KeptEnvironment {
   /** Number of failed teardowns, and the time of the next. */
   readonly teardowns: number
   readonly teardown_at?: number
+  /** Since when it is retained. */
+  readonly retained_at?: number
   /** End of the current lease. */
   readonly lease_until?: number
   /** The last lease has ended, and the rules of the lifetime `lease` were not applied yet. */
