@@ -138,15 +138,14 @@ export function endLease(on: Draft, expired: boolean): void {
 export function destroy(on: Draft): void {
   const { record } = on.state
   if (record.status === 'destroyed' || record.status === 'destroying') return
-  const gone = 'The environment is being destroyed.'
+  const reason = 'The environment is being destroyed.'
   refuseJobs(
     on,
     jobsWhere(on.state, (job) => !job.admitted && !job.refused),
-    gone,
+    reason,
   )
   const running = jobsWhere(on.state, ({ admitted }) => admitted === true)
-  if (running.length > 0)
-    emit(on, { type: 'environment.jobs_cancelled', jobs: running, reason: gone })
+  if (running.length > 0) emit(on, { type: 'environment.jobs_cancelled', jobs: running, reason })
   endLease(on, false)
   change(on, { status: 'destroying', cleanup_status: 'pending' })
   endOperation(on, 'failed')
@@ -254,11 +253,13 @@ function upkeepPlace(on: Draft): void {
   if (until !== undefined && at >= until) destroy(on)
 }
 
+/** Statuses in which no job can be done any more. */
+const gone: ReadonlySet<string> = new Set(['failed', 'destroying', 'destroyed'])
 function admit(on: Draft): void {
   const { record, lease_until } = on.state
   const waiting = ({ admitted, refused }: EnvironmentJob) => !admitted && !refused
-  if (record.status === 'failed' || record.status === 'destroyed') {
-    const why = record.error ?? 'The environment is destroyed.'
+  if (gone.has(record.status)) {
+    const why = record.error ?? `The environment is ${record.status}.`
     refuseJobs(on, jobsWhere(on.state, waiting), why)
   }
   if (!isUsable(on.state)) return
