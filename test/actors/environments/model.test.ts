@@ -50,7 +50,7 @@ function perform(scene: Environments, { what, one, lag, fails }: Step, at: numbe
   const operation = Math.max(0, (scene.state?.operation?.number ?? 0) - lag)
   const generation = Math.max(0, (scene.state?.worker.generation ?? 0) - lag)
   const holder = holders[one % 2]
-  const host = `h${one % 2}`
+  const host = one === 3 ? 'h1' : 'h0'
   const time = { at }
   const lease_id = scene.state?.record.lease?.id ?? 'elease_0'
   switch (what) {
