@@ -145,6 +145,8 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
+      // The process ends, and with it what did not end in time.
+      await host?.kill()
     },
     fail: (yes: boolean) => {
       for (const place of places) place.fails = yes ? new ProviderFault('full') : undefined
