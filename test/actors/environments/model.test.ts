@@ -170,9 +170,11 @@ function settle(scene: Environments, start: number): Environments {
 t.test('environments keep their promises in every history', (t) => {
   let [admitted, refused, destroyed, connected] = [0, 0, 0, 0]
   fc.assert(
-    fc.property(fc.nat(2), fc.array(step, { maxLength: 60 }), (start, steps) => {
+    fc.property(fc.nat(3), fc.array(step, { maxLength: 60 }), (start, steps) => {
       const run = { mode: 'run', run_id: 'run_1' } as const
-      let scene: Environments = [created(run), ready(run), working()][start] ?? created(run)
+      let scene: Environments =
+        [created(run), ready(run), working(), working().when('environment.delete')][start] ??
+        created(run)
       let at = START
       for (const one of steps) {
         at += one.pause * 1000
