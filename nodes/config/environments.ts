@@ -43,7 +43,7 @@ export interface EnvironmentConfig {
   readonly limits: EnvironmentLimits
   /** Milliseconds in which a worker must connect after its start was requested. */
   readonly wake_ms: number
-  /** Milliseconds in which a provider must prepare an environment. */
+  /** Milliseconds in which a host must begin to prepare an environment. */
   readonly provision_ms: number
   /** Milliseconds after which the retained environment of a run is destroyed. */
   readonly retain_ms: number
@@ -151,7 +151,7 @@ export const environmentTable = {
   BATON_ENVIRONMENT_PROVISION: setting(
     '5m',
     duration(1, 1000, 24 * 3_600_000),
-    'Time in which a provider must prepare an environment. The same on all nodes',
+    'Time in which a host must begin to prepare an environment. The same on all nodes',
   ),
   BATON_ENVIRONMENT_RETENTION: setting(
     '168h',
