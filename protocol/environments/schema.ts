@@ -149,6 +149,8 @@ const creation = {
     Type.Array(EnvironmentRepository, { maxItems: environmentLimits.repositories }),
   ),
 }
+/** The members of a creation. */
+export const creationMembers = Object.keys(creation) as (keyof typeof creation)[]
 export const CreateEnvironment = Closed(creation)
 export type CreateEnvironment = Static<typeof CreateEnvironment>
 
