@@ -1,5 +1,6 @@
 /** The role `hosts`: the providers of environments that this node runs. */
 import type { World } from '../../gateway/ports.ts'
+import { environmentCredential } from '../../protocol/environments/credential.ts'
 import type { Config } from '../config.ts'
 import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
@@ -40,7 +41,6 @@ export async function startHostsRole({
     providers,
     limits: environments.host,
     launch: { brand, log_level, gateway_url: gateway_url ?? '' },
-    credential: (environment_id, random) =>
-      `${key_prefix}env_${environment_id}_${Buffer.from(random).toString('hex')}`,
+    credential: (of, random) => environmentCredential(key_prefix, of, random),
   })
 }

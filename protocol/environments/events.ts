@@ -224,9 +224,7 @@ export type EnvironmentNameEvent =
       readonly until: number
     })
   | (Event & {
-      readonly type:
-        | 'environment_name.confirmed'
-        | 'environment_name.released'
+      readonly type: 'environment_name.confirmed' | 'environment_name.released'
     })
   | (Event & {
       readonly type: 'environment_name.claim_lapsed'
@@ -234,4 +232,3 @@ export type EnvironmentNameEvent =
       readonly environment_id: string
       readonly claim: number
     })
-

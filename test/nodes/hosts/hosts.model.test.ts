@@ -94,7 +94,7 @@ async function stage(delays: readonly number[]) {
       providers: [provider],
       limits: { environments: 20, operations: 3 },
       launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
-      credential: (id) => `batenv_${id}`,
+      credential: ({ environment_id }) => `bat${environment_id}`,
     })
     return {
       stop,
