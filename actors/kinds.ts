@@ -11,6 +11,7 @@ import { artifactKeyActor } from './artifacts/key.ts'
 import { channelActor } from './channels/channel.ts'
 import { channelName } from './channels/name.ts'
 import type { AccessLimits } from './configuration.ts'
+import type { EnvironmentSettings } from './environments/draft.ts'
 import { environmentActor } from './environments/environment.ts'
 import { environmentName } from './environments/name.ts'
 import { eventsActor } from './events/events.ts'
@@ -34,7 +35,7 @@ import { workerActor } from './workers/worker.ts'
  * @param settings the configured brand, the timing of workers, the maximum number of concurrent
  * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
  * (`QuotaOptions`) and the deadline of their uploads, the limits on the runs that triggers start for
- * events that runs caused, and the maximum number of rows of a table.
+ * events that runs caused, the maximum number of rows of a table, and the settings of environments.
  */
 export const actorKinds = (settings: {
   brand: string
@@ -44,6 +45,7 @@ export const actorKinds = (settings: {
   artifacts?: { quota_bytes: number; upload_ms?: number }
   triggers?: TriggerLimits
   table_rows?: number
+  environments?: EnvironmentSettings
 }): Readonly<Record<Kind, AnyActor>> => ({
   organization: defineActor(
     organizationActor({
@@ -70,6 +72,6 @@ export const actorKinds = (settings: {
   plan: defineActor(planActor(settings)),
   artifact: defineActor(artifactActor(settings)),
   artifact_key: defineActor(artifactKeyActor),
-  environment: defineActor(environmentActor),
+  environment: defineActor(environmentActor(settings)),
   environment_name: defineActor(environmentName),
 })

@@ -14,6 +14,7 @@ import { models } from './agents/model-rows.ts'
 import { agents } from './agents/rows.ts'
 import { artifacts } from './artifacts/rows.ts'
 import { channels } from './channels/rows.ts'
+import { environments } from './environments/rows.ts'
 import { events } from './events/rows.ts'
 import { interactions } from './interactions/rows.ts'
 import { loops } from './loops/rows.ts'
@@ -63,6 +64,7 @@ export const api = {
   ...attachments,
   ...tables,
   ...artifacts,
+  ...environments,
 } as const
 export type Api = typeof api
 export type RowName = keyof Api

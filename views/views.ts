@@ -12,6 +12,7 @@ import { actions } from './tables/actions/view.ts'
 import { agents } from './tables/agents/view.ts'
 import { artifacts } from './tables/artifacts/view.ts'
 import { channels } from './tables/channels/view.ts'
+import { environments } from './tables/environments/view.ts'
 import { events } from './tables/events/view.ts'
 import { interactions } from './tables/interactions/view.ts'
 import { jobs } from './tables/jobs/view.ts'
@@ -44,6 +45,7 @@ const views = [
   sessions,
   usage,
   artifacts,
+  environments,
   dataTables,
   tableVectors,
 ]

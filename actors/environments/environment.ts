@@ -1,10 +1,221 @@
-/** The environment actor. */
-import type { Event } from '../../protocol/entry.ts'
-import type { Actor } from '../actor.ts'
+/**
+ * The environment actor: one workspace, from its creation to its destruction. It decides which jobs
+ * may use the workspace, asks hosts for the work of its provider, and knows its one worker. The rules
+ * that follow from state and time are in `advance.ts`, with their invariants.
+ *
+ *     provisioning → ready ⇄ running      retained → (running)
+ *          ↓           ↓        ↓             ↓
+ *        failed     orphaned (until its place is heard of again)
+ *     any → destroying → destroyed; a failed teardown is `failed`, and is repeated
+ */
+import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent, PinnedJob } from '../../protocol/environments/events.ts'
+import type { environments } from '../../protocol/environments/rows.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Actor, Cause, Decision, Effect } from '../actor.ts'
+import { advance, deadline } from './advance.ts'
+import { opened } from './creation.ts'
+import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
+import { done, use } from './jobs.ts'
+import { type AddedLeaseInput, acquire, release } from './leases.ts'
+import { claim, exited, progress, report, runEnded, seen } from './operations.ts'
+import { remove, update } from './record.ts'
+import { apply, type EnvironmentState, shown } from './state.ts'
+import { connect, connected, reattach, startWorker, workerGone } from './worker.ts'
 
-export const environmentActor: Actor<null, Event, Record<never, never>, 'environment'> = {
-  kind: 'environment',
-  initial: () => null,
-  decide: {},
-  evolve: {},
+type Rows = Pick<
+  typeof environments,
+  | 'environment.update'
+  | 'environment.delete'
+  | 'environment.start_worker'
+  | 'environment.acquire'
+  | 'environment.release'
+>
+interface Extra {
+  readonly 'environment.acquire': AddedLeaseInput
+  readonly 'environment.release': AddedLeaseInput
+}
+type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
+
+/** One command for each queue of the jobs. */
+function toQueues(
+  jobs: readonly PinnedJob[],
+  name: string,
+  input: Readonly<Record<string, unknown>>,
+): readonly Effect[] {
+  const byQueue: Record<string, string[]> = {}
+  for (const { queue, job_id } of jobs) {
+    const ids = getOwn(byQueue, queue)
+    if (ids) ids.push(job_id)
+    else byQueue[queue] = [job_id]
+  }
+  return Object.entries(byQueue).map(([id, job_ids]) => ({
+    tell: { to: { kind: 'queue', id }, name, input: { ...input, job_ids } },
+  }))
+}
+
+function open(
+  state: EnvironmentState,
+  input: EnvironmentCommands['environment.open']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, undefined> {
+  if (state) return { events: [], reply: undefined }
+  const birth = opened(input, cause.self.id)
+  const born = apply(state, birth, cause.at)
+  if (!born) throw new Error('an environment was not created')
+  const on = draft(born, cause, settings)
+  on.events.push(birth)
+  advance(on)
+  return finish(on, undefined)
+}
+function wake(
+  state: EnvironmentState,
+  _: unknown,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, undefined> {
+  if (!state) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  advance(on)
+  return finish(on, undefined)
+}
+
+type Decide<I, R> = (
+  state: EnvironmentState,
+  input: I,
+  cause: Cause,
+  settings: EnvironmentSettings,
+) => Decision<EnvironmentEvent, R>
+
+/** Creates the environment actor. */
+export const environmentActor = ({
+  environments: settings = defaultEnvironmentSettings,
+}: {
+  readonly environments?: EnvironmentSettings
+}): Actor<EnvironmentState, EnvironmentEvent, Rows, 'environment', EnvironmentCommands, Extra> => {
+  const set =
+    <I, R>(decide: Decide<I, R>) =>
+    (state: EnvironmentState, input: I, cause: Cause) =>
+      decide(state, input, cause, settings)
+  const folds = (state: EnvironmentState, event: EnvironmentEvent, at: number) =>
+    apply(state, event, at)
+  return {
+    kind: 'environment',
+    initial: () => null,
+    decide: {
+      'environment.open': set(open),
+      'environment.reattach': set(reattach),
+      'environment.update': set(update),
+      'environment.delete': (state, _, cause) => remove(state, cause, settings),
+      'environment.remove': (state, _, cause) => {
+        const decision = state ? remove(state, cause, settings) : { events: [], reply: undefined }
+        return 'events' in decision ? { ...decision, reply: undefined } : decision
+      },
+      'environment.start_worker': set(startWorker),
+      'environment.acquire': set(acquire),
+      'environment.release': set(release),
+      'environment.use': set(use),
+      'environment.done': set(done),
+      'environment.run_ended': set(runEnded),
+      'environment.claim': set(claim),
+      'environment.progress': set(progress),
+      'environment.report': set(report),
+      'environment.seen': set(seen),
+      'environment.exited': set(exited),
+      'environment.connect': set(connect),
+      'environment.connected': set(connected),
+      'environment.worker_gone': set(workerGone),
+      wake: set(wake),
+    },
+    evolve: {
+      'environment.created': folds,
+      'environment.updated': folds,
+      'environment.status_changed': folds,
+      'environment.destroyed': folds,
+      'environment.leased': folds,
+      'environment.lease_ended': folds,
+      'environment.lease_settled': folds,
+      'environment.job_added': folds,
+      'environment.jobs_admitted': folds,
+      'environment.jobs_refused': folds,
+      'environment.jobs_cancelled': folds,
+      'environment.job_ended': folds,
+      'environment.operation_requested': folds,
+      'environment.operation_claimed': folds,
+      'environment.operation_progressed': folds,
+      'environment.operation_ended': folds,
+      'environment.worker_requested': folds,
+      'environment.worker_wanted': folds,
+      'environment.worker_connecting': folds,
+      'environment.worker_connected': folds,
+      'environment.worker_ended': folds,
+      'environment.heard': folds,
+      'environment.teardown_delayed': folds,
+    },
+    react: {
+      'environment.jobs_admitted': ({ jobs, fence }: On<'environment.jobs_admitted'>) =>
+        toQueues(jobs, 'queue.admit', { fence }),
+      'environment.jobs_refused': ({
+        jobs,
+        error_type,
+        error_message,
+      }: On<'environment.jobs_refused'>) =>
+        toQueues(jobs, 'queue.unavailable', { error_type, error_message }),
+      'environment.jobs_cancelled': ({ jobs, reason }: On<'environment.jobs_cancelled'>) =>
+        toQueues(jobs, 'queue.cancel', { reason }),
+      'environment.worker_ended': ({ jobs, session }: On<'environment.worker_ended'>) =>
+        session === undefined ? [] : toQueues(jobs, 'queue.lose', { session }),
+      'environment.operation_requested': (
+        { operation, environment_id, provider, place }: On<'environment.operation_requested'>,
+        { project },
+      ) => [
+        {
+          host: {
+            provider,
+            ...(place !== undefined && { place }),
+            request: {
+              project,
+              environment_id,
+              operation: operation.number,
+              kind: operation.kind,
+            },
+          },
+        },
+      ],
+    },
+    ask: {
+      get: (state) => state && shown(state),
+      standing: (state) =>
+        state && {
+          environment: shown(state),
+          worker: {
+            state: state.worker.state,
+            generation: state.worker.generation,
+            ...(state.worker.session !== undefined && { session: state.worker.session }),
+            ...(state.worker.instance !== undefined && { instance: state.worker.instance }),
+          },
+        },
+      credential: (state, { token_hash }: { readonly token_hash: string }) =>
+        state && state.worker.state !== 'stopped' && state.worker.token_hash === token_hash
+          ? {
+              environment_id: state.record.id,
+              name: state.record.name,
+              generation: state.worker.generation,
+            }
+          : null,
+    },
+    deadline: (state) => (state ? deadline(state, settings) : undefined),
+    // Signs of life of hosts are soft, so after a change of owner each has its full time again.
+    recover: (state, at) =>
+      state && {
+        ...state,
+        heard: at,
+        ...(state.operation?.host !== undefined && {
+          operation: { ...state.operation, progress: at },
+        }),
+      },
+    ended: (state) =>
+      state !== null && state.record.status === 'destroyed' && Object.keys(state.jobs).length === 0,
+  }
 }

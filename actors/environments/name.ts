@@ -1,10 +1,179 @@
-/** The holder of the name of an environment. */
-import type { Event } from '../../protocol/entry.ts'
-import type { Actor } from '../actor.ts'
+/**
+ * The holder of the name of environments in a project. Its id is derived from the name. Environments
+ * with the name are in its shard, so a name is taken and freed in the commit that creates, moves or
+ * destroys the environment.
+ *
+ * Invariant: at most one environment that is not destroyed has the name in the project, and at most
+ * one for each owner (`scopeKey`).
+ */
+import { type EnvironmentNameCommands, scopeKey } from '../../protocol/environments/commands.ts'
+import type { EnvironmentNameEvent } from '../../protocol/environments/events.ts'
+import type { environments } from '../../protocol/environments/rows.ts'
+import type {
+  AttachEnvironment,
+  CreateEnvironment,
+  Environment,
+} from '../../protocol/environments/schema.ts'
+import { refuse } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Actor, Cause, Decision, Tell } from '../actor.ts'
+import { newEnvironment } from './creation.ts'
 
-export const environmentName: Actor<null, Event, Record<never, never>, 'environment_name'> = {
+interface Held {
+  readonly environment_id: string
+  readonly provider: string
+}
+interface NameState {
+  /** The environments with the name, by `scopeKey`. */
+  readonly held: Readonly<Record<string, Held>>
+}
+type Rows = Pick<
+  typeof environments,
+  'environment.create' | 'environment.attach' | 'environment.acquire_matching'
+>
+/** What the gateway adds to a creation: the name, and the resolved provider. */
+export interface EnvironmentCreation {
+  readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
+}
+/** What the gateway adds to an attachment: the connected worker. */
+interface Attachment extends EnvironmentCreation {
+  readonly worker: { readonly session: string; readonly instance: string }
+}
+interface Extra {
+  readonly 'environment.create': EnvironmentCreation
+  readonly 'environment.attach': Attachment
+  readonly 'environment.acquire_matching': EnvironmentCreation
+}
+/**
+ * The reply to a creation; the gateway reads the whole record of an environment that existed. With
+ * `status_code` 200 the environment existed.
+ */
+type Created = Environment & { readonly status_code?: number }
+
+function create(
+  { creation }: EnvironmentCreation,
+  cause: Cause,
+): {
+  readonly environment: Environment
+  readonly decided: Decision<EnvironmentNameEvent, Created>
+} {
+  const id = cause.mint('environment')
+  const environment = newEnvironment(id, creation, cause.at)
+  const tell: Tell = {
+    to: { kind: 'environment', id },
+    name: 'environment.open',
+    input: { environment, origin: { holder: cause.self.id } },
+  }
+  return {
+    environment,
+    decided: {
+      events: [
+        {
+          type: 'environment_name.taken',
+          key: scopeKey(environment),
+          environment_id: id,
+          provider: environment.provider,
+        },
+      ],
+      tells: [tell],
+      reply: environment,
+    },
+  }
+}
+const heldBy = ({ held }: NameState, creation: Pick<Environment, 'scope' | 'owned_by'>) =>
+  getOwn(held, scopeKey(creation))
+const existing = (id: string): Created => ({ id, status_code: 200 }) as Created
+
+function attach(
+  state: NameState,
+  input: AttachEnvironment & Attachment,
+  cause: Cause,
+): Decision<EnvironmentNameEvent, Created> {
+  const { creation, worker } = input
+  const before = heldBy(state, creation)
+  if (before && before.provider !== 'worker')
+    return refuse(
+      'conflict',
+      { environment_id: before.environment_id },
+      'The name belongs to an environment that no worker attached.',
+    )
+  const again = (id: string): Tell => ({
+    to: { kind: 'environment', id },
+    name: 'environment.reattach',
+    input: { ...worker, ...(before && creation.tags && { tags: creation.tags }) },
+  })
+  if (before)
+    return {
+      events: [],
+      tells: [again(before.environment_id)],
+      reply: existing(before.environment_id),
+    }
+  const { environment, decided } = create(input, cause)
+  return 'refused' in decided
+    ? decided
+    : { ...decided, tells: [...(decided.tells ?? []), again(environment.id)] }
+}
+
+/** The actor of the name of environments. */
+export const environmentName: Actor<
+  NameState,
+  EnvironmentNameEvent,
+  Rows,
+  'environment_name',
+  EnvironmentNameCommands,
+  Extra
+> = {
   kind: 'environment_name',
-  initial: () => null,
-  decide: {},
-  evolve: {},
+  initial: () => ({ held: {} }),
+  decide: {
+    'environment.create': (state, input, cause) =>
+      heldBy(state, input.creation)
+        ? refuse('already_exists', { field: 'name', name: input.creation.name })
+        : create(input, cause).decided,
+    'environment.attach': attach,
+    // The gateway acquires the lease of the environment that the reply names.
+    'environment.acquire_matching': (state, input, cause) => {
+      const before = heldBy(state, input.creation)
+      return before
+        ? { events: [], reply: existing(before.environment_id) }
+        : create(input, cause).decided
+    },
+    'environment_name.take': ({ held }, { name, key, environment_id }) => {
+      const before = getOwn(held, key)
+      if (before && before.environment_id !== environment_id)
+        return refuse('already_exists', { field: 'name', name })
+      const own = Object.values(held).find((one) => one.environment_id === environment_id)
+      return {
+        events:
+          before || !own
+            ? []
+            : [
+                {
+                  type: 'environment_name.taken',
+                  key,
+                  environment_id,
+                  provider: own.provider,
+                },
+              ],
+        reply: undefined,
+      }
+    },
+    'environment_name.keep': ({ held }, { environment_id, key }) => {
+      const keys = Object.keys(held).filter(
+        (other) => held[other]?.environment_id === environment_id && other !== key,
+      )
+      return {
+        events: keys.length > 0 ? [{ type: 'environment_name.freed', environment_id, keys }] : [],
+        reply: undefined,
+      }
+    },
+  },
+  evolve: {
+    'environment_name.taken': ({ held }, { key, environment_id, provider }) => ({
+      held: { ...held, [key]: { environment_id, provider } },
+    }),
+    'environment_name.freed': ({ held }, { keys }) => ({
+      held: Object.fromEntries(Object.entries(held).filter(([key]) => !keys.includes(key))),
+    }),
+  },
 }

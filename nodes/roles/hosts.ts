@@ -4,6 +4,7 @@ import { environmentCredential } from '../../protocol/environments/credential.ts
 import type { Config } from '../config.ts'
 import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
+import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
 
 interface Role {
@@ -42,5 +43,6 @@ export async function startHostsRole({
     limits: environments.host,
     launch: { brand, log_level, gateway_url: gateway_url ?? '' },
     credential: (of, random) => environmentCredential(key_prefix, of, random),
+    project: (id) => readProject(world, id),
   })
 }

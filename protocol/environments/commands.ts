@@ -17,7 +17,9 @@
  *     host         `environment.progress`, `environment.report` → environment
  *     host         `environment.seen`, `environment.exited`     → environment
  */
+import type { EnvironmentOrigin } from './events.ts'
 import type {
+  Environment,
   EnvironmentMode,
   EnvironmentRepository,
   Holder,
@@ -65,8 +67,6 @@ export interface HostTask {
   readonly operation: number
   readonly kind: OperationKind
   readonly project: string
-  /** Handle of the project, for the worker. */
-  readonly project_handle: string
   readonly environment_id: string
   readonly name: string
   readonly provider: string
@@ -95,8 +95,6 @@ export type EnvironmentCommands = {
       readonly job_id: string
       /** Id of the queue actor. */
       readonly queue: string
-      /** Handle of the project, for the worker. */
-      readonly project_handle?: string
     }
     reply: undefined
   }
@@ -194,13 +192,47 @@ export type EnvironmentCommands = {
   'environment.worker_gone': { input: { readonly session: string }; reply: undefined }
   /** From an executor, when the project was deleted: destroys the environment. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** From the holder of its name, when a claim was not confirmed in time. */
-  'environment.claim_lapsed': {
-    input: { readonly holder: string; readonly claim: number; readonly name: string }
+  /**
+   * From the holder of its name, in the same commit: creates the environment, or attaches the worker
+   * of an existing one again.
+   */
+  'environment.open': {
+    input: { readonly environment: Environment; readonly origin: EnvironmentOrigin }
+    reply: undefined
+  }
+  'environment.reattach': {
+    input: {
+      readonly session: string
+      readonly instance: string
+      readonly tags?: Environment['tags']
+    }
     reply: undefined
   }
   wake: { input: unknown; reply: undefined }
 }
+
+/**
+ * Commands of the holder of a name. It is in the shard of its environments, and holds the name once
+ * for the project and once for each owner (`scopeKey`).
+ */
+export type EnvironmentNameCommands = {
+  /**
+   * From a gateway, before the scope or the owner of an environment changes: takes the name for
+   * another key as well. Refused with `already_exists` when another environment has it.
+   */
+  'environment_name.take': {
+    input: { readonly name: string; readonly key: string; readonly environment_id: string }
+    reply: undefined
+  }
+  /** From the environment: it has the name under this key only; under none when it is absent. */
+  'environment_name.keep': {
+    input: { readonly environment_id: string; readonly key?: string }
+    reply: undefined
+  }
+}
+/** Returns the key under which the holder of a name stores an environment. */
+export const scopeKey = ({ scope, owned_by }: Pick<Environment, 'scope' | 'owned_by'>): string =>
+  scope === 'owner' ? `owner/${owned_by ?? ''}` : 'project'
 
 /** Commands of a queue about jobs that are pinned to an environment. */
 export type EnvironmentQueueCommands = {
@@ -225,6 +257,20 @@ export type EnvironmentQueueCommands = {
     }
     reply: undefined
   }
+}
+
+/** The reply of the actor to an acquisition; the gateway adds the token to the lease. */
+export interface LeaseGranted {
+  readonly environment: Environment
+  readonly lease: NonNullable<Environment['lease']>
+}
+/**
+ * Replies of actors that differ from those of the rows. An environment that already existed has only
+ * its `id` and the `status_code` 200; the gateway reads the record.
+ */
+export interface EnvironmentReplies {
+  readonly 'environment.acquire': LeaseGranted
+  readonly 'environment.acquire_matching': Environment
 }
 
 /** The facts that authenticate the worker of an environment, asked of its owner. */

@@ -9,18 +9,11 @@ import type { Changes } from '../workflows/rows.ts'
 import type { OperationKind } from './commands.ts'
 import type { Environment, Holder, StartWorker } from './schema.ts'
 
-/** The claim of an environment on its name: the holder of the name, and the number of the claim. */
-export interface EnvironmentNameClaim {
-  readonly holder: string
-  readonly claim: number
-}
 /** What an environment remembers of its creation and does not show. */
 export interface EnvironmentOrigin {
-  /** Handle of the project, for its worker. */
-  readonly project_handle: string
   readonly runtime_version?: string
-  /** Absent: the name was generated, and needs no claim. */
-  readonly claim?: EnvironmentNameClaim
+  /** Id of the holder of the name; absent for environments of runs, agents and loops. */
+  readonly holder?: string
 }
 /** A job that is pinned to the environment and has not ended. */
 export interface EnvironmentJob {
@@ -55,20 +48,11 @@ export type EnvironmentEvent =
       readonly environment: Environment
       readonly origin: EnvironmentOrigin
     })
-  /** A client changed the record. `claim` and `released`: only with a new name scope. */
-  | (Recorded & {
-      readonly type: 'environment.updated'
-      readonly changes: Changes
-      readonly claim?: EnvironmentNameClaim
-      readonly released?: EnvironmentNameClaim
-    })
+  /** A client changed the record. */
+  | (Recorded & { readonly type: 'environment.updated'; readonly changes: Changes })
   /** The record changed by itself: status, repositories, attached session, cleanup. */
   | (Recorded & { readonly type: 'environment.status_changed' })
-  /** `released`: the name is free again. */
-  | (Recorded & {
-      readonly type: 'environment.destroyed'
-      readonly released?: EnvironmentNameClaim
-    })
+  | (Recorded & { readonly type: 'environment.destroyed' })
   /** Granted or renewed. `until`: Unix milliseconds. */
   | (Recorded & {
       readonly type: 'environment.leased'
@@ -155,13 +139,10 @@ type EnvironmentPrivateEvent =
       readonly session?: string
       readonly jobs: readonly PinnedJob[]
     })
+  /** The rules of the lifetime `lease` were applied to the last lease. */
+  | (Event & { readonly type: 'environment.lease_settled' })
   /** Soft: a sign of life of the place. */
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
-  /** Confirms or releases a claim on a name that lapsed. */
-  | (Event & {
-      readonly type: 'environment.name_kept' | 'environment.claim_denied'
-      readonly claim: EnvironmentNameClaim
-    })
   /** The next teardown after a failed one is due at this time. */
   | (Event & { readonly type: 'environment.teardown_delayed'; readonly until: number })
 /** A job with the id of its queue actor. */
@@ -187,6 +168,8 @@ export interface KeptEnvironment {
   /** Number of failed teardowns, and the time of the next. */
   readonly teardowns: number
   readonly teardown_at?: number
+  /** Since when it is retained. */
+  readonly retained_at?: number
   /** End of the current lease. */
   readonly lease_until?: number
   /** The last lease has ended, and the rules of the lifetime `lease` were not applied yet. */
@@ -215,20 +198,16 @@ export interface EnvironmentStanding {
   readonly worker: Pick<WorkerOfEnvironment, 'state' | 'generation' | 'session' | 'instance'>
 }
 
+/** Events of the holder of a name; `key` is a `scopeKey`. */
 export type EnvironmentNameEvent =
   | (Event & {
-      readonly type: 'environment_name.claimed'
-      readonly name: string
+      readonly type: 'environment_name.taken'
+      readonly key: string
       readonly environment_id: string
-      readonly claim: number
-      readonly until: number
+      readonly provider: string
     })
   | (Event & {
-      readonly type: 'environment_name.confirmed' | 'environment_name.released'
-    })
-  | (Event & {
-      readonly type: 'environment_name.claim_lapsed'
-      readonly name: string
+      readonly type: 'environment_name.freed'
       readonly environment_id: string
-      readonly claim: number
+      readonly keys: readonly string[]
     })

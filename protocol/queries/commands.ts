@@ -8,7 +8,11 @@ import type { ArtifactCommands, ArtifactKeyCommands, QuotaCommands } from '../ar
 import type { ChannelCommands, ChannelNameCommands } from '../channels/schema.ts'
 import type { CommandsOf, Input, Reply } from '../contract.ts'
 import type { Command, Kind } from '../entry.ts'
-import type { EnvironmentCommands } from '../environments/commands.ts'
+import type {
+  EnvironmentCommands,
+  EnvironmentNameCommands,
+  EnvironmentReplies,
+} from '../environments/commands.ts'
 import type { Published, SourceCommands } from '../events/sources.ts'
 import type {
   InteractionCommands,
@@ -46,6 +50,7 @@ interface InternalCommands {
   table: TableCommands
   table_name: TableNameCommands
   environment: EnvironmentCommands
+  environment_name: EnvironmentNameCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
@@ -61,7 +66,7 @@ type RowCommands<K extends Kind> = {
   }
 }
 /** Replies of actors to rows that differ from the row's reply. The gateway makes the latter of them. */
-export interface ActorReplies extends TableReplies {}
+export interface ActorReplies extends TableReplies, EnvironmentReplies {}
 /** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {
   'event.publish': Pick<Published, 'unsure'>

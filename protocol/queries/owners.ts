@@ -22,6 +22,9 @@ import type { KeptArtifact, LeaseFacts } from '../artifacts/commands.ts'
 import type { Artifact, ArtifactQuota } from '../artifacts/schema.ts'
 import type { Reply } from '../contract.ts'
 import type { Address, Kind } from '../entry.ts'
+import type { EnvironmentCredential } from '../environments/commands.ts'
+import type { EnvironmentStanding } from '../environments/events.ts'
+import type { Environment } from '../environments/schema.ts'
 import type { ConditionFaults } from '../events/sources.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { GrantedLease, Renewal } from '../internal.ts'
@@ -91,6 +94,14 @@ export interface OwnerQueries {
     }
     /** The record of the run, or null when there is no such run. */
     get: { input: NoInput; reply: Run | null }
+  }
+  environment: {
+    /** The record, or null when there is no such environment. */
+    get: { input: NoInput; reply: Environment | null }
+    /** The record with the state of the worker, or null. */
+    standing: { input: NoInput; reply: EnvironmentStanding | null }
+    /** The worker to which a credential belongs, or null when it is not the current one. */
+    credential: { input: { readonly token_hash: string }; reply: EnvironmentCredential | null }
   }
   queue: {
     /** The headers of the next jobs to offer, in order, at most `limit` for each capability. */

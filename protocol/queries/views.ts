@@ -162,6 +162,11 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     input: { after: string; limit: number }
     reply: { items: readonly string[] }
   }
+  /** The ids of all environments of a project that are not destroyed, in order, after an id. */
+  environment_ids: {
+    input: { after: string; limit: number }
+    reply: { items: readonly string[] }
+  }
   /**
    * The jobs whose leases a worker session holds. `session_id`: only for a generation, the id of
    * its agent session.

@@ -1,35 +1,44 @@
 /**
- * Hosts that are killed, stopped and started at any moment of slow operations, against a stand-in
- * for the actor of environments. When all of them run again, each environment is where it belongs,
+ * Hosts that are killed, stopped and started at any moment of slow operations, with the actor of
+ * environments. When all of them run again, each environment is where it belongs,
  * nothing else is left, and every operation has ended.
  */
 import fc from 'fast-check'
 import t from 'tap'
+import { defineActor } from '../../../actors/actor.ts'
+import { environmentActor } from '../../../actors/environments/environment.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { sleep } from '../../../gateway/timing.ts'
 import type { Clock } from '../../../nodes/host/ports.ts'
 import { startHost } from '../../../nodes/hosts/host.ts'
 import { type Provider, ProviderFault } from '../../../nodes/hosts/provider.ts'
 import type { Command } from '../../../protocol/entry.ts'
+import type { EnvironmentStanding } from '../../../protocol/environments/events.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
 import { MemoryBus, settleAll, silent } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
-import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environment.ts'
 
+const PROJECT = 'prj_1'
 const never = new Promise<never>(() => {})
 
 /** Hosts 0 and 1 share a place; host 2 has another one. */
 async function stage(delays: readonly number[]) {
-  const states = new Map<string, StandIn>()
-  const actor = standIn((id, state) => states.set(id, state))
-  const toy = new ToyWorld(undefined, { ...kinds, environment: actor })
+  const actor = environmentActor({
+    environments: {
+      default_provider: 'memory',
+      wake_ms: 30_000,
+      provision_ms: 24 * 3_600_000,
+      retain_ms: 0,
+    },
+  })
+  const toy = new ToyWorld(undefined, { ...kinds, environment: defineActor(actor) })
   const bus = new MemoryBus()
   const deps = toy.deps(bus)
   const shards = [await toy.owner(0, deps), await toy.owner(1, deps)]
-  const submit = (command: Command) =>
-    shards[shardOf(command.kind, command.id, 2) ?? 0]?.submit(command) ?? never
+  const shardOfId = (id: string) => shards[shardOf('environment', id, 2) ?? 0]
+  const submit = (command: Command) => shardOfId(command.id)?.submit(command) ?? never
   const places = [new MemoryPlace('memory/a'), new MemoryPlace('memory/b')] as const
   let step = 0
   const delay = () => delays[step++ % delays.length] ?? 0
@@ -95,6 +104,7 @@ async function stage(delays: readonly number[]) {
       limits: { environments: 20, operations: 3 },
       launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
       credential: ({ environment_id }) => `bat${environment_id}`,
+      project: async () => ({ handle: 'default', repository_hosts: {} }),
     })
     return {
       stop,
@@ -107,28 +117,48 @@ async function stage(delays: readonly number[]) {
     }
   }
   const hosts = new Map<number, ReturnType<typeof start>>()
-  let ids = 0
-  const ofIndex = (index: number): string | undefined => [...states.keys()][index % states.size]
-  const send = async (id: string | undefined, name: string) => {
+  const environments: string[] = []
+  let commands = 0
+  const ofIndex = (index: number): string | undefined => environments[index % environments.length]
+  const send = async (id: string | undefined, name: string, input: object) => {
     if (id === undefined) return
     await submit({
       project: PROJECT,
       kind: 'environment',
       id,
-      command_id: `test/${ids++}`,
+      command_id: `test/${commands++}`,
       name,
-      input: {},
+      input,
       origin: { at: toy.clock.now(), principal: { type: 'system', id: 'test' } },
     })
   }
+  const use = (id: string | undefined, more: object = {}) =>
+    send(id, 'environment.use', {
+      job_id: `job_${commands}`,
+      queue: '0.default',
+      holder: { kind: 'run', id: 'run_1' },
+      ...more,
+    })
   return {
-    states,
+    environments,
+    stateOf: async (id: string) => {
+      const answer = await shardOfId(id)?.ask(
+        { project: PROJECT, kind: 'environment', id },
+        'standing',
+        {},
+      )
+      return (answer as { readonly reply: EnvironmentStanding }).reply
+    },
     places,
     advance: (ms: number) => toy.clock.advance(ms),
-    create: () =>
-      send(makeId('environment', ++ids, new Uint8Array(9).fill(ids), ids), 'environment.use'),
-    use: (index: number) => send(ofIndex(index), 'environment.use'),
-    remove: (index: number) => send(ofIndex(index), 'environment.run_ended'),
+    create: () => {
+      const n = environments.length + 1
+      const id = makeId('environment', n, new Uint8Array(9).fill(n), n)
+      environments.push(id)
+      return use(id, { binding: { mode: 'run', owner_id: `run_${n}` } })
+    },
+    use: (index: number) => use(ofIndex(index)),
+    remove: (index: number) => send(ofIndex(index), 'environment.remove', {}),
     exit: (index: number) => {
       for (const place of places) place.exit(ofIndex(index) ?? '')
     },
@@ -155,25 +185,26 @@ async function stage(delays: readonly number[]) {
 }
 type Stage = Awaited<ReturnType<typeof stage>>
 
+/** Statuses of an environment that is at its place. */
+const present: readonly string[] = ['ready', 'running', 'retained']
 /** Returns what is not as it should be once everything is quiet. */
-function faultsOf({ states, places }: Stage): string[] {
+async function faultsOf({ environments, stateOf, places }: Stage): Promise<string[]> {
   const faults: string[] = []
-  for (const [id, state] of states) {
-    if (state.operation) faults.push(`${id}: operation ${JSON.stringify(state.operation)}`)
-    const found = places.filter(({ environments }) => environments.has(id))
-    const expected = state.status === 'ready' ? [state.place] : []
-    if (JSON.stringify(found.map(({ name }) => name)) !== JSON.stringify(expected))
-      faults.push(
-        `${id} is ${state.status} at ${state.place}, found at ${found.map((p) => p.name)}`,
-      )
-    const worker = found[0]?.environments.get(id)?.worker?.generation
-    if (worker !== undefined && worker > state.generation)
-      faults.push(`${id}: a worker ${worker} that was not requested`)
-    if (state.worker !== undefined && worker !== state.worker && worker !== undefined)
-      faults.push(`${id}: worker ${worker} instead of ${state.worker}`)
+  for (const id of environments) {
+    const { environment, worker } = await stateOf(id)
+    const { status, place } = environment
+    const found = places.filter((one) => one.environments.has(id))
+    const names = found.map(({ name }) => name)
+    const isRight = present.includes(status)
+      ? names.length === 1 && names[0] === place
+      : // What a failed preparation left stays at its place until the environment is destroyed.
+        status === 'failed'
+        ? names.every((name) => name === place)
+        : status === 'destroyed' && names.length === 0
+    if (!isRight) faults.push(`${id} is ${status} at ${place}, found at ${names}`)
+    const running = found[0]?.environments.get(id)?.worker?.generation ?? 0
+    if (running > worker.generation) faults.push(`${id}: worker ${running} was not requested`)
   }
-  for (const place of places)
-    for (const id of place.environments.keys()) if (!states.has(id)) faults.push(`${id} is unknown`)
   return faults
 }
 
@@ -211,12 +242,13 @@ t.test('after any history, everything is where it belongs', async (t) => {
         }
         it.fail(false)
         for (let i = 0; i < 3; i++) it.start(i)
-        await it.advance(1_200_000)
-        for (const { status } of it.states.values()) {
-          if (status === 'destroyed') removed++
-          if (status === 'ready') kept++
+        await it.advance(3_600_000)
+        for (const id of it.environments) {
+          const { environment } = await it.stateOf(id)
+          if (environment.status === 'destroyed') removed++
+          if (present.includes(environment.status)) kept++
         }
-        const faults = faultsOf(it)
+        const faults = await faultsOf(it)
         if (faults.length > 0) throw new Error(faults.join('\n'))
       },
     ),

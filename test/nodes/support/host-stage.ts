@@ -55,6 +55,7 @@ export function stage(place = new MemoryPlace()) {
       limits,
       launch: { brand: 'Acme', gateway_url: 'http://gateway', log_level: 'info' },
       credential: ({ environment_id }, bytes) => `bat_${environment_id}_${bytes[0]}`,
+      project: async () => ({ handle: 'default', repository_hosts: {} }),
     })
   }
   const request = async (
@@ -67,7 +68,6 @@ export function stage(place = new MemoryPlace()) {
     const message: HostRequest = { project: PROJECT, environment_id: id, operation, kind }
     tasks.set(id, {
       ...message,
-      project_handle: 'default',
       name: 'one',
       provider: 'memory',
       repositories: [],

@@ -126,6 +126,7 @@ export async function startTestHost(
     limits: { environments: 10, operations: 4 },
     launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
     credential: (of, random) => environmentCredential('bat', of, random),
+    project: async () => ({ handle: 'default', repository_hosts: {} }),
   })
   await bus.flush()
   return {

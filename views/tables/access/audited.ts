@@ -17,6 +17,7 @@ import type { AgentEvent } from '../../../protocol/agents/schema.ts'
 import type { ArtifactAuditEvent } from '../../../protocol/artifacts/events.ts'
 import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
 import type { Entry, Event } from '../../../protocol/entry.ts'
+import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import { maskUrl } from '../../../protocol/masked-url.ts'
@@ -49,11 +50,15 @@ type Configuration =
   | MemoryEvent
   | ArtifactAuditEvent
   | TableAuditEvent
+  | EnvironmentAuditEvent
 /** Events that change the configuration of a loop. Its other events are not audited. */
 type LoopAuditEvent = Extract<
   LoopEvent,
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
+
+/** Events that change the record of an environment. */
+type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */
 type TableAuditEvent = Extract<
@@ -249,6 +254,20 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'table.created': created<'table.created'>('table', ({ table }) => named(table)),
   'table.updated': updated<'table.updated'>('table', ({ table }) => ({ name: table.name })),
   'table.deleted': deleted<'table.deleted'>('table', named),
+  'environment.created': created<'environment.created'>('environment', ({ environment }) =>
+    named(environment),
+  ),
+  'environment.updated': updated('environment'),
+  'environment.status_changed': updated<'environment.status_changed'>(
+    'environment',
+    ({ record: { status } }) =>
+      status === undefined ? undefined : { changes: { status: { to: status } } },
+  ),
+  'environment.destroyed': deleted('environment'),
+  'environment.leased': updated<'environment.leased'>('environment', ({ record: { lease } }) => ({
+    changes: { lease: { to: lease } },
+  })),
+  'environment.lease_ended': updated('environment', () => ({ changes: { lease: { to: null } } })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
   'artifact.completed': created<'artifact.completed'>('artifact', ({ artifact, session_id }) =>

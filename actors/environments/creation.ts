@@ -1,0 +1,91 @@
+/**
+ * Creates environments: by a client through the holder of the name, by the first job that uses the
+ * environment of a run, an agent or a loop, and by a worker that attaches its workspace.
+ */
+
+import { timestamp } from '../../protocol/common.ts'
+import type {
+  EnvironmentBinding,
+  EnvironmentCommands,
+} from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
+import type {
+  CreateEnvironment,
+  Environment,
+  EnvironmentMode,
+  Lifetime,
+  RetentionPolicy,
+} from '../../protocol/environments/schema.ts'
+import type { Cause } from '../actor.ts'
+
+/** Lifetime and retention of an environment, unless its creation sets them. */
+const byMode: Readonly<
+  Record<EnvironmentMode, { readonly lifetime: Lifetime; readonly retention: RetentionPolicy }>
+> = {
+  manual: { lifetime: 'explicit', retention: 'manual' },
+  run: { lifetime: 'run', retention: 'destroy_on_success' },
+  agent: { lifetime: 'lease', retention: 'retain_always' },
+  loop: { lifetime: 'lease', retention: 'retain_always' },
+}
+
+/** The name of an environment that no client named: unique, because the id is. */
+export const generatedName = (id: string): string => `env-${id.slice(id.indexOf('_') + 1)}`
+
+/** Returns the record of a new environment. `provider` is the resolved one. */
+export function newEnvironment(
+  id: string,
+  input: CreateEnvironment & { readonly provider: string },
+  at: number,
+): Environment {
+  const { name = generatedName(id), mode = 'manual', lifetime, retention_policy, ...rest } = input
+  const now = timestamp(at)
+  return {
+    id,
+    name,
+    ...rest,
+    status: rest.provider === 'worker' ? 'ready' : 'provisioning',
+    lifetime: lifetime ?? byMode[mode].lifetime,
+    retention_policy: retention_policy ?? byMode[mode].retention,
+    cleanup_status: 'none',
+    mode,
+    created_at: now,
+    updated_at: now,
+  }
+}
+
+/** The event that creates the environment of a run, an agent or a loop. */
+export function createBound(
+  binding: EnvironmentBinding,
+  default_provider: string,
+  { self: { id }, at, principal }: Cause,
+): EnvironmentEvent {
+  const { mode, owner_id, provider, template_id, retention_policy, owned_by, repositories } =
+    binding
+  const environment = newEnvironment(
+    id,
+    {
+      mode,
+      provider: provider ?? default_provider,
+      owned_by: owned_by ?? principal.id,
+      [`${mode}_id`]: owner_id,
+      ...(template_id === 'coding-default' && { template_id }),
+      ...(retention_policy !== undefined && { retention_policy }),
+      ...(repositories && repositories.length > 0 && { repositories: [...repositories] }),
+    },
+    at,
+  )
+  return {
+    type: 'environment.created',
+    id,
+    environment,
+    origin: {
+      ...(binding.runtime_version !== undefined && { runtime_version: binding.runtime_version }),
+    },
+  }
+}
+
+/** The event of a creation that the holder of the name sends in its own commit. */
+export const opened = (
+  { environment, origin }: EnvironmentCommands['environment.open']['input'],
+  id: string,
+): EnvironmentEvent => ({ type: 'environment.created', id, environment, origin })

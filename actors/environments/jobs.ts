@@ -1,0 +1,88 @@
+/** Jobs that are pinned to an environment: their arrival and their end. */
+import type { EnvironmentCommands, JobEnvironment } from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
+import type { EnvironmentRepository } from '../../protocol/environments/schema.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance, UNAVAILABLE } from './advance.ts'
+import { createBound } from './creation.ts'
+import { change, draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { apply, type EnvironmentState } from './state.ts'
+
+type Use = EnvironmentCommands['environment.use']['input']
+
+/** Adds repositories that a job declares; the right to push is kept once it was declared. */
+function merged(
+  have: readonly EnvironmentRepository[],
+  more: readonly EnvironmentRepository[],
+): EnvironmentRepository[] {
+  const key = ({ provider = 'github', full_name }: EnvironmentRepository) =>
+    `${provider}/${full_name}`
+  const all = new Map(have.map((one) => [key(one), one]))
+  for (const one of more) {
+    const before = all.get(key(one))
+    all.set(key(one), before ? { ...before, push: before.push || one.push } : one)
+  }
+  return [...all.values()]
+}
+
+/** The refusal of a job whose environment does not exist. Nothing is stored about it. */
+const refusedUse = ({ job_id, queue }: Use, error_type: string, error_message: string) => ({
+  events: [
+    {
+      type: 'environment.jobs_refused' as const,
+      jobs: [{ job_id, queue }],
+      error_type,
+      error_message,
+    },
+  ],
+  reply: undefined,
+})
+
+/** A job exists that is pinned to the environment. */
+export function use(
+  state: EnvironmentState,
+  input: Use,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, undefined> {
+  const { job_id, queue, holder, binding, passive } = input
+  if (state?.jobs[job_id]) return { events: [], reply: undefined }
+  const isGone = state === null || state.record.status === 'destroyed'
+  if (isGone && !binding)
+    return state === null
+      ? refusedUse(input, 'not_found', `There is no environment ${cause.self.id}.`)
+      : refusedUse(input, UNAVAILABLE, 'The environment is destroyed.')
+  const birth =
+    isGone && binding ? createBound(binding, settings.default_provider, cause) : undefined
+  const before = birth ? apply(state, birth, cause.at) : state
+  if (!before) throw new Error('a job uses an environment that was not created')
+  const on = draft(before, cause, settings)
+  if (birth) on.events.push(birth)
+  else declare(on, binding)
+  emit(on, {
+    type: 'environment.job_added',
+    job_id,
+    job: { queue, holder, ...(passive && { passive: true }) },
+  })
+  advance(on)
+  return finish(on, undefined)
+}
+function declare(on: ReturnType<typeof draft>, binding: JobEnvironment['binding']): void {
+  const have = on.state.record.repositories ?? []
+  const repositories = merged(have, binding?.repositories ?? [])
+  if (JSON.stringify(have) !== JSON.stringify(repositories)) change(on, { repositories })
+}
+
+/** A job has ended. */
+export function done(
+  state: EnvironmentState,
+  { job_id }: EnvironmentCommands['environment.done']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, undefined> {
+  if (!state?.jobs[job_id]) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  emit(on, { type: 'environment.job_ended', job_id })
+  advance(on)
+  return finish(on, undefined)
+}

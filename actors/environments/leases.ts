@@ -1,0 +1,88 @@
+/**
+ * Leases: exclusive use of an environment for a limited time. The id of a lease is its token for the
+ * actor; the gateway gives clients a token that only it can make from the id.
+ */
+
+import { timestamp } from '../../protocol/common.ts'
+import type { LeaseGranted } from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
+import type { AcquireEnvironment, Environment, Holder } from '../../protocol/environments/schema.ts'
+import { refuse } from '../../protocol/errors.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance, endLease } from './advance.ts'
+import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { type EnvironmentState, sameHolder, shown } from './state.ts'
+
+/** Seconds of a lease that does not say how long it lasts. */
+const DEFAULT_TTL = 300
+/** Statuses in which an environment can be leased. */
+const leasable: ReadonlySet<string> = new Set(['provisioning', 'ready', 'running', 'retained'])
+
+/** `lease_id`: the lease to renew, which the gateway found by its token. */
+export interface AddedLeaseInput {
+  readonly lease_id?: string
+}
+
+const missing = () => refuse('not_found', { resource: 'environment' })
+const taken = (holder: Holder, expires_at?: string) =>
+  refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
+/** Whose job keeps the environment from the holder, if one does. */
+const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
+  Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
+
+/** Grants or renews the lease. */
+export function acquire(
+  state: EnvironmentState,
+  input: AcquireEnvironment & AddedLeaseInput,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, LeaseGranted> {
+  if (!state) return missing()
+  const { status } = state.record
+  if (!leasable.has(status)) return refuse('environment_not_ready', { status })
+  const on = draft(state, cause, settings)
+  const current = state.record.lease
+  const isOver = state.lease_until === undefined || cause.at >= state.lease_until
+  const renewed = input.lease_id !== undefined
+  if (renewed && (isOver || current?.id !== input.lease_id)) return refuse('lease_lost')
+  const holder: Holder = (renewed ? current?.holder : input.holder) ?? {
+    kind: 'principal',
+    id: cause.principal.id,
+  }
+  if (!renewed) {
+    if (!isOver && current) return taken(current.holder, current.expires_at)
+    const other = occupant(state, holder)
+    if (other) return taken(other)
+    endLease(on, true)
+  }
+  const until = cause.at + (input.ttl_seconds ?? DEFAULT_TTL) * 1000
+  const lease = {
+    id: renewed && current ? current.id : cause.mint('environment_lease'),
+    holder,
+    acquired_at: renewed && current ? current.acquired_at : timestamp(cause.at),
+    expires_at: timestamp(until),
+  }
+  emit(on, {
+    type: 'environment.leased',
+    id: state.record.id,
+    record: { lease, updated_at: timestamp(cause.at) },
+    fence: renewed ? on.state.fence : on.state.fence + 1,
+    until,
+  })
+  advance(on)
+  return finish(on, { environment: shown(on.state), lease })
+}
+
+/** Ends a lease. One that is over already is not an error. */
+export function release(
+  state: EnvironmentState,
+  { lease_id }: AddedLeaseInput,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, Environment> {
+  if (!state) return missing()
+  const on = draft(state, cause, settings)
+  if (lease_id !== undefined && state.record.lease?.id === lease_id) endLease(on, false)
+  advance(on)
+  return finish(on, shown(on.state))
+}

@@ -1,0 +1,204 @@
+/** What hosts send: claims of operations, their progress and outcome, and what a place has. */
+
+import { timestamp } from '../../protocol/common.ts'
+import type { EnvironmentCommands, HostTask } from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
+import { refuse } from '../../protocol/errors.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance, applyPolicy, destroyed, endOperation, endWorker } from './advance.ts'
+import {
+  change,
+  type Draft,
+  draft,
+  type EnvironmentSettings,
+  emit,
+  emitSoft,
+  finish,
+} from './draft.ts'
+import { type EnvironmentState, isUsable } from './state.ts'
+
+type Commands = EnvironmentCommands
+type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
+
+/** Interval at which `last_seen_at` is stored, in milliseconds. */
+const SEEN_MS = 600_000
+/** Time after the start of a worker in which a report that was sent before it may arrive. */
+const OVERLAP_MS = 5000
+/** First pause after a failed teardown, and the longest, in milliseconds. */
+const TEARDOWN_MS = 30_000
+const MAX_TEARDOWN_MS = 3_600_000
+
+function taskOf({ record, origin, operation, worker }: KeptEnvironment, project: string): HostTask {
+  if (!operation) throw new Error('a task without an operation')
+  return {
+    operation: operation.number,
+    kind: operation.kind,
+    project,
+    environment_id: record.id,
+    name: record.name,
+    provider: record.provider,
+    lifetime: record.lifetime,
+    ...(record.template_id !== undefined && { template_id: record.template_id }),
+    ...(origin.runtime_version !== undefined && { runtime_version: origin.runtime_version }),
+    repositories: record.repositories ?? [],
+    ...(operation.kind === 'start' && {
+      worker: { ...worker.launch, generation: worker.generation },
+    }),
+  }
+}
+
+/** A host takes the current operation. */
+export function claim(
+  state: EnvironmentState,
+  input: Commands['environment.claim']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.claim'> {
+  const { operation: number, host, place, isolation, token_hash } = input
+  const operation = state?.operation
+  if (!state || operation?.number !== number) return refuse('conflict')
+  if (operation.host !== undefined && operation.host !== host) return refuse('conflict')
+  const at = state.record.place
+  if (at !== undefined && at !== place) return refuse('conflict')
+  const on = draft(state, cause, settings)
+  emit(on, {
+    type: 'environment.operation_claimed',
+    number,
+    host,
+    place,
+    ...(isolation !== undefined && { isolation }),
+    ...(token_hash !== undefined && { token_hash }),
+    at: cause.at,
+  })
+  return finish(on, taskOf(on.state, cause.self.project))
+}
+
+const isCurrent = (
+  state: EnvironmentState,
+  { operation, host }: { readonly operation: number; readonly host: string },
+): state is KeptEnvironment =>
+  state?.operation?.number === operation && state.operation.host === host
+
+/** The host of the current operation still works. */
+export function progress(
+  state: EnvironmentState,
+  input: Commands['environment.progress']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.progress'> {
+  if (!isCurrent(state, input)) return { events: [], reply: { current: false } }
+  const on = draft(state, cause, settings)
+  emitSoft(on, { type: 'environment.operation_progressed', at: cause.at })
+  return finish(on, { current: true })
+}
+
+/** The outcome of the current operation. */
+export function report(
+  state: EnvironmentState,
+  input: Commands['environment.report']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.report'> {
+  if (!isCurrent(state, input)) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  const kind = state.operation?.kind
+  const isDone = input.outcome === 'done'
+  const error = input.error ?? 'The provider failed.'
+  if (kind === 'destroy' && isDone) destroyed(on, 'succeeded')
+  else {
+    endOperation(on, input.outcome)
+    if (kind === 'provision') provisioned(on, isDone ? undefined : error)
+    else if (kind === 'start' && !isDone) {
+      endWorker(on, true)
+      change(on, { error })
+    } else if (kind === 'destroy') teardownFailed(on, error)
+  }
+  advance(on)
+  return finish(on, undefined)
+}
+function provisioned(on: Draft, error: string | undefined): void {
+  change(
+    on,
+    error === undefined
+      ? { status: 'ready', last_seen_at: timestamp(on.cause.at), error: null }
+      : { status: 'failed', error },
+  )
+}
+function teardownFailed(on: Draft, error: string): void {
+  const pause = Math.min(TEARDOWN_MS * 2 ** (on.state.teardowns - 1), MAX_TEARDOWN_MS)
+  change(on, { status: 'failed', cleanup_status: 'failed', error })
+  emit(on, { type: 'environment.teardown_delayed', until: on.cause.at + pause })
+}
+
+/** What a place has of the environment. */
+export function seen(
+  state: EnvironmentState,
+  input: Commands['environment.seen']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.seen'> {
+  const { place, presence, generation } = input
+  const isExpected =
+    state !== null && state.record.status !== 'destroyed' && state.record.place === place
+  if (!isExpected) return { events: [], reply: { expected: false } }
+  const on = draft(state, cause, settings)
+  const { record, operation, worker } = state
+  if (presence === 'missing') {
+    if (isUsable(state)) {
+      endWorker(on, true)
+      change(on, { status: 'orphaned', error: 'The provider does not know the environment.' })
+    }
+  } else {
+    emitSoft(on, { type: 'environment.heard', at: cause.at })
+    const last = record.last_seen_at === undefined ? 0 : Date.parse(record.last_seen_at)
+    if (record.status === 'orphaned')
+      change(on, { status: 'ready', last_seen_at: timestamp(cause.at), error: null })
+    else if (cause.at >= last + SEEN_MS) change(on, { last_seen_at: timestamp(cause.at) })
+    if (
+      !operation &&
+      worker.state !== 'stopped' &&
+      generation !== worker.generation &&
+      cause.at >= worker.since + OVERLAP_MS
+    )
+      endWorker(on, true)
+  }
+  advance(on)
+  return finish(on, { expected: true })
+}
+
+/** The process of the worker has ended. */
+export function exited(
+  state: EnvironmentState,
+  input: Commands['environment.exited']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.exited'> {
+  const { place, generation, idle, error } = input
+  const isCurrentWorker =
+    state?.record.place === place &&
+    state.worker.generation === generation &&
+    state.worker.state !== 'stopped'
+  if (!state || !isCurrentWorker) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  if (state.operation?.kind === 'start') endOperation(on, 'failed')
+  endWorker(on, !idle)
+  if (error !== undefined && !idle) change(on, { error })
+  if (!idle && state.worker.launch.keep_warm === 'forever')
+    emit(on, { type: 'environment.worker_requested', launch: state.worker.launch })
+  advance(on)
+  return finish(on, undefined)
+}
+
+/** The run of the environment has ended. */
+export function runEnded(
+  state: EnvironmentState,
+  { run_id, status }: Commands['environment.run_ended']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.run_ended'> {
+  if (!state || state.record.run_id !== run_id) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  applyPolicy(on, status === 'completed')
+  advance(on)
+  return finish(on, undefined)
+}

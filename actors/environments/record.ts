@@ -1,0 +1,73 @@
+/** What clients change about the record of an environment, and its destruction. */
+
+import { timestamp } from '../../protocol/common.ts'
+import { scopeKey } from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
+import type { Environment, UpdateEnvironment } from '../../protocol/environments/schema.ts'
+import { refuse } from '../../protocol/errors.ts'
+import { type Patch, patch } from '../../protocol/patch.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance, destroy } from './advance.ts'
+import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { type EnvironmentState, shown } from './state.ts'
+
+const missing = () => refuse('not_found', { resource: 'environment' })
+
+/**
+ * Changes scope, owner and tags. The gateway has taken the name under the new key before, so the
+ * holder now drops the old key, in the same commit.
+ */
+export function update(
+  state: EnvironmentState,
+  input: UpdateEnvironment,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, Environment> {
+  if (!state) return missing()
+  if (state.record.status === 'destroyed')
+    return refuse('conflict', { status: 'destroyed' }, 'The environment is destroyed.')
+  const { tags } = input
+  const wanted: Patch<Environment> = {
+    ...(input.scope !== undefined && { scope: input.scope }),
+    ...(input.owned_by !== undefined && { owned_by: input.owned_by }),
+    ...(tags !== undefined && { tags: Object.keys(tags).length === 0 ? null : tags }),
+  }
+  const after = patch(state.record, wanted)
+  const members = ['scope', 'owned_by', 'tags'] as const
+  const changed = members.filter(
+    (name) => JSON.stringify(state.record[name]) !== JSON.stringify(after[name]),
+  )
+  const on = draft(state, cause, settings)
+  if (changed.length > 0)
+    emit(on, {
+      type: 'environment.updated',
+      id: state.record.id,
+      record: {
+        ...Object.fromEntries(changed.map((name) => [name, after[name] ?? null])),
+        updated_at: timestamp(cause.at),
+      },
+      changes: Object.fromEntries(
+        changed.map((name) => [name, { from: state.record[name], to: after[name] }]),
+      ),
+    })
+  if (state.origin.holder !== undefined && scopeKey(state.record) !== scopeKey(after))
+    on.tells.push({
+      to: { kind: 'environment_name', id: state.origin.holder },
+      name: 'environment_name.keep',
+      input: { environment_id: state.record.id, key: scopeKey(after) },
+    })
+  return finish(on, shown(on.state))
+}
+
+/** Destroys the environment. A repeat answers its state. */
+export function remove(
+  state: EnvironmentState,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, Environment> {
+  if (!state) return missing()
+  const on = draft(state, cause, settings)
+  destroy(on)
+  advance(on)
+  return finish(on, shown(on.state))
+}

@@ -1,0 +1,229 @@
+/**
+ * State of an environment: how each event changes it, and the questions that several rules ask. The
+ * rules are in `advance.ts` and in the files of the commands.
+ */
+import { timestamp } from '../../protocol/common.ts'
+import type {
+  EnvironmentEvent,
+  EnvironmentJob,
+  KeptEnvironment,
+  Operation,
+  PinnedJob,
+  WorkerOfEnvironment,
+} from '../../protocol/environments/events.ts'
+import type { Environment, EnvironmentStatus, Holder } from '../../protocol/environments/schema.ts'
+import { type Patch, patch } from '../../protocol/patch.ts'
+
+/** Null: the environment was never created. */
+export type EnvironmentState = KeptEnvironment | null
+
+type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
+
+const NO_WORKER: WorkerOfEnvironment = {
+  generation: 0,
+  state: 'stopped',
+  since: 0,
+  failures: 0,
+  launch: {},
+}
+
+/** A new environment, or a destroyed one that is created again: numbers continue to increase. */
+const created = (
+  before: EnvironmentState,
+  { environment, origin }: On<'environment.created'>,
+  at: number,
+): KeptEnvironment => ({
+  record: environment,
+  origin,
+  jobs: before?.jobs ?? {},
+  fence: before?.fence ?? 0,
+  operations: before?.operations ?? 0,
+  worker: { ...NO_WORKER, generation: before?.worker.generation ?? 0, since: at },
+  heard: at,
+  teardowns: 0,
+})
+
+const without = <T extends object, K extends keyof T>(whole: T, ...keys: K[]): Omit<T, K> => {
+  const rest = { ...whole }
+  for (const key of keys) delete rest[key]
+  return rest
+}
+const marked = (
+  { jobs }: KeptEnvironment,
+  chosen: readonly PinnedJob[],
+  mark: Partial<EnvironmentJob>,
+): KeptEnvironment['jobs'] => {
+  const next = { ...jobs }
+  for (const { job_id } of chosen) {
+    const job = next[job_id]
+    if (job) next[job_id] = { ...job, ...mark }
+  }
+  return next
+}
+const recorded = (state: KeptEnvironment, change: Patch<Environment>): KeptEnvironment => ({
+  ...state,
+  record: patch(state.record, change),
+})
+const operating = (state: KeptEnvironment, change: Partial<Operation>): KeptEnvironment =>
+  state.operation ? { ...state, operation: { ...state.operation, ...change } } : state
+const working = (
+  state: KeptEnvironment,
+  change: Partial<WorkerOfEnvironment>,
+): KeptEnvironment => ({ ...state, worker: { ...state.worker, ...change } })
+
+function requested(
+  state: KeptEnvironment,
+  { operation, generation }: On<'environment.operation_requested'>,
+): KeptEnvironment {
+  const next = { ...without(state, 'teardown_at'), operation, operations: operation.number }
+  if (generation === undefined || generation === state.worker.generation) return next
+  const worker = without(state.worker, 'token_hash', 'instance', 'session')
+  return { ...next, worker: { ...worker, generation, state: 'starting', since: operation.asked } }
+}
+
+function ended(
+  state: KeptEnvironment,
+  { outcome, at, displaced }: On<'environment.operation_ended'>,
+): KeptEnvironment {
+  const next: KeptEnvironment = { ...without(state, 'operation'), heard: at }
+  const kind = state.operation?.kind
+  if (displaced) return recorded(next, { place: null, isolation: null })
+  if (kind === 'destroy' && outcome === 'failed') return { ...next, teardowns: next.teardowns + 1 }
+  return next
+}
+
+type Arms = {
+  readonly [N in EnvironmentEvent['type']]: (
+    state: KeptEnvironment,
+    event: On<N>,
+    at: number,
+  ) => KeptEnvironment
+}
+const arms: Omit<Arms, 'environment.created'> = {
+  'environment.updated': (state, { record }) => recorded(state, record),
+  'environment.status_changed': (state, { record }, at) => ({
+    ...recorded(state, record),
+    ...(record.status === 'retained' && { retained_at: at }),
+  }),
+  'environment.destroyed': (state, { record }) => ({
+    ...recorded(without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'), record),
+    teardowns: 0,
+  }),
+  'environment.leased': (state, { record, fence, until }) => ({
+    ...recorded(without(state, 'lease_over'), record),
+    fence,
+    lease_until: until,
+  }),
+  'environment.lease_ended': (state, { record, expired }) => ({
+    ...recorded(without(state, 'lease_until'), record),
+    lease_over: expired ? 'expired' : 'released',
+  }),
+  'environment.lease_settled': (state) => without(state, 'lease_over'),
+  'environment.job_added': (state, { job_id, job }) => ({
+    ...state,
+    jobs: { ...state.jobs, [job_id]: job },
+  }),
+  'environment.jobs_admitted': (state, { jobs }) => ({
+    ...state,
+    jobs: marked(state, jobs, { admitted: true }),
+  }),
+  'environment.jobs_refused': (state, { jobs }) => ({
+    ...state,
+    jobs: marked(state, jobs, { refused: true }),
+  }),
+  'environment.jobs_cancelled': (state, { jobs }) => ({
+    ...state,
+    jobs: marked(state, jobs, { refused: true }),
+  }),
+  'environment.job_ended': (state, { job_id }) => ({
+    ...state,
+    jobs: without(state.jobs, job_id),
+  }),
+  'environment.operation_requested': requested,
+  'environment.operation_claimed': (state, { host, place, isolation, token_hash, at }) => {
+    const claimed = operating(
+      recorded({ ...state, heard: at }, { place, isolation: isolation ?? null }),
+      {
+        host,
+        progress: at,
+      },
+    )
+    return token_hash === undefined ? claimed : working(claimed, { token_hash })
+  },
+  'environment.operation_progressed': (state, { at }) =>
+    operating({ ...state, heard: at }, { progress: at }),
+  'environment.operation_ended': ended,
+  'environment.worker_requested': (state, { launch }) =>
+    working(state, { launch, requested: true }),
+  'environment.worker_wanted': (state, { since }) =>
+    since === undefined
+      ? { ...state, worker: without(state.worker, 'wanted', 'requested') }
+      : working(state, { wanted: since }),
+  'environment.worker_connecting': (state, { instance, generation, at }) =>
+    working(state, { instance, generation, since: at, state: 'starting' }),
+  'environment.worker_connected': (state, { session, at }) =>
+    working(state, { session, state: 'connected', since: at, failures: 0 }),
+  'environment.worker_ended': (state, { at, failed }) => ({
+    ...state,
+    worker: {
+      ...without(state.worker, 'session', 'instance', 'token_hash'),
+      state: 'stopped',
+      since: at,
+      failures: failed ? state.worker.failures + 1 : 0,
+    },
+  }),
+  'environment.heard': (state, { at }) => ({ ...state, heard: at }),
+  'environment.teardown_delayed': (state, { until }) => ({ ...state, teardown_at: until }),
+}
+
+/**
+ * Returns the state after an event. The given state is not changed.
+ * @param at time of the event in Unix milliseconds.
+ */
+export function apply(
+  state: EnvironmentState,
+  event: EnvironmentEvent,
+  at: number,
+): EnvironmentState {
+  if (event.type === 'environment.created') return created(state, event, at)
+  if (!state) return state
+  const arm = arms[event.type] as (
+    state: KeptEnvironment,
+    event: EnvironmentEvent,
+    at: number,
+  ) => KeptEnvironment
+  return arm(state, event, at)
+}
+
+/** The record as clients see it. */
+export const shown = ({ record, jobs, worker }: KeptEnvironment): Environment => ({
+  ...record,
+  worker_state: worker.state,
+  jobs_in_progress: Object.keys(jobs).length,
+})
+
+const usable: ReadonlySet<EnvironmentStatus> = new Set(['ready', 'running', 'retained'])
+/** Whether jobs may be done in the environment now. */
+export const isUsable = ({ record }: KeptEnvironment): boolean => usable.has(record.status)
+/** Whether a worker brought the environment, so that no provider does anything with it. */
+export const isAttached = ({ record }: KeptEnvironment): boolean => record.provider === 'worker'
+export const sameHolder = (a: Holder, b: Holder): boolean => a.kind === b.kind && a.id === b.id
+
+/** The jobs that fulfil a condition. */
+export const jobsWhere = (
+  { jobs }: KeptEnvironment,
+  holds: (job: EnvironmentJob) => boolean,
+): readonly PinnedJob[] =>
+  Object.entries(jobs)
+    .filter(([, job]) => holds(job))
+    .map(([job_id, { queue }]) => ({ job_id, queue }))
+export const hasJob = (
+  { jobs }: KeptEnvironment,
+  holds: (job: EnvironmentJob) => boolean,
+): boolean => Object.values(jobs).some(holds)
+
+/** Members of a record that change with its status. */
+export const statusPatch = (status: EnvironmentStatus, at: number): Patch<Environment> => ({
+  status,
+  updated_at: timestamp(at),
+})

@@ -1,0 +1,147 @@
+/** The worker of an environment: requests to start it, its registration, and its end. */
+
+import { timestamp } from '../../protocol/common.ts'
+import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
+import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
+import type { StartWorker, WorkerStarted } from '../../protocol/environments/schema.ts'
+import { refuse } from '../../protocol/errors.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { advance, endWorker } from './advance.ts'
+import { change, type Draft, draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { type EnvironmentState, isAttached, shown } from './state.ts'
+
+type Commands = EnvironmentCommands
+type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
+
+/**
+ * Time for which an attached worker that asked to connect keeps others away although its
+ * registration has not arrived, in milliseconds.
+ */
+const CONNECTING_MS = 30_000
+const unstartable: ReadonlySet<string> = new Set(['destroying', 'destroyed', 'failed', 'orphaned'])
+
+/** A client requests the worker. */
+export function startWorker(
+  state: EnvironmentState,
+  input: StartWorker,
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, WorkerStarted> {
+  if (!state) return refuse('not_found', { resource: 'environment' })
+  const { status } = state.record
+  if (unstartable.has(status)) return refuse('environment_not_ready', { status })
+  const { session, launch } = state.worker
+  const on = draft(state, cause, settings)
+  const isLive = state.worker.state === 'connected'
+  if (!isLive) emit(on, { type: 'environment.worker_requested', launch: { ...launch, ...input } })
+  advance(on)
+  return finish(on, {
+    environment: shown(on.state),
+    started: !isLive,
+    ...(isLive && session !== undefined && { worker_session_id: session }),
+  })
+}
+
+/** A worker is about to register for the environment. */
+export function connect(
+  state: EnvironmentState,
+  { instance, generation }: Commands['environment.connect']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.connect'> {
+  if (!state || state.record.status === 'destroyed')
+    return refuse('not_found', { resource: 'environment' })
+  const { worker } = state
+  const isSame = worker.instance === instance
+  if (generation !== undefined) {
+    if (worker.state === 'stopped' || generation !== worker.generation)
+      return refuse('forbidden', {}, 'This worker was superseded or has ended.')
+    if (worker.state === 'connected' && !isSame) return refuse('environment_worker_conflict')
+    if (isSame) return { events: [], reply: undefined }
+  } else {
+    if (!isAttached(state))
+      return refuse('forbidden', {}, 'Only a host starts workers of this environment.')
+    const isLive =
+      worker.state === 'connected' ||
+      (worker.state === 'starting' && cause.at < worker.since + CONNECTING_MS)
+    if (isLive && !isSame) return refuse('environment_worker_conflict')
+    if (isLive) return { events: [], reply: undefined }
+  }
+  const on = draft(state, cause, settings)
+  emit(on, {
+    type: 'environment.worker_connecting',
+    instance,
+    generation: generation ?? worker.generation + 1,
+    at: cause.at,
+  })
+  return finish(on, undefined)
+}
+
+/** The worker has registered. */
+export function connected(
+  state: EnvironmentState,
+  { instance, session, generation }: Commands['environment.connected']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.connected'> {
+  const worker = state?.worker
+  const isCurrent =
+    worker?.instance === instance &&
+    worker.state !== 'stopped' &&
+    (generation === undefined || generation === worker.generation)
+  if (!state || !isCurrent || worker.session === session) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  enter(on, session)
+  advance(on)
+  return finish(on, undefined)
+}
+function enter(on: Draft, session: string): void {
+  const { at } = on.cause
+  emit(on, { type: 'environment.worker_connected', session, at })
+  change(on, {
+    current_worker_session_id: session,
+    worker_state: 'connected',
+    last_seen_at: timestamp(at),
+    error: null,
+    ...(on.state.record.status === 'orphaned' && { status: 'ready' as const }),
+  })
+}
+
+/** The session of the worker has ended permanently. */
+export function workerGone(
+  state: EnvironmentState,
+  { session }: Commands['environment.worker_gone']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.worker_gone'> {
+  if (state?.worker.session !== session) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  endWorker(on, true)
+  if (isAttached(state) && state.record.status !== 'destroyed') change(on, { status: 'orphaned' })
+  advance(on)
+  return finish(on, undefined)
+}
+
+/** A worker attaches its workspace again, or for the first time. */
+export function reattach(
+  state: EnvironmentState,
+  { session, instance, tags }: Commands['environment.reattach']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decided<'environment.reattach'> {
+  if (!state || !isAttached(state)) return { events: [], reply: undefined }
+  const on = draft(state, cause, settings)
+  if (tags) change(on, { tags })
+  if (state.worker.session !== session) {
+    endWorker(on, false)
+    emit(on, {
+      type: 'environment.worker_connecting',
+      instance,
+      generation: on.state.worker.generation + 1,
+      at: cause.at,
+    })
+    enter(on, session)
+  }
+  advance(on)
+  return finish(on, undefined)
+}

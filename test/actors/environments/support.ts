@@ -1,0 +1,78 @@
+/** Environments in the state from which tests begin. */
+import { defineActor } from '../../../actors/actor.ts'
+import { newEnvironment } from '../../../actors/environments/creation.ts'
+import { defaultEnvironmentSettings } from '../../../actors/environments/draft.ts'
+import { environmentActor } from '../../../actors/environments/environment.ts'
+import type { EnvironmentState } from '../../../actors/environments/state.ts'
+import type { CreateEnvironment, Holder } from '../../../protocol/environments/schema.ts'
+import { given, type Outcome, type Scene, START } from '../../support/given.ts'
+
+export const settings = defaultEnvironmentSettings
+export const actor = defineActor(environmentActor({ environments: settings }))
+export const ID = 'env_00000000000000000000000000'
+const self = { project: 'prj_1', kind: 'environment' as const, id: ID }
+export const agent: Holder = { kind: 'agent', id: 'agt_1' }
+export const other: Holder = { kind: 'principal', id: 'user_2' }
+export const PLACE = 'local/1'
+
+export type Environments = Scene<EnvironmentState>
+export type Decided = Outcome<EnvironmentState>
+export const secondsLater = (seconds: number) => ({ at: START + seconds * 1000 })
+
+/** An environment that was just created. */
+export const created = (input: CreateEnvironment = {}): Decided =>
+  given<EnvironmentState>(actor).when(
+    'environment.open',
+    {
+      environment: newEnvironment(ID, { provider: 'local', ...input }, START),
+      origin: { holder: 'evn_1' },
+    },
+    { self },
+  )
+/** Lets a host claim the current operation. */
+export const claim = (scene: Environments, host = 'h1', place = PLACE): Decided =>
+  scene.when('environment.claim', {
+    operation: scene.state?.operation?.number ?? 0,
+    host,
+    place,
+    token_hash: 'hash',
+  })
+/** Lets the host of the current operation report its outcome. */
+export const report = (scene: Environments, outcome: 'done' | 'failed' = 'done'): Decided =>
+  scene.when('environment.report', {
+    operation: scene.state?.operation?.number ?? 0,
+    host: scene.state?.operation?.host ?? 'h1',
+    outcome,
+    ...(outcome === 'failed' && { error: 'The disk is full.' }),
+  })
+export const ready = (input?: CreateEnvironment): Decided => report(claim(created(input)))
+export const use = (
+  scene: Environments,
+  job_id: string,
+  holder: Holder = agent,
+  more: object = {},
+): Decided => scene.when('environment.use', { job_id, queue: '0.default', holder, ...more })
+/** The worker of the current number registers. */
+export const connect = (scene: Environments, session = 'wst_1'): Decided => {
+  const worker = { instance: 'worker-1', generation: scene.state?.worker.generation ?? 0 }
+  return scene
+    .when('environment.connect', worker)
+    .when('environment.connected', { ...worker, session })
+}
+/** An environment whose worker does the given job. */
+export const working = (job_id = 'job_1'): Decided => connect(report(claim(use(ready(), job_id))))
+export const done = (scene: Environments, job_id: string): Decided =>
+  scene.when('environment.done', { job_id })
+
+/** The jobs that a decision asked queues to admit or to fail. */
+export const asked = ({ effects }: Decided, name: string): string[] =>
+  effects.flatMap((effect) =>
+    'tell' in effect && effect.tell.name === name
+      ? (effect.tell.input as { readonly job_ids: string[] }).job_ids
+      : [],
+  )
+/** The operations that a decision requested from hosts. */
+export const requests = ({ effects }: Decided): string[] =>
+  effects.flatMap((effect) =>
+    'host' in effect ? [`${effect.host.request.kind} ${effect.host.request.operation}`] : [],
+  )
