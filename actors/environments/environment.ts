@@ -76,7 +76,7 @@ function open(
 /** Creates the environment of a run, an agent or a loop. */
 function bind(
   state: EnvironmentState,
-  { creation, project_handle, fault }: EnvironmentCommands['environment.bind']['input'],
+  { creation, fault }: EnvironmentCommands['environment.bind']['input'],
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, Environment> {
@@ -86,7 +86,7 @@ function bind(
   if (fault) return fault
   const { name: _, ...unnamed } = creation
   const environment = newEnvironment(id, unnamed, cause.at)
-  const birth = opened({ environment, origin: { project_handle } }, id)
+  const birth = opened({ environment, origin: {} }, id)
   const born = apply(state, birth, cause.at)
   if (!born) throw new Error('an environment was not created')
   const on = draft(born, cause, settings)

@@ -47,7 +47,7 @@ interface Extra {
 type Created = Environment & { readonly status_code?: number }
 
 function create(
-  { creation, project_handle, fault }: EnvironmentFacts,
+  { creation, fault }: EnvironmentFacts,
   cause: Cause,
 ): {
   readonly environment: Environment
@@ -58,7 +58,7 @@ function create(
   const tell: Tell = {
     to: { kind: 'environment', id },
     name: 'environment.open',
-    input: { environment, origin: { project_handle, holder: cause.self.id } },
+    input: { environment, origin: { holder: cause.self.id } },
   }
   return {
     environment,
@@ -134,6 +134,10 @@ export const environmentName: Actor<
         ? { events: [], reply: existing(before.environment_id) }
         : create(input, cause).decided
     },
+    'environment_name.key': () => ({
+      events: [{ type: 'environment_name.keyed' }],
+      reply: undefined,
+    }),
     'environment_name.take': ({ held }, { name, key, environment_id }) => {
       const before = getOwn(held, key)
       if (before && before.environment_id !== environment_id)
@@ -165,6 +169,7 @@ export const environmentName: Actor<
     },
   },
   evolve: {
+    'environment_name.keyed': (state) => state,
     'environment_name.taken': ({ held }, { key, environment_id, provider }) => ({
       held: { ...held, [key]: { environment_id, provider } },
     }),

@@ -1,11 +1,8 @@
-/** Reads of one environment: its record, the logs of its worker, and credentials for its repositories. */
-import type { Api } from '../../protocol/api.ts'
-import type { Input } from '../../protocol/contract.ts'
+/** Reads of one environment: its record, and credentials for its repositories. */
 import type { Environment } from '../../protocol/environments/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import { readEnvironmentLogs } from './environment-logs.ts'
 import { gitCredential } from './git-credentials.ts'
 
 /** The record in the path of a call, from its owner. */
@@ -20,12 +17,6 @@ async function find(edge: Edge, call: Call): Promise<Environment | Refusal> {
 /** Queries by row name. */
 export const environmentRecords = {
   'environment.get': find,
-  'environment.worker_logs': async (edge: Edge, call: Call) => {
-    const found = await find(edge, call)
-    return isRefusal(found)
-      ? found
-      : readEnvironmentLogs(edge.world, found, call.query as Input<Api['environment.worker_logs']>)
-  },
   'environment.git_credentials': async (edge: Edge, call: Call) => {
     const found = await find(edge, call)
     return isRefusal(found) ? found : gitCredential(found)

@@ -69,8 +69,6 @@ export interface HostTask {
   readonly operation: number
   readonly kind: OperationKind
   readonly project: string
-  /** Handle of the project, for the worker. */
-  readonly project_handle: string
   readonly environment_id: string
   readonly name: string
   readonly provider: string
@@ -99,8 +97,6 @@ export type EnvironmentCommands = {
       readonly job_id: string
       /** Id of the queue actor. */
       readonly queue: string
-      /** Handle of the project, for the worker. */
-      readonly project_handle?: string
     }
     reply: undefined
   }
@@ -226,8 +222,6 @@ export type EnvironmentCommands = {
 export interface EnvironmentFacts {
   /** The creation with its name, the resolved provider and the owner. */
   readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
-  /** Handle of the project, for the worker. */
-  readonly project_handle: string
   /** Why the environment cannot be created: its run, agent or loop does not exist or has ended. */
   readonly fault?: Refusal
 }
@@ -237,6 +231,12 @@ export interface EnvironmentFacts {
  * for the project and once for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
+  /**
+   * From a gateway, to the actor whose id is derived from an idempotency key instead of a name:
+   * stores the request. The name is part of the request, so a different request under the same key
+   * may go to another holder, and only this actor can refuse it with `idempotency_key_conflict`.
+   */
+  'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
    * From a gateway, before the scope or the owner of an environment changes: takes the name for
    * another key as well. Refused with `already_exists` when another environment has it.

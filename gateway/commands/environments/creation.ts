@@ -101,7 +101,6 @@ export async function resolveCreation(
   return {
     facts: {
       creation: { ...asked, name, provider, owned_by, mode },
-      project_handle: call.project?.handle ?? '',
       ...(fault && { fault }),
     },
     isNamed: asked.name !== undefined,

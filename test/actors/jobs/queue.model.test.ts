@@ -1,14 +1,14 @@
 /**
  * Random histories of commands to a queue. Invariants: every job ends exactly once, its failures
  * and losses are bounded, a superseded token has no effect, and every unfinished job is either
- * waiting, leased or resting.
+ * gated, waiting, leased or resting. A gated job is claimed only after its environment admitted it.
  */
 import fc from 'fast-check'
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'
 import { dueAt, initial, type QueueState } from '../../../actors/jobs/state.ts'
 import type { Event } from '../../../protocol/entry.ts'
-import type { GrantedLease } from '../../../protocol/internal.ts'
+import type { GrantedLease } from '../../../protocol/jobs/leases.ts'
 import type { LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import type { Done } from '../support/stage.ts'
 import { QueueStage } from './queue-stage.ts'
@@ -24,8 +24,11 @@ const step = fc.oneof(
       priority: fc.integer({ min: 0, max: 1 }),
       key: fc.constantFrom('x', 'y'),
       action: fc.constantFrom('mail', 'call'),
+      pinned: fc.nat(2).map((n) => n === 0),
     }),
   },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('admit' as const), job }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('unavailable' as const), job }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -71,7 +74,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 /** The state of one job, derived only from the queue's events and tells. */
 interface Seen {
-  status: 'waiting' | 'resting' | 'leased' | 'ended'
+  status: 'gated' | 'waiting' | 'resting' | 'leased' | 'ended'
   readonly tokens: string[]
   /** Tokens of leases whose reports produced an event. */
   readonly reported: string[]
@@ -100,7 +103,21 @@ class Observer {
             fairness_key: step.key,
             action_name: step.action,
             run_id: `run_${step.job}`,
+            ...(step.pinned && {
+              environment_id: 'env_1',
+              environment: { holder: { kind: 'run' as const, id: `run_${step.job}` } },
+            }),
             ...this.limits,
+          }),
+        ]
+      case 'admit':
+        return [queue.run('queue.admit', { job_ids: [id], fence: 1 })]
+      case 'unavailable':
+        return [
+          queue.run('queue.unavailable', {
+            job_ids: [id],
+            error_type: 'environment_worker_unavailable',
+            error_message: 'No worker.',
           }),
         ]
       case 'claim': {
@@ -179,12 +196,13 @@ class Observer {
     for (const event of done.events as readonly (Event & {
       id: string
       lease?: LeaseGrant
+      header?: { readonly environment?: unknown }
       counted?: string
       not_before?: number
     })[]) {
       this.journal.push({ event, at: this.queue.at })
-      const seen = this.jobs.get(event.id) ?? {
-        status: 'waiting',
+      const seen: Seen = this.jobs.get(event.id) ?? {
+        status: event.header?.environment ? 'gated' : 'waiting',
         tokens: [],
         reported: [],
         failures: 0,
@@ -217,6 +235,9 @@ class Observer {
           seen.failures < this.limits.max_attempts && seen.losses < this.limits.max_losses,
           'attempts are bounded',
         )
+      } else if (event.type === 'job.admitted') {
+        must(seen.status === 'gated', 'only a gated job is admitted')
+        seen.status = 'waiting'
       } else if (event.type === 'job.rested') {
         must(seen.status === 'resting', 'only a pause ends')
         seen.status = 'waiting'
@@ -252,6 +273,9 @@ t.test('the invariants hold in every history, and every job ends', async (t) => 
             observer.note([observer.queue.report(id, observer.token(id, 0))])
         observer.note(observer.play({ do: 'pass', seconds: 45 }))
       }
+      for (const [id, seen] of observer.jobs)
+        if (seen.status === 'gated')
+          observer.note(observer.play({ do: 'unavailable', job: Number(id.slice(4)) }))
       for (const [, seen] of observer.jobs)
         if (seen.settled !== 1) throw new Error('a job did not end')
     }),
