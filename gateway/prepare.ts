@@ -32,6 +32,7 @@ import { definitionPreparations } from './commands/definitions.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
+import { hostPreparations } from './commands/repositories/hosts.ts'
 import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -286,6 +287,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...memoryPreparations,
   ...actionPreparations,
   ...webhookPreparations,
+  ...hostPreparations,
   ...tableNamePreparations,
   ...rowPreparations,
   ...artifactPreparations,

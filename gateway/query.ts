@@ -110,7 +110,7 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
       world,
       directory,
       caller,
-      input: { ...call.query, ...call.slots },
+      input: { ...call.query, ...call.body, ...call.slots },
       ...(project && { project: project.id }),
     })
   const record = getOwn(records, name)
