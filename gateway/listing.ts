@@ -20,7 +20,7 @@ export interface LocalContext {
   readonly caller: Caller
   /** Id of the call's project. Absent on organization rows. */
   readonly project?: string
-  /** Path slots, query and body in one object. */
+  /** Path slots and query in one object. */
   readonly input: Readonly<Record<string, unknown>>
 }
 /** The handler of a query that the gateway answers itself, instead of a view. */

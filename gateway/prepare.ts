@@ -29,6 +29,7 @@ import { channelPreparations } from './commands/channels.ts'
 import { childrenOf } from './commands/children.ts'
 import type { Revise } from './commands/decide.ts'
 import { definitionPreparations } from './commands/definitions.ts'
+import { environmentPreparations } from './commands/environments/prepare.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
@@ -291,6 +292,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...tableNamePreparations,
   ...rowPreparations,
   ...artifactPreparations,
+  ...environmentPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

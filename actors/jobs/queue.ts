@@ -4,8 +4,8 @@
  *
  * Invariants:
  * Q1. A job is in exactly one state: gated until its environment admits it, waiting, resting before
- *     its next attempt, under one lease, or ended. Reports and heartbeats must present the complete lease token, so a superseded token
- *     changes nothing, except for late results (report.ts).
+ *     its next attempt, under one lease, or ended. Reports and heartbeats must present the complete
+ *     lease token, so a superseded token changes nothing, except for late results (report.ts).
  * Q2. A job whose cancellation was requested is never leased again.
  * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
  *     fairness key.
@@ -16,8 +16,9 @@
  */
 
 import { timestamp } from '../../protocol/common.ts'
-import type { GrantedLease, QueueCommands, Renewal } from '../../protocol/internal.ts'
+import type { QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/jobs/lease-token.ts'
+import type { GrantedLease, Renewal } from '../../protocol/jobs/leases.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'

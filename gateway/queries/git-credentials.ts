@@ -10,13 +10,18 @@
  * B3. A token is neither stored nor logged. The log has who got one, and for what.
  */
 import { timestamp } from '../../protocol/common.ts'
-import type { EnvironmentRepository, GitCredential } from '../../protocol/environments/schema.ts'
+import type {
+  Environment,
+  EnvironmentRepository,
+  GitCredential,
+  GitCredentialRequest,
+} from '../../protocol/environments/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isRepositoryName } from '../../protocol/repositories/name.ts'
 import { kindRules, type RepositoryHost } from '../../protocol/repositories/rows.ts'
 import type { TokenRequest } from '../../protocol/repositories/token.ts'
+import type { Call, Edge } from '../call.ts'
 import { unsealHost } from '../commands/repositories/hosts.ts'
-import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 
 /** What an environment may do with a repository. */
@@ -67,41 +72,41 @@ export function hostFields({
 }
 
 /**
- * The query `environment.git_credentials`. It is refused with `not_found`, with `permission_denied`
- * when the repository is not declared or its host denies it, and with `service_unavailable` when the
- * host is not configured or does not answer.
+ * Returns a credential for the repository in the body of a call. It is refused with
+ * `permission_denied` when the environment does not declare the repository or the host denies it,
+ * and with `service_unavailable` when the host is not configured or does not answer.
  */
-export const gitCredentialQueries: Readonly<Record<'environment.git_credentials', LocalQuery>> = {
-  'environment.git_credentials': answer<'environment.git_credentials'>(
-    async ({ world, caller, project = '' }, { environment_id, repo_full_name }) => {
-      const to = { project, kind: 'environment', id: environment_id } as const
-      const environment = await world.ask(to, 'get', {})
-      if (isRefusal(environment)) return environment
-      if (!environment || environment.status === 'destroyed') return refuse('not_found')
-      const grant = grantOf(environment.repositories ?? [], repo_full_name)
-      if (!grant)
-        return refuse(
-          'permission_denied',
-          { repo_full_name },
-          'The repository is not declared for this environment; declare it in `repositories`.',
-        )
-      const credential = await credentialOf(world, project, grant)
-      world.log.info(
-        {
-          event: isRefusal(credential) ? 'git_credential_refused' : 'git_credential_issued',
-          project,
-          environment_id,
-          principal: caller.principal.id,
-          repository: grant.full_name,
-          host: grant.host,
-          access: grant.access,
-          ...(isRefusal(credential) && { reason: credential.message }),
-        },
-        isRefusal(credential) ? 'git credential refused' : 'git credential issued',
-      )
-      return credential
+export async function gitCredential(
+  { world }: Pick<Edge, 'world'>,
+  { body, caller }: Pick<Call, 'body' | 'caller'>,
+  project: string,
+  { id, status, repositories = [] }: Environment,
+): Promise<GitCredential | Refusal> {
+  if (status === 'destroyed') return refuse('not_found')
+  const { repo_full_name } = body as GitCredentialRequest
+  const grant = grantOf(repositories, repo_full_name)
+  if (!grant)
+    return refuse(
+      'permission_denied',
+      { repo_full_name },
+      'The repository is not declared for this environment; declare it in `repositories`.',
+    )
+  const credential = await credentialOf(world, project, grant)
+  const refused = isRefusal(credential)
+  world.log.info(
+    {
+      event: refused ? 'git_credential_refused' : 'git_credential_issued',
+      project,
+      environment_id: id,
+      principal: caller.principal.id,
+      repository: grant.full_name,
+      host: grant.host,
+      access: grant.access,
+      ...(refused && { reason: credential.message }),
     },
-  ),
+    refused ? 'git credential refused' : 'git credential issued',
+  )
+  return credential
 }
 
 const unavailable = (message: string): Refusal =>

@@ -42,7 +42,6 @@ import {
 import { attachmentQueries } from '../sessions/attach.ts'
 import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { environmentLogQueries } from './environment-logs.ts'
-import { gitCredentialQueries } from './git-credentials.ts'
 import { loopQueries } from './loop-triggers.ts'
 import { manifestQueries } from './tool-manifest.ts'
 
@@ -318,7 +317,6 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...definitionQueries,
   ...loopQueries,
   ...environmentLogQueries,
-  ...gitCredentialQueries,
   ...memoryQueries,
   ...manifestQueries,
   ...attachmentQueries,

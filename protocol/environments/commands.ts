@@ -17,8 +17,10 @@
  *     host         `environment.progress`, `environment.report` → environment
  *     host         `environment.seen`, `environment.exited`     → environment
  */
+import type { Refusal } from '../errors.ts'
 import type { EnvironmentOrigin } from './events.ts'
 import type {
+  CreateEnvironment,
   Environment,
   EnvironmentMode,
   EnvironmentRepository,
@@ -67,8 +69,6 @@ export interface HostTask {
   readonly operation: number
   readonly kind: OperationKind
   readonly project: string
-  /** Handle of the project, for the worker. */
-  readonly project_handle: string
   readonly environment_id: string
   readonly name: string
   readonly provider: string
@@ -97,8 +97,6 @@ export type EnvironmentCommands = {
       readonly job_id: string
       /** Id of the queue actor. */
       readonly queue: string
-      /** Handle of the project, for the worker. */
-      readonly project_handle?: string
     }
     reply: undefined
   }
@@ -204,6 +202,11 @@ export type EnvironmentCommands = {
     input: { readonly environment: Environment; readonly origin: EnvironmentOrigin }
     reply: undefined
   }
+  /**
+   * From a gateway: creates the environment of a run, an agent or a loop for a client that gave no
+   * name, unless it exists. Refused with `already_exists` when it exists and is not destroyed.
+   */
+  'environment.bind': { input: EnvironmentFacts; reply: Environment }
   'environment.reattach': {
     input: {
       readonly session: string
@@ -213,6 +216,14 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   wake: { input: unknown; reply: undefined }
+}
+
+/** What a gateway adds to a creation. */
+export interface EnvironmentFacts {
+  /** The creation with its name, the resolved provider and the owner. */
+  readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
+  /** Why the environment cannot be created: its run, agent or loop does not exist or has ended. */
+  readonly fault?: Refusal
 }
 
 /**

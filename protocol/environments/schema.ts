@@ -156,6 +156,8 @@ const creation = {
     Type.Array(EnvironmentRepository, { maxItems: environmentLimits.repositories }),
   ),
 }
+/** The members of a creation. */
+export const creationMembers = Object.keys(creation) as (keyof typeof creation)[]
 export const CreateEnvironment = Closed(creation)
 export type CreateEnvironment = Static<typeof CreateEnvironment>
 
@@ -250,6 +252,7 @@ export const GitCredentialRequest = Closed({
   repo_full_name: RepositoryName,
   operation: Type.Optional(Type.Enum(['clone', 'fetch', 'push'])),
 })
+export type GitCredentialRequest = Static<typeof GitCredentialRequest>
 export const GitCredential = Type.Object({
   host: Type.String(),
   username: Type.String(),

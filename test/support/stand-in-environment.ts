@@ -81,7 +81,6 @@ const armsOf = (silence: number): Arms => ({
       operation,
       kind: current.kind,
       project: PROJECT,
-      project_handle: 'default',
       environment_id: id,
       name: 'one',
       provider: 'memory',

@@ -103,6 +103,7 @@ async function stage(delays: readonly number[]) {
       providers: [provider],
       limits: { environments: 20, operations: 3 },
       launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
+      project: async () => ({ handle: 'default', repository_hosts: {} }),
       credential: (id) => `batenv_${id}`,
     })
     return {

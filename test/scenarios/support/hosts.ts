@@ -124,6 +124,7 @@ export async function startTestHost(
     providers: [place.provider()],
     limits: { environments: 10, operations: 4 },
     launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
+    project: async () => ({ handle: 'default', repository_hosts: {} }),
     credential: (id, random) => `batenv_${id}_${Buffer.from(random).toString('hex')}`,
   })
   await bus.flush()
