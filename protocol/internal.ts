@@ -9,6 +9,7 @@ import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
 import type { ArtifactQueueCommands, ArtifactRunCommands } from './artifacts/commands.ts'
 import type { JsonObject } from './common.ts'
+import type { EnvironmentQueueCommands } from './environments/commands.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
 import type { Interaction, InteractionKind } from './interactions/schema.ts'
@@ -34,41 +35,45 @@ export interface Renewal {
   readonly last_heartbeat_at?: string
 }
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
-export type QueueCommands = ArtifactQueueCommands & {
-  /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
-  'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
-  'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
-  'queue.claim': {
-    input: { gateway: string; takes: readonly Take[] }
-    reply: { claimed: readonly string[] }
+export type QueueCommands = ArtifactQueueCommands &
+  EnvironmentQueueCommands & {
+    /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
+    'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
+    /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
+    'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
+    /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
+    'queue.claim': {
+      input: { gateway: string; takes: readonly Take[] }
+      reply: { claimed: readonly string[] }
+    }
+    /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
+    'queue.report': {
+      input: JobReport
+      reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' }
+    }
+    /**
+     * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
+     * false when the lease is lost. `cancel` is present when the job is to stop.
+     */
+    'queue.heartbeat': {
+      input: { job_id: string; lease_token: string; gateway: string }
+      reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
+    }
+    /**
+     * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
+     * Changes nothing after a heartbeat for the job.
+     */
+    'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
+    /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
+    'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
+    /**
+     * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
+     * Affects only leases for which the queue has no record of heartbeats, because the owner of its
+     * shard has changed.
+     */
+    'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
+    wake: { input: unknown; reply: undefined }
   }
-  /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
-  'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
-  /**
-   * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
-   * false when the lease is lost. `cancel` is present when the job is to stop.
-   */
-  'queue.heartbeat': {
-    input: { job_id: string; lease_token: string; gateway: string }
-    reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
-  }
-  /**
-   * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
-   * Changes nothing after a heartbeat for the job.
-   */
-  'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-  /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
-  'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
-  /**
-   * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
-   * Affects only leases for which the queue has no record of heartbeats, because the owner of its
-   * shard has changed.
-   */
-  'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
-  wake: { input: unknown; reply: undefined }
-}
 /**
  * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
  * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the

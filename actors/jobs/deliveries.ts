@@ -1,10 +1,12 @@
 /**
  * The effects of a queue's events. A job that starts to wait is offered. A claimed job is sent to
  * the gateway or executor that claimed it. A cancellation is sent to the gateway or executor where
- * the session was last seen.
+ * the session was last seen. A managed environment is told when a job that is pinned to it comes
+ * and when it ends.
  */
 
 import type { Address } from '../../protocol/entry.ts'
+import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import {
   type JobHeader,
   type LeaseGrant,
@@ -28,6 +30,7 @@ const claimedJob = (
   { token, attempt }: LeaseGrant,
   queue: string,
   timing: WorkerTiming,
+  fence: number | undefined,
 ): ClaimedJob => ({
   id: header.id,
   kind: header.kind,
@@ -44,7 +47,7 @@ const claimedJob = (
   ...(header.session_id !== undefined && { session_id: header.session_id }),
   ...(header.tool_call_id !== undefined && { tool_call_id: header.tool_call_id }),
   ...(header.delivery_id !== undefined && { delivery_id: header.delivery_id }),
-  spec: {},
+  spec: fence === undefined ? {} : { environment: { fence } },
   lease_token: token,
   claim_attempt: attempt,
   lease_duration_seconds: timing.lease,
@@ -58,9 +61,37 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [
   { offer: { queue: nameOf(self) } },
 ]
 
+/** Tells the environment that the job waits for its admission; other jobs are offered at once. */
+const queued = (
+  { id, header }: Extract<QueueEvent, { type: 'job.queued' }>,
+  self: Address,
+): readonly Effect[] =>
+  header.environment && header.environment_id !== undefined
+    ? tellEnvironment(header.environment_id, 'environment.use', {
+        ...header.environment,
+        job_id: id,
+        queue: self.id,
+        // Paths accept the id of a project wherever they accept its handle.
+        project_handle: self.project,
+      })
+    : offer(undefined, self)
+const ended = ({
+  id,
+  environment_id,
+}: Extract<QueueEvent, { type: 'job.completed' }>): readonly Effect[] =>
+  environment_id === undefined
+    ? []
+    : tellEnvironment(environment_id, 'environment.done', { job_id: id })
+const tellEnvironment = <N extends 'environment.use' | 'environment.done'>(
+  id: string,
+  name: N,
+  input: EnvironmentCommands[N]['input'],
+): readonly Effect[] => [{ tell: { to: { kind: 'environment', id }, name, input } }]
+
 /** The events that can make a job available for matching. */
 export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.queued',
+  'job.admitted',
   'job.requeued',
   'job.rested',
 ])
@@ -70,15 +101,19 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
  * @param timing lease duration and heartbeat cadence, in seconds.
  */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
-  'job.queued': offer,
+  'job.queued': queued,
+  'job.admitted': offer,
   'job.requeued': offer,
   'job.rested': offer,
-  'job.claimed': ({ id, header, lease }, self) => {
+  'job.completed': ended,
+  'job.failed': ended,
+  'job.cancelled': ended,
+  'job.claimed': ({ id, header, lease, fence }, self) => {
     const { push } = toGateway(lease.gateway, {
       type: 'assign',
       project: self.project,
       session: lease.session,
-      job: claimedJob(header, lease, nameOf(self), timing),
+      job: claimedJob(header, lease, nameOf(self), timing, fence),
     })
     // The executor reads the content of a delivery when it sends the delivery.
     const owner = header.kind === 'delivery' ? undefined : ownerOf(header)

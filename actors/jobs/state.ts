@@ -39,6 +39,10 @@ export interface Held {
    */
   place: number
   lease?: Lease
+  /** Set until the environment of the job admits it. The job is then in no order and not offered. */
+  awaits?: true
+  /** The number of the environment's lease under which the environment admitted the job. */
+  fence?: number
   /**
    * End of the pause before the next attempt, in Unix milliseconds. Until then the job is not among
    * the waiting jobs.

@@ -159,7 +159,14 @@ export type QueueEvent =
       readonly type: 'job.claimed'
       readonly header: JobHeader
       readonly lease: LeaseGrant
+      /** Of a job that its environment admitted: the number of the environment's lease. */
+      readonly fence?: number
     })
+  /**
+   * The environment of the job admits it, and it joins the waiting jobs; `fence` is the number of
+   * the environment's current lease. A repeat changes the number only.
+   */
+  | (JobEvent & { readonly type: 'job.admitted'; readonly fence: number })
   | (JobEvent & {
       readonly type: 'job.requeued'
       readonly reason: string
@@ -180,6 +187,8 @@ export type QueueEvent =
       readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
       readonly lease_token?: string
       readonly invocation?: InvocationFacts
+      /** The managed environment that is told of the end of the job. */
+      readonly environment_id?: string
     })
   | {
       readonly type: 'lease.renewed'
