@@ -54,11 +54,11 @@ export const publishedHandle = (action: string): string | undefined =>
 
 /**
  * Returns a fault if an action name is reserved for built-in actions (names that begin with the
- * brand and a dot) or for published workflows.
+ * brand and a dot), for published workflows, or for actions of environments.
  * @param brand header brand in any letter case.
  */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>
-  [`${brand.toLowerCase()}.`, 'workflow.']
+  [`${brand.toLowerCase()}.`, 'workflow.', 'environment.']
     .filter((prefix) => name.startsWith(prefix))
     .map((prefix) => ({
       field: 'name',

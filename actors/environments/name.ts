@@ -31,10 +31,9 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** What the gateway adds to a creation: the name, the resolved provider and the project's handle. */
+/** What the gateway adds to a creation: the name, and the resolved provider. */
 export interface EnvironmentCreation {
   readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
-  readonly project_handle: string
 }
 /** What the gateway adds to an attachment: the connected worker. */
 interface Attachment extends EnvironmentCreation {
@@ -52,7 +51,7 @@ interface Extra {
 type Created = Environment & { readonly status_code?: number }
 
 function create(
-  { creation, project_handle }: EnvironmentCreation,
+  { creation }: EnvironmentCreation,
   cause: Cause,
 ): {
   readonly environment: Environment
@@ -63,7 +62,7 @@ function create(
   const tell: Tell = {
     to: { kind: 'environment', id },
     name: 'environment.open',
-    input: { environment, origin: { project_handle, holder: cause.self.id } },
+    input: { environment, origin: { holder: cause.self.id } },
   }
   return {
     environment,

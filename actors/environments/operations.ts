@@ -34,7 +34,6 @@ function taskOf({ record, origin, operation, worker }: KeptEnvironment, project:
     operation: operation.number,
     kind: operation.kind,
     project,
-    project_handle: origin.project_handle,
     environment_id: record.id,
     name: record.name,
     provider: record.provider,

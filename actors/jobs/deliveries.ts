@@ -1,12 +1,11 @@
 /**
- * The effects of a queue's events. A job that starts to wait is offered. A claimed job is sent to
+ * The effects of a queue's events. A job that starts to wait is offered. The environment to which a
+ * job is pinned is notified of its arrival and its end. A claimed job is sent to
  * the gateway or executor that claimed it. A cancellation is sent to the gateway or executor where
- * the session was last seen. A managed environment is told when a job that is pinned to it comes
- * and when it ends.
+ * the session was last seen.
  */
 
 import type { Address } from '../../protocol/entry.ts'
-import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import {
   type JobHeader,
   type LeaseGrant,
@@ -19,6 +18,7 @@ import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { Actor, Effect, Push } from '../actor.ts'
 import { find, type QueueState } from './state.ts'
 
+type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
 type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>
 
 /** The queue name in the id of a queue actor, `<shard>.<name>`. */
@@ -30,7 +30,6 @@ const claimedJob = (
   { token, attempt }: LeaseGrant,
   queue: string,
   timing: WorkerTiming,
-  fence: number | undefined,
 ): ClaimedJob => ({
   id: header.id,
   kind: header.kind,
@@ -47,7 +46,11 @@ const claimedJob = (
   ...(header.session_id !== undefined && { session_id: header.session_id }),
   ...(header.tool_call_id !== undefined && { tool_call_id: header.tool_call_id }),
   ...(header.delivery_id !== undefined && { delivery_id: header.delivery_id }),
-  spec: fence === undefined ? {} : { environment: { fence } },
+  // The rest of the content is filled in when the job is sent.
+  spec:
+    header.environment_fence === undefined
+      ? {}
+      : { environment: { fence: header.environment_fence } },
   lease_token: token,
   claim_attempt: attempt,
   lease_duration_seconds: timing.lease,
@@ -61,39 +64,21 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [
   { offer: { queue: nameOf(self) } },
 ]
 
-/** Tells the environment that the job waits for its admission; other jobs are offered at once. */
-const queued = (
-  { id, header }: Extract<QueueEvent, { type: 'job.queued' }>,
-  self: Address,
-): readonly Effect[] =>
-  header.environment && header.environment_id !== undefined
-    ? tellEnvironment(header.environment_id, 'environment.use', {
-        ...header.environment,
-        job_id: id,
-        queue: self.id,
-        // Paths accept the id of a project wherever they accept its handle.
-        project_handle: self.project,
-      })
-    : offer(undefined, self)
-const ended = ({
-  id,
-  environment_id,
-}: Extract<QueueEvent, { type: 'job.completed' }>): readonly Effect[] =>
+/** Tells the environment of a job about the job. */
+const toEnvironment = (id: string, name: string, input: unknown): Effect => ({
+  tell: { to: { kind: 'environment', id }, name, input },
+})
+const ended = ({ id, environment_id }: Ended): readonly Effect[] =>
   environment_id === undefined
     ? []
-    : tellEnvironment(environment_id, 'environment.done', { job_id: id })
-const tellEnvironment = <N extends 'environment.use' | 'environment.done'>(
-  id: string,
-  name: N,
-  input: EnvironmentCommands[N]['input'],
-): readonly Effect[] => [{ tell: { to: { kind: 'environment', id }, name, input } }]
+    : [toEnvironment(environment_id, 'environment.done', { job_id: id })]
 
 /** The events that can make a job available for matching. */
 export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.queued',
-  'job.admitted',
   'job.requeued',
   'job.rested',
+  'job.admitted',
 ])
 
 /**
@@ -101,19 +86,30 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
  * @param timing lease duration and heartbeat cadence, in seconds.
  */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
-  'job.queued': queued,
+  'job.queued': (event, self) => {
+    const { environment, environment_id } = event.header
+    return environment && environment_id !== undefined
+      ? [
+          toEnvironment(environment_id, 'environment.use', {
+            ...environment,
+            job_id: event.id,
+            queue: self.id,
+          }),
+        ]
+      : offer(event, self)
+  },
   'job.admitted': offer,
-  'job.requeued': offer,
-  'job.rested': offer,
   'job.completed': ended,
   'job.failed': ended,
   'job.cancelled': ended,
-  'job.claimed': ({ id, header, lease, fence }, self) => {
+  'job.requeued': offer,
+  'job.rested': offer,
+  'job.claimed': ({ id, header, lease }, self) => {
     const { push } = toGateway(lease.gateway, {
       type: 'assign',
       project: self.project,
       session: lease.session,
-      job: claimedJob(header, lease, nameOf(self), timing, fence),
+      job: claimedJob(header, lease, nameOf(self), timing),
     })
     // The executor reads the content of a delivery when it sends the delivery.
     const owner = header.kind === 'delivery' ? undefined : ownerOf(header)

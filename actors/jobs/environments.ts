@@ -1,6 +1,7 @@
 /**
  * Jobs that are pinned to a managed environment. The environment decides when they may be claimed;
- * the queue only holds them until then, and tells the environment when a job comes and when it ends.
+ * the queue only keeps them out of its order until then. The effects of a queue (deliveries.ts) tell
+ * the environment when a job comes and when it ends.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentQueueCommands } from '../../protocol/environments/commands.ts'
@@ -18,14 +19,14 @@ const unleased = (state: QueueState, ids: readonly string[]): Held[] =>
     return held?.header.environment && !held.lease ? [held] : []
   })
 
-/** Lets jobs be claimed. A job under a lease keeps the number with which it was claimed. */
+/** Lets jobs be claimed. A job that was admitted keeps its number; a repeat changes nothing. */
 export const admit = (
   state: QueueState,
   { job_ids, fence }: Input<'queue.admit'>,
   { at }: { readonly at: number },
 ): Decided<QueueEvent, undefined> => ({
   events: unleased(state, job_ids)
-    .filter((held) => held.awaits || held.fence !== fence)
+    .filter(({ gated }) => gated)
     .map(({ header: { id } }) => ({
       type: 'job.admitted',
       id,

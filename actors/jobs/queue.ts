@@ -3,9 +3,10 @@
  * `<shard>.<name>`. The shard host, gateways and executors match its jobs with workers.
  *
  * Invariants:
- * Q1. A job is in exactly one state: held for its environment, waiting, resting before its next
- *     attempt, under one lease, or ended. Reports and heartbeats must present the complete lease token, so a superseded token
- *     changes nothing, except for late results (report.ts).
+ * Q1. A job is in exactly one state: gated until its environment admits it (environments.ts),
+ *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted is
+ *     never gated again. Reports and heartbeats must present the complete lease token, so a superseded
+ *     token changes nothing, except for late results (report.ts).
  * Q2. A job whose cancellation was requested is never leased again.
  * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
  *     fairness key.
@@ -13,8 +14,6 @@
  * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration
  *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly;
  *     the worker's gateway may therefore report that an assumed lease has expired.
- * Q6. A job with `header.environment` is held until its environment admits it (environments.ts). A
- *     job that was admitted stays admitted until it ends.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -73,7 +72,7 @@ export function queueActor(
     if (!held) return state
     if (held.lease) unlease(state, held, true)
     else if (held.rest !== undefined) unrest(state, held)
-    else if (!held.awaits) leave(state, id, false)
+    else if (!held.gated) leave(state, id, false)
     finish(state, id)
     return state
   }
@@ -96,7 +95,7 @@ export function queueActor(
         >()
         for (const take of takes) {
           const held = find(state, take.job_id)
-          if (held && !held.lease && !held.awaits && held.rest === undefined)
+          if (held && !held.lease && !held.gated && held.rest === undefined)
             free.set(take.job_id, { take, held })
         }
         const expires_at = cause.at + duration
@@ -121,7 +120,6 @@ export function queueActor(
               gateway,
               expires_at,
             },
-            ...(held.fence !== undefined && { fence: held.fence }),
             job: {
               status: 'claimed',
               claim_attempt: attemptsOf(held) + 1,
@@ -228,17 +226,16 @@ export function queueActor(
           losses: 0,
           shutdowns: 0,
           place: 0,
-          ...(header.environment && { awaits: true as const }),
+          ...(header.environment && { gated: true }),
         }
         if (!header.environment) enter(state, id)
         return state
       },
       'job.admitted': (state, { id, fence }) => {
         const held = find(state, id)
-        if (!held) return state
-        held.fence = fence
-        if (!held.awaits) return state
-        delete held.awaits
+        if (!held?.gated) return state
+        held.header = { ...held.header, environment_fence: fence }
+        delete held.gated
         enter(state, id)
         return state
       },
@@ -292,7 +289,7 @@ export function queueActor(
     ask: {
       /** Headers of the jobs to offer next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
-      /** The number of leased jobs, and the number of waiting, resting and held jobs. */
+      /** The number of leased jobs, and the number of waiting, resting and gated jobs. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }

@@ -7,6 +7,11 @@ import { type Builtin, builtins, isTableAction } from '../../protocol/actions/bu
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
+import {
+  type EnvironmentAction,
+  environmentActions,
+  isEnvironmentAction,
+} from '../../protocol/environments/actions.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { answer, type LocalQuery } from '../listing.ts'
@@ -85,6 +90,31 @@ function ofOrganization(action: OrganizationAction): CatalogEntry {
     annotations,
   )
 }
+/** @param ready whether the installation has a provider of environments. */
+const ofEnvironment = (
+  name: string,
+  { title, description, input_schema, annotations, risk }: EnvironmentAction,
+  ready: boolean,
+): CatalogEntry => ({
+  ...entry(
+    {
+      name,
+      definition_scope: 'platform',
+      endpoint_kind: 'worker',
+      title,
+      description,
+      input_schema,
+      execution: { supported_locations: ['environment'], default_location: 'environment' },
+      ...(!ready && {
+        readiness: 'needs_setup' as const,
+        readiness_reason: 'not_configured' as const,
+      }),
+    },
+    annotations,
+  ),
+  risk,
+  source: 'platform',
+})
 const ofService = ({
   name,
   title,
@@ -170,6 +200,10 @@ export async function entriesOf(
   const entries = new Map<string, CatalogEntry>()
   for (const one of builtins(world.settings.brand.toLowerCase()))
     if (name === undefined || name === one.name) entries.set(one.name, ofService(one))
+  const hasProvider = (world.settings.environments?.providers.length ?? 0) > 0
+  for (const [one, action] of Object.entries(environmentActions))
+    if (name === undefined || name === one)
+      entries.set(one, ofEnvironment(one, action, hasProvider))
   for (const action of shared.items) entries.set(action.name, ofOrganization(action))
   for (const { action, reachable } of here.actions)
     entries.set(action.name, ofProject(action, reachable))
@@ -195,7 +229,7 @@ export async function findEntry(
  * @param brand lower-case brand.
  */
 export const callersOf = (name: string, brand: string): string =>
-  isTableAction(brand, name) ? 'agents and steps' : 'agents'
+  isTableAction(brand, name) || isEnvironmentAction(name) ? 'agents and steps' : 'agents'
 /**
  * An entry as the API returns it. The description of a built-in action says who can call it, because
  * this does not follow from its `readiness`.

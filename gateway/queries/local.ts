@@ -40,6 +40,7 @@ import {
 } from '../listing.ts'
 import { attachmentQueries } from '../sessions/attach.ts'
 import { catalogQueries, entriesOf } from './action-catalog.ts'
+import { environmentLogQueries } from './environment-logs.ts'
 import { loopQueries } from './loop-triggers.ts'
 import { manifestQueries } from './tool-manifest.ts'
 
@@ -313,6 +314,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ),
   ...definitionQueries,
   ...loopQueries,
+  ...environmentLogQueries,
   ...memoryQueries,
   ...manifestQueries,
   ...attachmentQueries,

@@ -14,11 +14,17 @@ import {
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
 import { findModel } from '../../protocol/agents/models.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
+import { isEnvironmentAction } from '../../protocol/environments/actions.ts'
+import { boundEnvironment } from '../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
-import type { Defined, GrantedTool } from '../../protocol/sessions/turns/definition.ts'
+import type {
+  Defined,
+  GrantedTool,
+  TurnEnvironment,
+} from '../../protocol/sessions/turns/definition.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { refusedTools } from '../commands/actions-named.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
@@ -108,6 +114,8 @@ export interface Wanted {
   readonly operation?: { readonly timeout_seconds?: number }
   /** The settings of the step, for a turn of a run. */
   readonly step?: TurnWanted['step']
+  /** The environment of the run, for a turn of a run that uses it. */
+  readonly environment?: TurnEnvironment
 }
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /**
@@ -194,7 +202,13 @@ export async function define(
   ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
-  const usableTools = allowed(tools, step)
+  const allowedTools = allowed(tools, step)
+  const environment = environmentOf(allowedTools, agent, wanted)
+  const usableTools = environment
+    ? allowedTools.map((tool) =>
+        isEnvironmentAction(tool.name) ? { ...tool, environment_id: environment.id } : tool,
+      )
+    : allowedTools
   const tables = await describedTables(edge.world, project, usableTools)
   if (isRefusal(tables)) return tables
   const separate = getOwn(organization.projects, project)?.separate_approver
@@ -220,6 +234,7 @@ export async function define(
       tools: usableTools,
       ...memory,
       ...tables,
+      ...(environment && { environment }),
       ...(max_turns !== undefined && { max_generations: max_turns }),
       ...(max_duplicate_tool_calls !== undefined && { max_repeats: max_duplicate_tool_calls }),
       ...(separate && { separate_approver: true }),
@@ -227,6 +242,26 @@ export async function define(
     },
     ...(config && { config: clearsConfig(config) ? null : config }),
   }
+}
+/**
+ * The environment of the tools that work in one: that of the step, otherwise the one that belongs to
+ * the agent. The first call of such a tool creates it.
+ */
+function environmentOf(
+  tools: readonly GrantedTool[],
+  { id, principal_id }: Agent,
+  { environment }: Wanted,
+): TurnEnvironment | undefined {
+  if (!tools.some(({ name }) => isEnvironmentAction(name))) return undefined
+  return (
+    environment ?? {
+      id: boundEnvironment(id),
+      use: {
+        holder: { kind: 'agent', id },
+        binding: { mode: 'agent', owner_id: id, owned_by: principal_id },
+      },
+    }
+  )
 }
 /** The tools that remain in a turn of a step. A step can only remove tools. */
 const allowed = (

@@ -13,7 +13,7 @@ import type { LogsAnswer, LogsRequest } from '../../protocol/environments/logs.t
 import { subjects } from '../../protocol/subjects.ts'
 import type { Bus } from '../host/ports.ts'
 import { createActors } from './actors.ts'
-import type { LaunchSettings } from './launch.ts'
+import type { LaunchSettings, ProjectFacts } from './launch.ts'
 import { createOperations, type HostLimits } from './operations.ts'
 import { createPresence } from './presence.ts'
 import type { Provider } from './provider.ts'
@@ -24,6 +24,8 @@ export interface HostParts {
   readonly providers: readonly Provider[]
   readonly limits: HostLimits
   readonly launch: LaunchSettings
+  /** Looks up the project of an environment. @throws ProviderFault when it cannot be read. */
+  project(id: string): Promise<ProjectFacts>
   /** Makes the credential of the worker of an environment, from random bytes. */
   credential(environment_id: string, random: Uint8Array): string
 }
@@ -43,6 +45,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
     limits: parts.limits,
     launch: parts.launch,
     credential: (id) => parts.credential(id, world.random(CREDENTIAL_BYTES)),
+    project: (id) => parts.project(id),
     environments: () => presences.reduce((sum, presence) => sum + presence.count(), 0),
     ended: (provider, of, how) => presences[providers.indexOf(provider)]?.ended(of, how),
     changed: () => listen(),

@@ -3,6 +3,7 @@ import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
+import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
 
 interface Role {
@@ -40,6 +41,7 @@ export async function startHostsRole({
     providers,
     limits: environments.host,
     launch: { brand, log_level, gateway_url: gateway_url ?? '' },
+    project: (id) => readProject(world, id),
     credential: (environment_id, random) =>
       `${key_prefix}env_${environment_id}_${Buffer.from(random).toString('hex')}`,
   })

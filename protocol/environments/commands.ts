@@ -67,8 +67,6 @@ export interface HostTask {
   readonly operation: number
   readonly kind: OperationKind
   readonly project: string
-  /** Handle of the project, for the worker. */
-  readonly project_handle: string
   readonly environment_id: string
   readonly name: string
   readonly provider: string
@@ -97,8 +95,6 @@ export type EnvironmentCommands = {
       readonly job_id: string
       /** Id of the queue actor. */
       readonly queue: string
-      /** Handle of the project, for the worker. */
-      readonly project_handle?: string
     }
     reply: undefined
   }

@@ -11,8 +11,6 @@ import type { Environment, Holder, StartWorker } from './schema.ts'
 
 /** What an environment remembers of its creation and does not show. */
 export interface EnvironmentOrigin {
-  /** Handle of the project, for its worker. */
-  readonly project_handle: string
   readonly runtime_version?: string
   /** Id of the holder of the name; absent for environments of runs, agents and loops. */
   readonly holder?: string

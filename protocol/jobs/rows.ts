@@ -119,6 +119,8 @@ export interface JobHeader {
   readonly environment_id?: string
   /** Present with an `environment_id` of a managed environment, which then admits the job. */
   readonly environment?: JobEnvironment
+  /** The number of the lease of the environment when it admitted the job. */
+  readonly environment_fence?: number
   readonly run_id?: string
   readonly step_id?: string
   readonly step_key?: string
@@ -159,14 +161,7 @@ export type QueueEvent =
       readonly type: 'job.claimed'
       readonly header: JobHeader
       readonly lease: LeaseGrant
-      /** Of a job that its environment admitted: the number of the environment's lease. */
-      readonly fence?: number
     })
-  /**
-   * The environment of the job admits it, and it joins the waiting jobs; `fence` is the number of
-   * the environment's current lease. A repeat changes the number only.
-   */
-  | (JobEvent & { readonly type: 'job.admitted'; readonly fence: number })
   | (JobEvent & {
       readonly type: 'job.requeued'
       readonly reason: string
@@ -176,6 +171,8 @@ export type QueueEvent =
     })
   /** The back-off before the next attempt has ended. */
   | (JobEvent & { readonly type: 'job.rested' })
+  /** The environment admits the job, which now waits for a worker. */
+  | (JobEvent & { readonly type: 'job.admitted'; readonly fence: number })
   | (JobEvent & {
       readonly type: 'job.cancel_requested'
       readonly reason?: string
@@ -187,7 +184,7 @@ export type QueueEvent =
       readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
       readonly lease_token?: string
       readonly invocation?: InvocationFacts
-      /** The managed environment that is told of the end of the job. */
+      /** The environment that is notified of the end. */
       readonly environment_id?: string
     })
   | {

@@ -1,4 +1,8 @@
 /** Jobs of a session: how they are enqueued, and which part of the session waits for one. */
+import {
+  isManagedEnvironment,
+  type JobEnvironment,
+} from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
@@ -26,6 +30,7 @@ export type Wanted = Pick<Job, 'kind'> &
  */
 export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | undefined): void {
   const { id: session_id, agent_id } = on.state.record
+  const environment = environmentOf(wanted.environment_id, agent_id, turn)
   const whose = turn?.work.owner === 'run' ? 'agent' : 'conversation'
   const common = {
     ...wanted,
@@ -37,6 +42,7 @@ export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | u
   const { max_losses: _, ...shown } = common
   const job: JobHeader = {
     ...common,
+    ...(environment && { environment }),
     owner: { kind: 'session', id: session_id },
     fairness_key: agent_id,
     enqueued_at: on.cause.at,
@@ -54,6 +60,16 @@ export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | u
   tellQueue(on, queue, 'queue.enqueue', { job, record })
 }
 
+/** What a job says about its environment; undefined when no environment of the service is meant. */
+function environmentOf(
+  id: string | undefined,
+  agent_id: string,
+  turn: Turn | undefined,
+): JobEnvironment | undefined {
+  if (id === undefined || !isManagedEnvironment(id)) return undefined
+  const own = turn?.work.definition.environment
+  return own?.id === id ? own.use : { holder: { kind: 'agent', id: agent_id } }
+}
 const whoseStep = ({
   record: { run_id, step_key },
 }: Turn): Partial<Pick<JobHeader, 'run_id' | 'step_id' | 'step_key'>> =>

@@ -265,9 +265,9 @@ export class Effects {
       const read =
         this.#requests.peek(owner, spec.ask, spec.input)?.result ??
         (await this.#read(owner, spec.ask, spec.input))
-      if (typeof read !== 'object' || read === null) return
-      const job = message['job'] as { readonly spec?: object }
-      content = { ...content, job: { ...job, spec: { ...read, ...job.spec } } }
+      if (read === undefined || read === null) return
+      const job = message['job'] as { readonly spec: object }
+      content = { ...content, job: { ...job, spec: { ...(read as object), ...job.spec } } }
     }
     if (gateway === '') return
     const answer = await bus.request(subjects.gateway(gateway), content, 2000)

@@ -6,6 +6,7 @@ import type { EffectiveDefinition, EffectiveSkill } from '../../agents/definitio
 import type { InlineConfig } from '../../agents/inline.ts'
 import type { Price } from '../../agents/models.ts'
 import type { JsonObject } from '../../common.ts'
+import type { JobEnvironment } from '../../environments/commands.ts'
 import type { Refusal } from '../../errors.ts'
 
 /** Principals that may approve calls of a destructive action: the holders of a role. */
@@ -44,6 +45,11 @@ export interface GrantedTool {
    */
   readonly approvers?: readonly Approver[]
 }
+/** The environment in which the tools of a turn work; `use` goes to the jobs of the turn. */
+export interface TurnEnvironment {
+  readonly id: string
+  readonly use: JobEnvironment
+}
 /** A definition that is resolved from all sources of configuration. */
 export interface TurnDefinition
   extends Pick<
@@ -65,6 +71,8 @@ export interface TurnDefinition
    * tool of the turn works on tables and there are tables.
    */
   readonly tables?: string
+  /** The environment of the tools that work in one, and what their jobs say about it. */
+  readonly environment?: TurnEnvironment
   readonly max_tokens?: number
   /**
    * Limits in place of the defaults. `max_generations`: generations of the turn; a larger value

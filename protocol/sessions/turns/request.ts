@@ -2,7 +2,9 @@
  * Requests to a model: the conversion of rows of a session to the format of messages APIs, and the
  * validation of the answer of the model. Providers are called elsewhere, by executors and workers.
  */
+
 import type { JsonObject } from '../../common.ts'
+import { WORKSPACE } from '../../environments/actions.ts'
 import type { TranscriptMessage, Usage } from '../schema.ts'
 import type { Block } from './blocks.ts'
 import type { TurnDefinition } from './definition.ts'
@@ -109,8 +111,8 @@ export function generationSpec(
   messages: readonly ModelMessage[],
   tools: readonly ShownTool[],
 ): GenerationSpec {
-  const { route, instructions, memory, tables, effort, max_tokens, scope } = definition
-  const system = [instructions, memory, tables]
+  const { route, instructions, memory, tables, environment, effort, max_tokens, scope } = definition
+  const system = [instructions, environment && WORKSPACE, memory, tables]
     .filter((text) => text !== undefined && text !== '')
     .map((text) => ({ type: 'text', text }))
   return {

@@ -1,4 +1,7 @@
-/** Jobs that wait until their environment admits them. Random histories: `queue.model.test.ts`. */
+/**
+ * Jobs that wait until their environment admits them: order, retries, refusals and old journals. The
+ * common case is in `queue.test.ts`. Random histories: `queue.model.test.ts`.
+ */
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'
 import { queueActor } from '../../../actors/jobs/queue.ts'
@@ -10,30 +13,7 @@ const environment_id = 'env_01'
 const environment: JobEnvironment = { holder: { kind: 'run', id: 'run_1' }, passive: true }
 const pinned = { environment_id, environment }
 
-t.test('a job for a managed environment is held and announced to the environment', async (t) => {
-  const queue = new QueueStage('mail')
-  const { effects } = queue.put('job_1', pinned)
-  t.same(effects, [
-    {
-      tell: {
-        to: { kind: 'environment', id: environment_id },
-        name: 'environment.use',
-        input: {
-          holder: { kind: 'run', id: 'run_1' },
-          passive: true,
-          job_id: 'job_1',
-          queue: '0.mail',
-          project_handle: 'prj_1',
-        },
-      },
-    },
-  ])
-  t.same(queue.line(), [], 'it is offered to no worker')
-  t.equal(queue.claim('job_1'), '', 'and cannot be claimed')
-  t.same(queue.ask('depth', {}), { waiting: 1, leased: 0 }, 'the depth counts it')
-})
-
-t.test('a job with a label that a worker chose is not held', async (t) => {
+t.test('a job with a label that a worker chose is not gated', async (t) => {
   const queue = new QueueStage()
   t.same(queue.put('job_1', { environment_id: 'gpu-box' }).effects, [
     { offer: { queue: 'default' } },
@@ -57,27 +37,26 @@ t.test('an admitted job takes the place that its age gives it', async (t) => {
   t.same(queue.run('queue.admit', { job_ids: ['job_1'], fence: 7 }).events, [], 'a repeat')
 })
 
-t.test('the worker gets the number of the last admission, also after a retry', async (t) => {
+t.test('a retried job is not gated again, and keeps its number', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', pinned)
   queue.run('queue.admit', { job_ids: ['job_1'], fence: 7 })
-  queue.run('queue.admit', { job_ids: ['job_1'], fence: 8 })
   const claim = () =>
     queue.run('queue.claim', {
       gateway: 'g1',
       takes: [{ job_id: 'job_1', session: 'wst_1', instance: 'box' }],
     })
   const first = claim()
-  t.match(first.effects, [{ push: { message: { job: { spec: { environment: { fence: 8 } } } } } }])
+  t.match(first.effects, [{ push: { message: { job: { spec: { environment: { fence: 7 } } } } } }])
   t.same(
     queue.run('queue.admit', { job_ids: ['job_1'], fence: 9 }).events,
     [],
     'a job under a lease keeps its number',
   )
   queue.pass(61)
-  t.same(queue.line(), ['job_1'], 'after a lost lease, the job is not held again')
+  t.same(queue.line(), ['job_1'], 'after a lost lease, the job is not gated again')
   t.match(claim().effects, [
-    { push: { message: { job: { spec: { environment: { fence: 8 } } } } } },
+    { push: { message: { job: { spec: { environment: { fence: 7 } } } } } },
   ])
 })
 
@@ -110,7 +89,7 @@ t.test('a job that no worker can do fails at once, and its environment is told',
   t.same(queue.line(), ['job_3'])
 })
 
-t.test('a held job can be cancelled', async (t) => {
+t.test('a gated job can be cancelled', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', pinned)
   t.same(told(queue.run('queue.cancel', { job_ids: ['job_1'] })), ['job.settled job_1 cancelled'])
@@ -118,13 +97,13 @@ t.test('a held job can be cancelled', async (t) => {
   t.same(queue.line(), [])
 })
 
-t.test('a queued job of an earlier release with a managed id is not held', async (t) => {
+t.test('a queued job of an earlier release with a managed id is not gated', async (t) => {
   const queue = new QueueStage()
   const { events } = queue.put('job_1', { environment_id })
   const state = events.reduce<unknown>(
     (before, event) => evolve(queue.actor, before, event, queue.at),
     queueActor(defaultTiming).initial(),
   )
-  t.match(state, { jobs: { job_1: { awaits: undefined } } })
+  t.match(state, { jobs: { job_1: { gated: undefined } } })
   t.same(queue.line(), ['job_1'])
 })

@@ -275,7 +275,7 @@ t.test('a job says that it waits for its environment until it is admitted', (t) 
   const reason = () => jobs(view).items[0]?.waiting_on?.reason ?? ''
   commit(started('run_1', 0), queue([{ ...born, header: { ...born.header, environment } }]))
   t.match(reason(), /^waiting until its environment env_1 admits it/)
-  t.notOk('held' in (jobs(view).items[0] ?? {}), 'the flag is no part of the record')
+  t.notOk('gated' in (jobs(view).items[0] ?? {}), 'the flag is no part of the record')
   commit(queue([{ type: 'job.admitted', id: 'job_1', fence: 1, job: { updated_at: at(2) } }]))
   t.match(reason(), /^no worker for queue "default" in environment "env_1"/)
   t.end()

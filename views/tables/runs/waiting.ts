@@ -15,10 +15,10 @@ export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'
   Pick<Filters, 'environment_id'>
 
 /**
- * A stored job. `workers_only`: the service itself does not execute the job. `held`: the environment
+ * A stored job. `workers_only`: the service itself does not execute the job. `gated`: the environment
  * of the job has not admitted it yet. These fields are not part of any API record.
  */
-export type KeptJob = Job & { readonly workers_only?: true; readonly held?: true }
+export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: true }
 
 /**
  * The inputs for computing the reasons: the time of the query in Unix milliseconds, the connected
@@ -56,7 +56,7 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     queue: job.queue,
     ...(job.action_name !== undefined && { action_name: job.action_name }),
   }
-  if (job.held)
+  if (job.gated)
     return {
       kind: 'worker',
       reason:
