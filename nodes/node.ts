@@ -37,7 +37,7 @@ import { createMetrics } from './observe/metrics.ts'
 import { readiness } from './observe/ready.ts'
 import { serveStatus } from './observe/status.ts'
 import { createGuard } from './outbound/guard.ts'
-import { createVet } from './outbound/vet.ts'
+import { openOutbound } from './outbound/open.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault } from './process/port-fault.ts'
 import { createEmbedder } from './roles/embed.ts'
@@ -256,7 +256,7 @@ export async function startNode(
       unready,
       storage: report,
       metrics: metrics.text,
-      unreachable: createVet(guard),
+      ...openOutbound(guard, systemClock.now, config.brand),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined

@@ -25,20 +25,6 @@ import type { AppContext } from './sessions/turns/context.ts'
 import type { TurnEnvironment } from './sessions/turns/definition.ts'
 import type { Registration } from './workers/socket.ts'
 
-/** A lease of a worker session, as the queue reports it. */
-export interface GrantedLease {
-  readonly job_id: string
-  readonly lease_token: string
-}
-/**
- * The current state of a lease. `last_heartbeat_at`: absent until the current owner of the queue's
- * shard has received a heartbeat.
- */
-export interface Renewal {
-  readonly job_id: string
-  readonly lease_expires_at: string
-  readonly last_heartbeat_at?: string
-}
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {

@@ -17,8 +17,9 @@
  */
 
 import { timestamp } from '../../protocol/common.ts'
-import type { GrantedLease, QueueCommands, Renewal } from '../../protocol/internal.ts'
+import type { QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/jobs/lease-token.ts'
+import type { GrantedLease, Renewal } from '../../protocol/jobs/leases.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
