@@ -232,6 +232,12 @@ export interface EnvironmentFacts {
  */
 export type EnvironmentNameCommands = {
   /**
+   * From a gateway, to the actor whose id is derived from an idempotency key instead of a name:
+   * stores the request. The name is part of the request, so a different request under the same key
+   * may go to another holder, and only this actor can refuse it with `idempotency_key_conflict`.
+   */
+  'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
+  /**
    * From a gateway, before the scope or the owner of an environment changes: takes the name for
    * another key as well. Refused with `already_exists` when another environment has it.
    */
