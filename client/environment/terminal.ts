@@ -29,6 +29,8 @@ export interface Terminal {
 
 /** Milliseconds between the hangup and the kill of a terminal. */
 const GRACE = 2000
+/** The package passes bytes on, although it declares texts. */
+type BytePty = Omit<IPty, 'write'> & { write(data: string | Uint8Array): void }
 const size = (value: number): number => Math.min(Math.max(Math.floor(value), 1), 1000)
 
 const load = () => import('@lydell/node-pty')
@@ -52,7 +54,7 @@ export async function openTerminal({
 }: TerminalOptions): Promise<Terminal> {
   const { spawn } = await load()
   const [program = '/bin/bash', ...args] = command
-  const pty: IPty = spawn(program, args, {
+  const pty: BytePty = spawn(program, args, {
     name: 'xterm-256color',
     cols: size(columns),
     rows: size(rows),
@@ -83,7 +85,6 @@ export async function openTerminal({
         const timer = setTimeout(() => void killLeftovers(pty.pid), GRACE)
         void exit.then(() => clearTimeout(timer))
       }),
-    // With the encoding null, the package passes bytes, although it declares texts.
     onData: (listener) =>
       void pty.onData((data: string | Uint8Array) => listener(Buffer.from(data))),
     onExit: (listener) => void exit.then((exit_code) => listener({ exit_code })),
