@@ -33,8 +33,7 @@ const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
 /** Time of the next request of an operation that no host has claimed. */
 const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
-  asked +
-  doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
+  asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
 /** Time from which a stopped worker may be started. */
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
