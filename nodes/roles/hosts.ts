@@ -1,5 +1,6 @@
 /** The role `hosts`: the providers of environments that this node runs. */
 import type { World } from '../../gateway/ports.ts'
+import { environmentCredential } from '../../protocol/environments/credential.ts'
 import type { Config } from '../config.ts'
 import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
@@ -41,8 +42,7 @@ export async function startHostsRole({
     providers,
     limits: environments.host,
     launch: { brand, log_level, gateway_url: gateway_url ?? '' },
+    credential: (of, random) => environmentCredential(key_prefix, of, random),
     project: (id) => readProject(world, id),
-    credential: (environment_id, random) =>
-      `${key_prefix}env_${environment_id}_${Buffer.from(random).toString('hex')}`,
   })
 }

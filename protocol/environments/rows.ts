@@ -74,6 +74,7 @@ export const environments = {
   'environment.get': query(`GET ${E}`, {
     ...read,
     ...shown,
+    environment: true,
     summary: 'One environment',
     answeredBy: 'gateway',
     reply: Environment,
@@ -131,6 +132,7 @@ export const environments = {
   'environment.git_credentials': query(`POST ${E}/git/credentials`, {
     tag,
     permission: 'work.execute',
+    environment: true,
     summary: 'A short-lived credential for one repository of an environment',
     body: GitCredentialRequest,
     answeredBy: 'gateway',

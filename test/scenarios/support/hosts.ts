@@ -10,6 +10,7 @@ import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { systemClock, systemRandom } from '../../../nodes/system.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { environmentCredential } from '../../../protocol/environments/credential.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
 import { silent } from '../../support/memory.ts'
@@ -124,8 +125,8 @@ export async function startTestHost(
     providers: [place.provider()],
     limits: { environments: 10, operations: 4 },
     launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
+    credential: (of, random) => environmentCredential('bat', of, random),
     project: async () => ({ handle: 'default', repository_hosts: {} }),
-    credential: (id, random) => `batenv_${id}_${Buffer.from(random).toString('hex')}`,
   })
   await bus.flush()
   return {
