@@ -256,7 +256,7 @@ export async function startNode(
       unready,
       storage: report,
       metrics: metrics.text,
-      ...openOutbound(guard, systemClock.now, config.brand),
+      ...openOutbound(guard, systemClock.now, config),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined
@@ -346,10 +346,8 @@ export async function startNode(
     if (status) stops.push(status.close)
     const owned = () => host.owned()
     const startHosts = async (own_gateway?: string): Promise<void> => {
-      if (config.roles.includes('hosts'))
-        stops.push(
-          await startHostsRole({ config, world, bus, ...(own_gateway && { own_gateway }) }),
-        )
+      const parts = { config, world, bus, ...(own_gateway && { own_gateway }) }
+      if (config.roles.includes('hosts')) stops.push(await startHostsRole(parts))
     }
     if (!edge || !directory) {
       await startHosts()
