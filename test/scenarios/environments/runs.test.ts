@@ -12,7 +12,11 @@ import { startTestHost } from '../support/hosts.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
+// The only node of a cluster sends its messages to no other process.
+await s.add({ BATON_ROLES: 'executor' })
 
+/** Number of shards of a service, by default. */
+const SHARDS = 4
 /** The parameters of the actions that workers did, in order. */
 const done: [action: string, parameters: Record<string, unknown>][] = []
 const act = (name: string) => (parameters: Record<string, unknown>) => {
@@ -42,7 +46,7 @@ class LocalPlace extends MemoryPlace {
   }
 }
 const place = new LocalPlace('memory/runs', startWorker)
-const host = await startTestHost(s.server.access, place, 'runs-host')
+const host = await startTestHost(s.server.access, place, 'runs-host', undefined, SHARDS)
 t.teardown(() => host.stop())
 
 const bash = (id: string, more: object = {}) => ({
