@@ -116,13 +116,13 @@ function enter(on: Draft, session: string): void {
 /** The session of the worker has ended permanently. */
 export function workerGone(
   state: EnvironmentState,
-  { session }: Commands['environment.worker_gone']['input'],
+  { session, drained }: Commands['environment.worker_gone']['input'],
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decided<'environment.worker_gone'> {
   if (state?.worker.session !== session) return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
-  endWorker(on, true)
+  endWorker(on, !drained)
   if (isAttached(state) && state.record.status !== 'destroyed') change(on, { status: 'orphaned' })
   advance(on)
   return finish(on, undefined)
