@@ -11,6 +11,7 @@ import type {
   PinnedJob,
   WorkerOfEnvironment,
 } from '../../protocol/environments/events.ts'
+import { recordPatch } from '../../protocol/environments/record.ts'
 import type { Environment, EnvironmentStatus, Holder } from '../../protocol/environments/schema.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 
@@ -60,10 +61,6 @@ const marked = (
   }
   return next
 }
-const recorded = (state: KeptEnvironment, change: Patch<Environment>): KeptEnvironment => ({
-  ...state,
-  record: patch(state.record, change),
-})
 const operating = (state: KeptEnvironment, change: Partial<Operation>): KeptEnvironment =>
   state.operation ? { ...state, operation: { ...state.operation, ...change } } : state
 const working = (
@@ -87,7 +84,7 @@ function ended(
 ): KeptEnvironment {
   const next: KeptEnvironment = { ...without(state, 'operation'), heard: at }
   const kind = state.operation?.kind
-  if (displaced) return recorded(next, { place: null, isolation: null })
+  if (displaced) return next
   if (kind === 'destroy' && outcome === 'failed') return { ...next, teardowns: next.teardowns + 1 }
   return next
 }
@@ -100,22 +97,22 @@ type Arms = {
   ) => KeptEnvironment
 }
 const arms: Omit<Arms, 'environment.created'> = {
-  'environment.updated': (state, { record }) => recorded(state, record),
+  'environment.updated': (state) => state,
   'environment.status_changed': (state, { record }, at) => ({
-    ...recorded(state, record),
+    ...state,
     ...(record.status === 'retained' && { retained_at: at }),
   }),
-  'environment.destroyed': (state, { record }) => ({
-    ...recorded(without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'), record),
+  'environment.destroyed': (state) => ({
+    ...without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'),
     teardowns: 0,
   }),
-  'environment.leased': (state, { record, fence, until }) => ({
-    ...recorded(without(state, 'lease_over'), record),
+  'environment.leased': (state, { fence, until }) => ({
+    ...without(state, 'lease_over'),
     fence,
     lease_until: until,
   }),
-  'environment.lease_ended': (state, { record, expired }) => ({
-    ...recorded(without(state, 'lease_until'), record),
+  'environment.lease_ended': (state, { expired }) => ({
+    ...without(state, 'lease_until'),
     lease_over: expired ? 'expired' : 'released',
   }),
   'environment.lease_settled': (state) => without(state, 'lease_over'),
@@ -140,9 +137,9 @@ const arms: Omit<Arms, 'environment.created'> = {
     jobs: without(state.jobs, job_id),
   }),
   'environment.operation_requested': requested,
-  'environment.operation_claimed': (state, { host, place, isolation, token_hash, at }) => {
+  'environment.operation_claimed': (state, { host, token_hash, at }) => {
     const claimed = operating(
-      recorded({ ...state, heard: at }, { place, isolation: isolation ?? null }),
+      { ...state, heard: at },
       {
         host,
         progress: at,
@@ -192,7 +189,8 @@ export function apply(
     event: EnvironmentEvent,
     at: number,
   ) => KeptEnvironment
-  return arm(state, event, at)
+  const change = recordPatch(event)
+  return arm(change ? { ...state, record: patch(state.record, change) } : state, event, at)
 }
 
 /** The record as clients see it. */
