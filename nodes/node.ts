@@ -348,7 +348,13 @@ export async function startNode(
     const startHosts = async (own_gateway?: string): Promise<void> => {
       if (config.roles.includes('hosts'))
         stops.push(
-          await startHostsRole({ config, world, bus, ...(own_gateway && { own_gateway }) }),
+          await startHostsRole({
+            config,
+            world,
+            bus,
+            installation: installed.organization,
+            ...(own_gateway && { own_gateway }),
+          }),
         )
     }
     if (!edge || !directory) {

@@ -9,6 +9,8 @@ interface Role {
   readonly config: Config
   readonly world: World
   readonly bus: Bus
+  /** Id of the organization, which differs between installations. */
+  readonly installation: string
   /** URL of the gateway of this node, if it has one. */
   readonly own_gateway?: string
 }
@@ -22,17 +24,28 @@ export async function startHostsRole({
   config,
   world,
   bus,
+  installation,
   own_gateway,
 }: Role): Promise<() => Promise<void>> {
   const { environments, brand, key_prefix, log_level } = config
   const gateway_url =
     environments.gateway_url ??
     (own_gateway === undefined ? config.public_url : reachable(own_gateway))
-  const providers = await openProviders({ data: config.data, environments }, (provider, reason) =>
-    world.log.warn(
-      { event: 'environment_provider_unavailable', provider, reason },
-      'a provider of environments cannot be used on this machine',
-    ),
+  const providers = await openProviders(
+    {
+      data: config.data,
+      environments,
+      installation,
+      gateway_url: gateway_url ?? '',
+      ...(config.public_url !== undefined && { public_url: config.public_url }),
+      clock: world,
+      random: world.random,
+    },
+    (provider, reason) =>
+      world.log.warn(
+        { event: 'environment_provider_unavailable', provider, reason },
+        'a provider of environments cannot be used on this machine',
+      ),
   )
   return startHost({
     world,
