@@ -40,10 +40,12 @@ const PULL_SILENCE_MS = 180_000
 /** Maximum length of the output of a preparation in a fault. */
 const MAX_OUTPUT = 500
 
-interface Listed {
+interface Labelled {
+  readonly Labels: Labels | null
+}
+interface Listed extends Labelled {
   readonly Id: string
   readonly State: string
-  readonly Labels: Labels
 }
 
 /**
@@ -86,18 +88,34 @@ function providerOf(
 ): Provider {
   const { installation, image } = options
   const watch = watchWorkers(engine, options.clock, installation)
-  const belongs = (labels: readonly string[]) =>
-    filters({ label: [`${label.installation}=${installation}`, ...labels] })
-  const ofEnvironment = (id: string) => belongs([`${label.environment}=${id}`])
-  const list = async (query: Record<string, string>, signal?: AbortSignal) =>
-    read<readonly Listed[]>(
-      await engine.call('GET', '/containers/json', {
-        query: { all: 'true', ...query },
-        ...(signal && { signal }),
-      }),
+  const ours = filters({ label: [`${label.installation}=${installation}`] })
+  /** Filters again, because engines combine several labels of a filter in different ways. */
+  const belonging = <T extends { readonly Labels: Labels | null }>(
+    all: readonly T[] | null,
+    id?: string,
+  ): (T & { readonly Labels: Labels })[] =>
+    (all ?? []).flatMap((one) => {
+      const { Labels: labels } = one
+      const environment = labels?.[label.environment]
+      return labels?.[label.installation] === installation &&
+        environment !== undefined &&
+        (id === undefined || environment === id)
+        ? [{ ...one, Labels: labels }]
+        : []
+    })
+  /** The containers of an environment, or of all. */
+  const list = async (id?: string, signal?: AbortSignal) =>
+    belonging(
+      read<readonly Listed[]>(
+        await engine.call('GET', '/containers/json', {
+          query: { all: 'true', ...ours },
+          ...(signal && { signal }),
+        }),
+      ),
+      id,
     )
-  const generationOf = ({ Labels: labels }: Listed): number | undefined => {
-    const text = labels[label.generation]
+  const generationOf = ({ Labels: labels }: Labelled): number | undefined => {
+    const text = labels?.[label.generation]
     return text === undefined ? undefined : Number(text)
   }
   const remove = (container: string, signal?: AbortSignal) =>
@@ -171,7 +189,7 @@ function providerOf(
         signal,
       })
       // A preparation that was interrupted.
-      for (const one of await list(ofEnvironment(id), signal)) await remove(one.Id, signal)
+      for (const one of await list(id, signal)) await remove(one.Id, signal)
       const name = `${nameOf(id)}-preparation`
       const container = await run(name, preparation(task, options), signal)
       try {
@@ -192,7 +210,7 @@ function providerOf(
       const volume = await engine.call('GET', `/volumes/${nameOf(id)}`, { accepts: [404], signal })
       if (volume.status === 404) throw new ProviderFault('The workspace does not exist any more.')
       watch.forget(id)
-      for (const one of await list(ofEnvironment(id), signal)) {
+      for (const one of await list(id, signal)) {
         if ((generationOf(one) ?? 0) > generation)
           throw new ProviderFault('A newer worker was started.')
         await remove(one.Id, signal)
@@ -202,12 +220,12 @@ function providerOf(
     },
     async destroy(environment_id) {
       watch.forget(environment_id)
-      for (const { Id } of await list(ofEnvironment(environment_id))) await remove(Id)
+      for (const { Id } of await list(environment_id)) await remove(Id)
       const volume = `/volumes/${nameOf(environment_id)}`
       await engine.call('DELETE', volume, { query: { force: 'true' }, accepts: [404] })
     },
     async logs(environment_id, request) {
-      const found = await list(ofEnvironment(environment_id))
+      const found = await list(environment_id)
       const container = found.find((one) => generationOf(one) !== undefined)
       if (container) return readLog(engine, container.Id, request.log_name, request)
       const path = `/volumes/${nameOf(environment_id)}`
@@ -215,11 +233,10 @@ function providerOf(
       return status === 404 ? undefined : { content: '', truncated: false }
     },
     async inspect() {
-      const query = belongs([label.environment])
-      const { Volumes } = read<{ readonly Volumes: readonly { readonly Labels: Labels }[] | null }>(
-        await engine.call('GET', '/volumes', { query }),
+      const { Volumes } = read<{ readonly Volumes: readonly Labelled[] | null }>(
+        await engine.call('GET', '/volumes', { query: ours }),
       )
-      const containers = await list(query)
+      const containers = await list()
       const found = new Map<string, Presence>()
       const add = (labels: Labels, generation?: number) => {
         const { [label.environment]: environment_id = '', [label.project]: project = '' } = labels
@@ -230,7 +247,7 @@ function providerOf(
         })
         return { project, environment_id }
       }
-      for (const { Labels: labels } of Volumes ?? []) add(labels)
+      for (const { Labels: labels } of belonging(Volumes)) add(labels)
       for (const one of containers)
         if (!found.has(one.Labels[label.environment] ?? '')) add(one.Labels)
       const running = runningOf(containers)
