@@ -29,9 +29,11 @@ import { channelPreparations } from './commands/channels.ts'
 import { childrenOf } from './commands/children.ts'
 import type { Revise } from './commands/decide.ts'
 import { definitionPreparations } from './commands/definitions.ts'
+import { environmentPreparations } from './commands/environments/prepare.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
+import { hostPreparations } from './commands/repositories/hosts.ts'
 import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -286,9 +288,11 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...memoryPreparations,
   ...actionPreparations,
   ...webhookPreparations,
+  ...hostPreparations,
   ...tableNamePreparations,
   ...rowPreparations,
   ...artifactPreparations,
+  ...environmentPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

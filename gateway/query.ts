@@ -24,6 +24,7 @@ import { sealedPage } from './http/cursor.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { RunListNames } from './ports.ts'
+import { environmentRecords } from './queries/environments.ts'
 import { withLeases } from './queries/job-leases.ts'
 import { localQueries } from './queries/local.ts'
 import { mergePages } from './queries/merge-pages.ts'
@@ -71,16 +72,18 @@ const pages: {
 }
 /** Records that the gateway assembles from several sources. */
 export const records: {
-  readonly [N in ViewRowName | 'artifact.get' | 'artifact.signed_url']?: (
-    edge: Edge,
-    call: Call,
-  ) => Promise<unknown>
+  readonly [N in
+    | ViewRowName
+    | 'artifact.get'
+    | 'artifact.signed_url'
+    | keyof typeof environmentRecords]?: (edge: Edge, call: Call) => Promise<unknown>
 } = {
   'artifact.get': readArtifact,
   'artifact.signed_url': signArtifact,
   'session.get': readSession,
   'session.transcript': snapshot,
   'session.turn_live': liveTurn,
+  ...environmentRecords,
 }
 
 /** Performs the query of a call. */

@@ -57,7 +57,7 @@ export type Errand =
    * The result is a `ConversionResult`.
    */
   | { readonly errand: 'convert'; readonly artifact_id: string; readonly blob: string }
-  /** Deletes all artifacts of the project, which was deleted. */
+  /** Deletes all artifacts and environments of the project, which was deleted. */
   | { readonly errand: 'remove_artifacts' }
   /** Does nothing, because the task is obsolete. */
   | { readonly errand: 'none' }

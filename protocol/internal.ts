@@ -9,6 +9,11 @@ import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
 import type { ArtifactQueueCommands, ArtifactRunCommands } from './artifacts/commands.ts'
 import type { JsonObject } from './common.ts'
+import type {
+  EnvironmentBinding,
+  EnvironmentQueueCommands,
+  JobEnvironment,
+} from './environments/commands.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
 import type { Interaction, InteractionKind } from './interactions/schema.ts'
@@ -17,58 +22,49 @@ import type { RunOpening } from './loops/events.ts'
 import type { QueueReason } from './loops/run.ts'
 import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
+import type { TurnEnvironment } from './sessions/turns/definition.ts'
 import type { Registration } from './workers/socket.ts'
 
-/** A lease of a worker session, as the queue reports it. */
-export interface GrantedLease {
-  readonly job_id: string
-  readonly lease_token: string
-}
-/**
- * The current state of a lease. `last_heartbeat_at`: absent until the current owner of the queue's
- * shard has received a heartbeat.
- */
-export interface Renewal {
-  readonly job_id: string
-  readonly lease_expires_at: string
-  readonly last_heartbeat_at?: string
-}
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
-export type QueueCommands = ArtifactQueueCommands & {
-  /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
-  'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
-  'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
-  'queue.claim': {
-    input: { gateway: string; takes: readonly Take[] }
-    reply: { claimed: readonly string[] }
+export type QueueCommands = ArtifactQueueCommands &
+  EnvironmentQueueCommands & {
+    /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
+    'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
+    /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
+    'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
+    /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
+    'queue.claim': {
+      input: { gateway: string; takes: readonly Take[] }
+      reply: { claimed: readonly string[] }
+    }
+    /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
+    'queue.report': {
+      input: JobReport
+      reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' }
+    }
+    /**
+     * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
+     * false when the lease is lost. `cancel` is present when the job is to stop.
+     */
+    'queue.heartbeat': {
+      input: { job_id: string; lease_token: string; gateway: string }
+      reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
+    }
+    /**
+     * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
+     * Changes nothing after a heartbeat for the job.
+     */
+    'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
+    /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
+    'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
+    /**
+     * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
+     * Affects only leases for which the queue has no record of heartbeats, because the owner of its
+     * shard has changed.
+     */
+    'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
+    wake: { input: unknown; reply: undefined }
   }
-  /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
-  'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
-  /**
-   * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
-   * false when the lease is lost. `cancel` is present when the job is to stop.
-   */
-  'queue.heartbeat': {
-    input: { job_id: string; lease_token: string; gateway: string }
-    reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
-  }
-  /**
-   * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
-   * Changes nothing after a heartbeat for the job.
-   */
-  'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-  /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
-  'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
-  /**
-   * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
-   * Affects only leases for which the queue has no record of heartbeats, because the owner of its
-   * shard has changed.
-   */
-  'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
-  wake: { input: unknown; reply: undefined }
-}
 /**
  * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
  * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the
@@ -242,6 +238,12 @@ export interface TurnWanted {
     readonly visibility?: 'project' | 'private'
     readonly compaction_policy?: CompactionPolicy
   }
+  /** The environment of the tools of the turn; without any member, the one of the agent. */
+  readonly environment?: TurnEnvironment
+  /** How the environment of the agent is created and used. */
+  readonly agent_environment?: AgentEnvironment
+  /** The turn has no tools that work in an environment. */
+  readonly no_environment?: true
   readonly step: {
     readonly timeout_seconds?: number
     readonly thinking_effort?: ThinkingEffort
@@ -252,6 +254,9 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
+/** What a run says about the environment of an agent, whose id it may not know. */
+export type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
+  Omit<JobEnvironment, 'binding'>
 /** The session of a turn of a run, and the definition with which the turn runs. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string

@@ -23,21 +23,20 @@ import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
 
 /** The error of jobs that no worker of their environment does. */
 export const UNAVAILABLE = 'environment_worker_unavailable'
-/** Longest pause between two requests of an operation, and of a teardown, in milliseconds. */
-const LONGEST_REQUEST_MS = 30_000
-const LONGEST_TEARDOWN_MS = 600_000
-/** Longest pause before a worker that failed is started again, in milliseconds. */
-const LONGEST_BACKOFF_MS = 60_000
+/** Maximum pause between two requests of an operation, and of a teardown, in milliseconds. */
+const MAX_REQUEST_MS = 30_000
+const MAX_TEARDOWN_MS = 600_000
+/** Maximum pause before a worker that failed is started again, in milliseconds. */
+const MAX_BACKOFF_MS = 60_000
 
 const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
 /** Time of the next request of an operation that no host has claimed. */
 const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
-  asked +
-  doubling(2000, requests - 1, kind === 'destroy' ? LONGEST_TEARDOWN_MS : LONGEST_REQUEST_MS)
+  asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
 /** Time from which a stopped worker may be started. */
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
-  failures === 0 ? 0 : since + doubling(1000, failures - 1, LONGEST_BACKOFF_MS)
+  failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
 
 /** End of the time for which the policy retains the environment of a run. */
 const retainedUntil = (

@@ -56,7 +56,6 @@ export function newEnvironment(
 /** The event that creates the environment of a run, an agent or a loop. */
 export function createBound(
   binding: EnvironmentBinding,
-  project_handle: string,
   default_provider: string,
   { self: { id }, at, principal }: Cause,
 ): EnvironmentEvent {
@@ -80,7 +79,6 @@ export function createBound(
     id,
     environment,
     origin: {
-      project_handle,
       ...(binding.runtime_version !== undefined && { runtime_version: binding.runtime_version }),
     },
   }

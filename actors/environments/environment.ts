@@ -11,10 +11,12 @@
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent, PinnedJob } from '../../protocol/environments/events.ts'
 import type { environments } from '../../protocol/environments/rows.ts'
+import type { Environment } from '../../protocol/environments/schema.ts'
+import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision, Effect } from '../actor.ts'
 import { advance, deadline } from './advance.ts'
-import { opened } from './creation.ts'
+import { newEnvironment, opened } from './creation.ts'
 import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
 import { done, use } from './jobs.ts'
 import { type AddedLeaseInput, acquire, release } from './leases.ts'
@@ -32,6 +34,8 @@ type Rows = Pick<
   | 'environment.release'
 >
 interface Extra {
+  /** `as_of`: `updated_at` of the record for which the gateway took the name. */
+  readonly 'environment.update': { readonly as_of?: string }
   readonly 'environment.acquire': AddedLeaseInput
   readonly 'environment.release': AddedLeaseInput
 }
@@ -69,6 +73,27 @@ function open(
   advance(on)
   return finish(on, undefined)
 }
+/** Creates the environment of a run, an agent or a loop. */
+function bind(
+  state: EnvironmentState,
+  { creation, fault }: EnvironmentCommands['environment.bind']['input'],
+  cause: Cause,
+  settings: EnvironmentSettings,
+): Decision<EnvironmentEvent, Environment> {
+  const { id } = cause.self
+  if (state && state.record.status !== 'destroyed')
+    return refuse('already_exists', { environment_id: id })
+  if (fault) return fault
+  const { name: _, ...unnamed } = creation
+  const environment = newEnvironment(id, unnamed, cause.at)
+  const birth = opened({ environment, origin: {} }, id)
+  const born = apply(state, birth, cause.at)
+  if (!born) throw new Error('an environment was not created')
+  const on = draft(born, cause, settings)
+  on.events.push(birth)
+  advance(on)
+  return finish(on, shown(on.state))
+}
 function wake(
   state: EnvironmentState,
   _: unknown,
@@ -105,6 +130,7 @@ export const environmentActor = ({
     initial: () => null,
     decide: {
       'environment.open': set(open),
+      'environment.bind': set(bind),
       'environment.reattach': set(reattach),
       'environment.update': set(update),
       'environment.delete': (state, _, cause) => remove(state, cause, settings),

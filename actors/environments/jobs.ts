@@ -45,7 +45,7 @@ export function use(
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, undefined> {
-  const { job_id, queue, holder, binding, passive, project_handle = '' } = input
+  const { job_id, queue, holder, binding, passive } = input
   if (state?.jobs[job_id]) return { events: [], reply: undefined }
   const isGone = state === null || state.record.status === 'destroyed'
   if (isGone && !binding)
@@ -53,9 +53,7 @@ export function use(
       ? refusedUse(input, 'not_found', `There is no environment ${cause.self.id}.`)
       : refusedUse(input, UNAVAILABLE, 'The environment is destroyed.')
   const birth =
-    isGone && binding
-      ? createBound(binding, project_handle, settings.default_provider, cause)
-      : undefined
+    isGone && binding ? createBound(binding, settings.default_provider, cause) : undefined
   const before = birth ? apply(state, birth, cause.at) : state
   if (!before) throw new Error('a job uses an environment that was not created')
   const on = draft(before, cause, settings)

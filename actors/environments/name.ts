@@ -6,14 +6,14 @@
  * Invariant: at most one environment that is not destroyed has the name in the project, and at most
  * one for each owner (`scopeKey`).
  */
-import { type EnvironmentNameCommands, scopeKey } from '../../protocol/environments/commands.ts'
+import {
+  type EnvironmentFacts,
+  type EnvironmentNameCommands,
+  scopeKey,
+} from '../../protocol/environments/commands.ts'
 import type { EnvironmentNameEvent } from '../../protocol/environments/events.ts'
 import type { environments } from '../../protocol/environments/rows.ts'
-import type {
-  AttachEnvironment,
-  CreateEnvironment,
-  Environment,
-} from '../../protocol/environments/schema.ts'
+import type { AttachEnvironment, Environment } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision, Tell } from '../actor.ts'
@@ -31,19 +31,14 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** What the gateway adds to a creation: the name, the resolved provider and the project's handle. */
-export interface EnvironmentCreation {
-  readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
-  readonly project_handle: string
-}
 /** What the gateway adds to an attachment: the connected worker. */
-interface Attachment extends EnvironmentCreation {
+interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }
 interface Extra {
-  readonly 'environment.create': EnvironmentCreation
+  readonly 'environment.create': EnvironmentFacts
   readonly 'environment.attach': Attachment
-  readonly 'environment.acquire_matching': EnvironmentCreation
+  readonly 'environment.acquire_matching': EnvironmentFacts
 }
 /**
  * The reply to a creation; the gateway reads the whole record of an environment that existed. With
@@ -52,7 +47,7 @@ interface Extra {
 type Created = Environment & { readonly status_code?: number }
 
 function create(
-  { creation, project_handle }: EnvironmentCreation,
+  { creation, fault }: EnvironmentFacts,
   cause: Cause,
 ): {
   readonly environment: Environment
@@ -63,11 +58,11 @@ function create(
   const tell: Tell = {
     to: { kind: 'environment', id },
     name: 'environment.open',
-    input: { environment, origin: { project_handle, holder: cause.self.id } },
+    input: { environment, origin: { holder: cause.self.id } },
   }
   return {
     environment,
-    decided: {
+    decided: fault ?? {
       events: [
         {
           type: 'environment_name.taken',
@@ -139,6 +134,10 @@ export const environmentName: Actor<
         ? { events: [], reply: existing(before.environment_id) }
         : create(input, cause).decided
     },
+    'environment_name.key': () => ({
+      events: [{ type: 'environment_name.keyed' }],
+      reply: undefined,
+    }),
     'environment_name.take': ({ held }, { name, key, environment_id }) => {
       const before = getOwn(held, key)
       if (before && before.environment_id !== environment_id)
@@ -170,6 +169,7 @@ export const environmentName: Actor<
     },
   },
   evolve: {
+    'environment_name.keyed': (state) => state,
     'environment_name.taken': ({ held }, { key, environment_id, provider }) => ({
       held: { ...held, [key]: { environment_id, provider } },
     }),

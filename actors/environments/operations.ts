@@ -26,7 +26,7 @@ const SEEN_MS = 600_000
 const OVERLAP_MS = 5000
 /** First pause after a failed teardown, and the longest, in milliseconds. */
 const TEARDOWN_MS = 30_000
-const LONGEST_TEARDOWN_MS = 3_600_000
+const MAX_TEARDOWN_MS = 3_600_000
 
 function taskOf({ record, origin, operation, worker }: KeptEnvironment, project: string): HostTask {
   if (!operation) throw new Error('a task without an operation')
@@ -34,7 +34,6 @@ function taskOf({ record, origin, operation, worker }: KeptEnvironment, project:
     operation: operation.number,
     kind: operation.kind,
     project,
-    project_handle: origin.project_handle,
     environment_id: record.id,
     name: record.name,
     provider: record.provider,
@@ -126,7 +125,7 @@ function provisioned(on: Draft, error: string | undefined): void {
   )
 }
 function teardownFailed(on: Draft, error: string): void {
-  const pause = Math.min(TEARDOWN_MS * 2 ** (on.state.teardowns - 1), LONGEST_TEARDOWN_MS)
+  const pause = Math.min(TEARDOWN_MS * 2 ** (on.state.teardowns - 1), MAX_TEARDOWN_MS)
   change(on, { status: 'failed', cleanup_status: 'failed', error })
   emit(on, { type: 'environment.teardown_delayed', until: on.cause.at + pause })
 }

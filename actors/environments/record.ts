@@ -15,18 +15,21 @@ const missing = () => refuse('not_found', { resource: 'environment' })
 
 /**
  * Changes scope, owner and tags. The gateway has taken the name under the new key before, so the
- * holder now drops the old key, in the same commit.
+ * holder now drops the old key, in the same commit. If the record has changed since, the holder may
+ * have dropped the new key, so the gateway must take it again.
  */
 export function update(
   state: EnvironmentState,
-  input: UpdateEnvironment,
+  input: UpdateEnvironment & { readonly as_of?: string },
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, Environment> {
   if (!state) return missing()
   if (state.record.status === 'destroyed')
     return refuse('conflict', { status: 'destroyed' }, 'The environment is destroyed.')
-  const { tags } = input
+  const { tags, as_of } = input
+  if (as_of !== undefined && as_of !== state.record.updated_at)
+    return refuse('conflict', { record: 'changed' }, 'The record has changed meanwhile.')
   const wanted: Patch<Environment> = {
     ...(input.scope !== undefined && { scope: input.scope }),
     ...(input.owned_by !== undefined && { owned_by: input.owned_by }),

@@ -30,6 +30,12 @@ export function startWorker(
   if (!state) return refuse('not_found', { resource: 'environment' })
   const { status } = state.record
   if (unstartable.has(status)) return refuse('environment_not_ready', { status })
+  if (isAttached(state))
+    return refuse(
+      'bad_request',
+      { provider: state.record.provider },
+      'The worker of this environment is not started by the service.',
+    )
   const { session, launch } = state.worker
   const on = draft(state, cause, settings)
   const isLive = state.worker.state === 'connected'

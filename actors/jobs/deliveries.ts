@@ -1,5 +1,6 @@
 /**
- * The effects of a queue's events. A job that starts to wait is offered. A claimed job is sent to
+ * The effects of a queue's events. A job that starts to wait is offered. The environment to which a
+ * job is pinned is notified of its arrival and its end. A claimed job is sent to
  * the gateway or executor that claimed it. A cancellation is sent to the gateway or executor where
  * the session was last seen.
  */
@@ -17,6 +18,7 @@ import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { Actor, Effect, Push } from '../actor.ts'
 import { find, type QueueState } from './state.ts'
 
+type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
 type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>
 
 /** The queue name in the id of a queue actor, `<shard>.<name>`. */
@@ -44,7 +46,11 @@ const claimedJob = (
   ...(header.session_id !== undefined && { session_id: header.session_id }),
   ...(header.tool_call_id !== undefined && { tool_call_id: header.tool_call_id }),
   ...(header.delivery_id !== undefined && { delivery_id: header.delivery_id }),
-  spec: {},
+  // The rest of the content is filled in when the job is sent.
+  spec:
+    header.environment_fence === undefined
+      ? {}
+      : { environment: { fence: header.environment_fence } },
   lease_token: token,
   claim_attempt: attempt,
   lease_duration_seconds: timing.lease,
@@ -58,11 +64,21 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [
   { offer: { queue: nameOf(self) } },
 ]
 
+/** Tells the environment of a job about the job. */
+const toEnvironment = (id: string, name: string, input: unknown): Effect => ({
+  tell: { to: { kind: 'environment', id }, name, input },
+})
+const ended = ({ id, environment_id }: Ended): readonly Effect[] =>
+  environment_id === undefined
+    ? []
+    : [toEnvironment(environment_id, 'environment.done', { job_id: id })]
+
 /** The events that can make a job available for matching. */
 export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.queued',
   'job.requeued',
   'job.rested',
+  'job.admitted',
 ])
 
 /**
@@ -70,7 +86,22 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
  * @param timing lease duration and heartbeat cadence, in seconds.
  */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
-  'job.queued': offer,
+  'job.queued': (event, self) => {
+    const { environment, environment_id } = event.header
+    return environment && environment_id !== undefined
+      ? [
+          toEnvironment(environment_id, 'environment.use', {
+            ...environment,
+            job_id: event.id,
+            queue: self.id,
+          }),
+        ]
+      : offer(event, self)
+  },
+  'job.admitted': offer,
+  'job.completed': ended,
+  'job.failed': ended,
+  'job.cancelled': ended,
   'job.requeued': offer,
   'job.rested': offer,
   'job.claimed': ({ id, header, lease }, self) => {

@@ -75,7 +75,7 @@ export function settle(
   at: number,
   invocation?: InvocationFacts,
 ): Ended {
-  const { id } = held.header
+  const { id, environment, environment_id } = held.header
   const [worker, attempt] = [workerOf(held), attemptOf(held)]
   const more =
     outcome.outcome === 'completed'
@@ -92,7 +92,15 @@ export function settle(
     updated_at: timestamp(at),
   }
   return {
-    events: [{ type: `job.${outcome.outcome}`, id, job, ...(invocation && { invocation }) }],
+    events: [
+      {
+        type: `job.${outcome.outcome}`,
+        id,
+        job,
+        ...(invocation && { invocation }),
+        ...(environment && environment_id !== undefined && { environment_id }),
+      },
+    ],
     tells: tellOwner(held, 'job.settled', {
       job_id: id,
       outcome: outcome.outcome,

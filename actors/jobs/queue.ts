@@ -3,9 +3,10 @@
  * `<shard>.<name>`. The shard host, gateways and executors match its jobs with workers.
  *
  * Invariants:
- * Q1. A job is in exactly one state: waiting, resting before its next attempt, under one lease, or
- *     ended. Reports and heartbeats must present the complete lease token, so a superseded token
- *     changes nothing, except for late results (report.ts).
+ * Q1. A job is in exactly one state: gated until its environment admits it (environments.ts),
+ *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted is
+ *     never gated again. Reports and heartbeats must present the complete lease token, so a superseded
+ *     token changes nothing, except for late results (report.ts).
  * Q2. A job whose cancellation was requested is never leased again.
  * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
  *     fairness key.
@@ -16,8 +17,9 @@
  */
 
 import { timestamp } from '../../protocol/common.ts'
-import type { GrantedLease, QueueCommands, Renewal } from '../../protocol/internal.ts'
+import type { QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/jobs/lease-token.ts'
+import type { GrantedLease, Renewal } from '../../protocol/jobs/leases.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
@@ -25,6 +27,7 @@ import type { Actor } from '../actor.ts'
 import { add, inOrder } from '../heap.ts'
 import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
+import { admit, unavailable } from './environments.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
@@ -70,7 +73,7 @@ export function queueActor(
     if (!held) return state
     if (held.lease) unlease(state, held, true)
     else if (held.rest !== undefined) unrest(state, held)
-    else leave(state, id, false)
+    else if (!held.gated) leave(state, id, false)
     finish(state, id)
     return state
   }
@@ -93,7 +96,8 @@ export function queueActor(
         >()
         for (const take of takes) {
           const held = find(state, take.job_id)
-          if (held && !held.lease && held.rest === undefined) free.set(take.job_id, { take, held })
+          if (held && !held.lease && !held.gated && held.rest === undefined)
+            free.set(take.job_id, { take, held })
         }
         const expires_at = cause.at + duration
         const [queue, now, expiry] = [
@@ -193,6 +197,8 @@ export function queueActor(
         const expired = held?.lease?.session === session && held.lease.assumed
         return { ...(expired ? lost(held, cause.at) : { events: [] }), reply: undefined }
       },
+      'queue.admit': admit,
+      'queue.unavailable': unavailable,
       'job.publish_artifact': publishArtifact,
       wake: (state, _input, cause) => {
         const due: Held[] = []
@@ -221,7 +227,16 @@ export function queueActor(
           losses: 0,
           shutdowns: 0,
           place: 0,
+          ...(header.environment && { gated: true }),
         }
+        if (!header.environment) enter(state, id)
+        return state
+      },
+      'job.admitted': (state, { id, fence }) => {
+        const held = find(state, id)
+        if (!held?.gated) return state
+        held.header = { ...held.header, environment_fence: fence }
+        delete held.gated
         enter(state, id)
         return state
       },
@@ -275,7 +290,7 @@ export function queueActor(
     ask: {
       /** Headers of the jobs to offer next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
-      /** The number of leased jobs, and the number of waiting and resting jobs. */
+      /** The number of leased jobs, and the number of waiting, resting and gated jobs. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }

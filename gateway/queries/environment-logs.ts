@@ -4,7 +4,8 @@
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { Environment, LogName, WorkerLogs } from '../../protocol/environments/schema.ts'
-import { type Refusal, refuse } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 import { redactionOf } from './redact.ts'
 
@@ -16,24 +17,31 @@ const DEFAULT = { tail: 200, max_bytes: 64_000 } as const
  */
 const MARGIN = 2048
 
+/**
+ * The query `environment.worker_logs`. It is refused with `environment_worker_unavailable` when the
+ * environment has no place yet, or no host of its place answers.
+ */
+export const environmentLogQueries: Readonly<Record<'environment.worker_logs', LocalQuery>> = {
+  'environment.worker_logs': answer<'environment.worker_logs'>(
+    async ({ world, project = '' }, { environment_id, ...query }) => {
+      const to = { project, kind: 'environment', id: environment_id } as const
+      const environment = await world.ask(to, 'get', {})
+      if (isRefusal(environment)) return environment
+      return environment ? readLogs(world, environment, query) : refuse('not_found')
+    },
+  ),
+}
+
 interface LogsQuery {
   readonly log_name?: LogName
   readonly tail?: number
   readonly max_bytes?: number
 }
-
-/**
- * Answers `environment.worker_logs`.
- * @param environment its record, which the caller may read; null when there is none.
- * @returns `not_found` without an environment, and `environment_worker_unavailable` when it has no
- * place yet or no host of its place answers.
- */
-export async function readEnvironmentLogs(
-  world: Pick<World, 'environmentLogs' | 'settings' | 'now'>,
-  environment: Pick<Environment, 'id' | 'place'> | null | undefined,
+async function readLogs(
+  world: World,
+  environment: Environment,
   { log_name = 'worker', tail = DEFAULT.tail, max_bytes = DEFAULT.max_bytes }: LogsQuery,
 ): Promise<WorkerLogs | Refusal> {
-  if (!environment) return refuse('not_found')
   const { id, place } = environment
   const found =
     place === undefined

@@ -5,7 +5,7 @@
  */
 
 import { isRefusal } from '../../protocol/errors.ts'
-import type { Renewal } from '../../protocol/internal.ts'
+import type { Renewal } from '../../protocol/jobs/leases.ts'
 import type { Job } from '../../protocol/jobs/rows.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'

@@ -5,6 +5,12 @@ import {
   REPEATABLE_LOSSES,
 } from '../../protocol/access/directory.ts'
 import { isTableAction } from '../../protocol/actions/builtin.ts'
+import {
+  type EnvironmentAction,
+  type EnvironmentActionName,
+  environmentActions,
+  isEnvironmentAction,
+} from '../../protocol/environments/actions.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
@@ -24,6 +30,9 @@ export const knownAction = (
         ),
   )
 
+const readsOnly = (name: EnvironmentActionName): boolean =>
+  (environmentActions[name] as EnvironmentAction).annotations.read_only === true
+
 const SERVICE: Served = { byService: true }
 const WORKERS: Served = { byService: false }
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
@@ -39,6 +48,7 @@ export const servedBy =
     if (executor_kind === 'server_worker') return SERVICE
     if (kind !== 'action_execution' || action_name === undefined) return WORKERS
     if (isTableAction(brand, action_name)) return SERVICE
+    if (isEnvironmentAction(action_name)) return readsOnly(action_name) ? REPEATED : WORKERS
     return andThen(knownAction(directory, project, action_name), (action) =>
       action !== undefined && isRefusal(action)
         ? action

@@ -64,9 +64,9 @@ export interface EnvironmentConfig {
   readonly limits: EnvironmentLimits
   /** Milliseconds in which a worker must connect after its start was requested. */
   readonly wake_ms: number
-  /** Milliseconds in which a provider must prepare an environment. */
+  /** Milliseconds in which a host must begin to prepare an environment. */
   readonly provision_ms: number
-  /** Milliseconds after which the retained environment of a run is destroyed. */
+  /** Milliseconds after which the retained environment of a run is destroyed; 0: never. */
   readonly retain_ms: number
   /** Maximum number of environments on this host, and of operations at the same time. */
   readonly host: { readonly environments: number; readonly operations: number }
@@ -120,6 +120,8 @@ const httpProviders: Parse<readonly HttpProvider[]> = (text) => {
   const [first] = Value.Errors(Providers, value)
   return wrong(`is invalid at ${first?.instancePath || '/'}: ${first?.message ?? ''}`)
 }
+const retention: Parse<number> = (text) =>
+  text === '0' ? 0 : duration(1, 60_000, 366 * 24 * 3_600_000)(text)
 /** Names that no HTTP provider may have. */
 const builtIn: readonly string[] = ['local', 'docker', 'worker']
 
@@ -196,12 +198,13 @@ export const environmentTable = {
   BATON_ENVIRONMENT_PROVISION: setting(
     '5m',
     duration(1, 1000, 24 * 3_600_000),
-    'Time in which a provider must prepare an environment. The same on all nodes',
+    'Time in which a host must begin to prepare an environment. The same on all nodes',
   ),
   BATON_ENVIRONMENT_RETENTION: setting(
     '168h',
-    duration(1, 60_000, 366 * 24 * 3_600_000),
-    'Time after which the retained environment of a run is destroyed. The same on all nodes',
+    retention,
+    'Time after which the retained environment of a run is destroyed; 0 for never. ' +
+      'The same on all nodes',
   ),
   BATON_HOST_LIMIT: setting(
     '100',

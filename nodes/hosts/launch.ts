@@ -2,7 +2,9 @@
  * How the worker of an environment is started: its credential, and the variables that it reads. The
  * names of the variables begin with the brand of the installation.
  */
+
 import type { HostTask } from '../../protocol/environments/commands.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { WorkerLaunch } from './provider.ts'
 
 export interface LaunchSettings {
@@ -12,6 +14,13 @@ export interface LaunchSettings {
   readonly gateway_url: string
   /** Minimum level of the log lines of workers. */
   readonly log_level: string
+}
+
+/** What a host looks up about the project of an environment when it starts a worker. */
+export interface ProjectFacts {
+  readonly handle: string
+  /** Addresses (`name:port`) of the project's own hosts of repositories, by their names. */
+  readonly repository_hosts: Readonly<Record<string, string>>
 }
 
 /** Keep-warm times by lifetime: an environment of a run serves one run, so its worker stays. */
@@ -29,10 +38,12 @@ const REPOSITORY_HOSTS: Readonly<Record<string, string>> = {
 /**
  * Returns the launch of the worker of a task.
  * @param credential the text with which the worker authenticates; only its hash leaves the host.
+ * @param project the project of the environment.
  */
 export function launchOf(
   task: HostTask,
   credential: string,
+  project: ProjectFacts,
   { brand, gateway_url, log_level }: LaunchSettings,
 ): WorkerLaunch {
   const name = (rest: string) => `${brand.toUpperCase()}_${rest}`
@@ -40,7 +51,7 @@ export function launchOf(
   const queues = (wanted?.queues ?? []).join(',')
   const values = {
     API_KEY: credential,
-    PROJECT: task.project_handle,
+    PROJECT: project.handle,
     LOG_LEVEL: log_level,
     QUEUES: queues,
     WORKER_QUEUES: queues,
@@ -52,7 +63,8 @@ export function launchOf(
     ...(wanted?.concurrency !== undefined && { WORKER_CONCURRENCY: String(wanted.concurrency) }),
   }
   const hosts = task.repositories.flatMap(
-    ({ provider = 'github' }) => REPOSITORY_HOSTS[provider] ?? [],
+    ({ provider = 'github' }) =>
+      getOwn(project.repository_hosts, provider) ?? getOwn(REPOSITORY_HOSTS, provider) ?? [],
   )
   return {
     generation: wanted?.generation ?? 0,

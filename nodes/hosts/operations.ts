@@ -17,7 +17,7 @@ import type { HostRequest, HostTask } from '../../protocol/environments/commands
 import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Actors, Of } from './actors.ts'
-import { type LaunchSettings, launchOf } from './launch.ts'
+import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
 /** Requests that wait for a free place. Further ones are dropped, because they are repeated. */
@@ -37,7 +37,9 @@ export interface OperationParts {
   readonly limits: HostLimits
   readonly launch: LaunchSettings
   /** Makes the credential of the worker of an environment. */
-  credential(environment_id: string): string
+  credential(of: Pick<HostRequest, 'project' | 'environment_id'>): string
+  /** Looks a project up. @throws ProviderFault when it cannot be read. */
+  project(id: string): Promise<ProjectFacts>
   /** The number of environments of this host. */
   environments(): number
   /** Called when an operation has ended: what the provider has now. */
@@ -133,8 +135,7 @@ export function createOperations(parts: OperationParts): Operations {
     request: HostRequest,
     signal: AbortSignal,
   ): Promise<Ended> {
-    const credential =
-      request.kind === 'start' ? parts.credential(request.environment_id) : undefined
+    const credential = request.kind === 'start' ? parts.credential(request) : undefined
     const claimed = await actors.send(request, 'environment.claim', {
       operation: request.operation,
       host: world.node,
@@ -186,7 +187,8 @@ export function createOperations(parts: OperationParts): Operations {
           await provider.provision(task, signal)
           return { how: { has: 'environment' } }
         case 'start': {
-          const launch = launchOf(task, credential ?? '', parts.launch)
+          const project = await parts.project(task.project)
+          const launch = launchOf(task, credential ?? '', project, parts.launch)
           await provider.startWorker(task, launch, signal)
           return { how: { has: 'environment', generation: launch.generation } }
         }

@@ -1,8 +1,10 @@
 /** The role `hosts`: the providers of environments that this node runs. */
 import type { World } from '../../gateway/ports.ts'
+import { environmentCredential } from '../../protocol/environments/credential.ts'
 import type { Config } from '../config.ts'
 import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
+import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
 
 interface Role {
@@ -53,7 +55,7 @@ export async function startHostsRole({
     providers,
     limits: environments.host,
     launch: { brand, log_level, gateway_url: gateway_url ?? '' },
-    credential: (environment_id, random) =>
-      `${key_prefix}env_${environment_id}_${Buffer.from(random).toString('hex')}`,
+    credential: (of, random) => environmentCredential(key_prefix, of, random),
+    project: (id) => readProject(world, id),
   })
 }

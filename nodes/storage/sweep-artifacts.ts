@@ -15,7 +15,7 @@ import { artifactAt } from '../../gateway/commands/artifacts/reservation.ts'
 import type { Files, World } from '../../gateway/ports.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { removeArtifact } from '../executor/errands/artifacts.ts'
+import { removeArtifact } from '../executor/errands/removal.ts'
 import type { FileList } from './file-list.ts'
 
 /** Name of the file with the id of the organization that uses the store. */

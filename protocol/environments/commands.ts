@@ -17,8 +17,10 @@
  *     host         `environment.progress`, `environment.report` → environment
  *     host         `environment.seen`, `environment.exited`     → environment
  */
+import type { Refusal } from '../errors.ts'
 import type { EnvironmentOrigin } from './events.ts'
 import type {
+  CreateEnvironment,
   Environment,
   EnvironmentMode,
   EnvironmentRepository,
@@ -67,8 +69,6 @@ export interface HostTask {
   readonly operation: number
   readonly kind: OperationKind
   readonly project: string
-  /** Handle of the project, for the worker. */
-  readonly project_handle: string
   readonly environment_id: string
   readonly name: string
   readonly provider: string
@@ -97,8 +97,6 @@ export type EnvironmentCommands = {
       readonly job_id: string
       /** Id of the queue actor. */
       readonly queue: string
-      /** Handle of the project, for the worker. */
-      readonly project_handle?: string
     }
     reply: undefined
   }
@@ -204,6 +202,11 @@ export type EnvironmentCommands = {
     input: { readonly environment: Environment; readonly origin: EnvironmentOrigin }
     reply: undefined
   }
+  /**
+   * From a gateway: creates the environment of a run, an agent or a loop for a client that gave no
+   * name, unless it exists. Refused with `already_exists` when it exists and is not destroyed.
+   */
+  'environment.bind': { input: EnvironmentFacts; reply: Environment }
   'environment.reattach': {
     input: {
       readonly session: string
@@ -215,11 +218,25 @@ export type EnvironmentCommands = {
   wake: { input: unknown; reply: undefined }
 }
 
+/** What a gateway adds to a creation. */
+export interface EnvironmentFacts {
+  /** The creation with its name, the resolved provider and the owner. */
+  readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
+  /** Why the environment cannot be created: its run, agent or loop does not exist or has ended. */
+  readonly fault?: Refusal
+}
+
 /**
  * Commands of the holder of a name. It is in the shard of its environments, and holds the name once
  * for the project and once for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
+  /**
+   * From a gateway, to the actor whose id is derived from an idempotency key instead of a name:
+   * stores the request. The name is part of the request, so a different request under the same key
+   * may go to another holder, and only this actor can refuse it with `idempotency_key_conflict`.
+   */
+  'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
    * From a gateway, before the scope or the owner of an environment changes: takes the name for
    * another key as well. Refused with `already_exists` when another environment has it.

@@ -11,8 +11,6 @@ import type { Environment, Holder, StartWorker } from './schema.ts'
 
 /** What an environment remembers of its creation and does not show. */
 export interface EnvironmentOrigin {
-  /** Handle of the project, for its worker. */
-  readonly project_handle: string
   readonly runtime_version?: string
   /** Id of the holder of the name; absent for environments of runs, agents and loops. */
   readonly holder?: string
@@ -202,6 +200,8 @@ export interface EnvironmentStanding {
 
 /** Events of the holder of a name; `key` is a `scopeKey`. */
 export type EnvironmentNameEvent =
+  /** Only of actors whose id is derived from an idempotency key. */
+  | (Event & { readonly type: 'environment_name.keyed' })
   | (Event & {
       readonly type: 'environment_name.taken'
       readonly key: string

@@ -119,6 +119,8 @@ export interface JobHeader {
   readonly environment_id?: string
   /** Present with an `environment_id` of a managed environment, which then admits the job. */
   readonly environment?: JobEnvironment
+  /** The number of the lease of the environment when it admitted the job. */
+  readonly environment_fence?: number
   readonly run_id?: string
   readonly step_id?: string
   readonly step_key?: string
@@ -169,6 +171,8 @@ export type QueueEvent =
     })
   /** The back-off before the next attempt has ended. */
   | (JobEvent & { readonly type: 'job.rested' })
+  /** The environment admits the job, which now waits for a worker. */
+  | (JobEvent & { readonly type: 'job.admitted'; readonly fence: number })
   | (JobEvent & {
       readonly type: 'job.cancel_requested'
       readonly reason?: string
@@ -180,6 +184,8 @@ export type QueueEvent =
       readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
       readonly lease_token?: string
       readonly invocation?: InvocationFacts
+      /** The environment that is notified of the end. */
+      readonly environment_id?: string
     })
   | {
       readonly type: 'lease.renewed'

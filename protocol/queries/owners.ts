@@ -27,11 +27,12 @@ import type { EnvironmentStanding } from '../environments/events.ts'
 import type { Environment } from '../environments/schema.ts'
 import type { ConditionFaults } from '../events/sources.ts'
 import type { Interaction } from '../interactions/schema.ts'
-import type { GrantedLease, Renewal } from '../internal.ts'
+import type { GrantedLease, Renewal } from '../jobs/leases.ts'
 import type { JobHeader } from '../jobs/rows.ts'
 import type { HandleOwner } from '../loops/events.ts'
 import type { TriggerFacts, TriggerStanding } from '../loops/rows.ts'
 import type { LoopStanding } from '../loops/standing.ts'
+import type { KeptRepositoryHost, RepositoryHost } from '../repositories/rows.ts'
 import type { Run } from '../runs/schema.ts'
 import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
 import type { Generating } from '../sessions/transcript/previews.ts'
@@ -78,6 +79,9 @@ export interface OwnerQueries {
     webhook: { input: { readonly webhook_id: string }; reply: KeptWebhook | null }
     secret: { input: { readonly ref: string }; reply: FoundSecret | null }
     secrets: { input: NoInput; reply: readonly Secret[] }
+    /** A repository host with its sealed secrets, or null. */
+    repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
+    repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
     job_spec: JobSpec
   }
   run: {

@@ -297,6 +297,7 @@ export const workers = {
     summary: 'The worker socket (WebSocket)',
     tag: 'workers',
     permission: 'work.execute',
+    environment: true,
     stream: 'socket',
   }),
   'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', {

@@ -26,7 +26,7 @@ const STANDING: Readonly<Record<string, string>> = {
 }
 /** Names to which the recording appends a number. */
 const NUMBERED =
-  /^(agent|bot|file|Flow|key|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
+  /^(agent|bot|desk|file|Flow|key|laptop|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
 /** The maximum length of arrays in an example. */
 const ITEMS = 2
 

@@ -8,11 +8,11 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Converter } from '../documents/converter.ts'
 import { type Handler, NOT_OURS } from '../handler.ts'
 import { refused } from '../refused.ts'
-import { removeArtifacts } from './artifacts.ts'
 import { convertFile } from './convert.ts'
 import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
 import { confirmMembers, leaveChannels } from './leave.ts'
+import { removeRecords } from './removal.ts'
 
 /**
  * Performs an errand. Returns its result, or a refusal when it could not be performed. When the
@@ -31,7 +31,7 @@ const tableOf = (converter: Converter): { readonly [E in Errand['errand']]: Runs
   confirm: confirmMembers,
   firing: fireTrigger,
   convert: convertFile(converter),
-  remove_artifacts: removeArtifacts,
+  remove_artifacts: removeRecords,
   none: async () => ({}),
 })
 

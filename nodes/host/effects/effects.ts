@@ -266,7 +266,8 @@ export class Effects {
         this.#requests.peek(owner, spec.ask, spec.input)?.result ??
         (await this.#read(owner, spec.ask, spec.input))
       if (read === undefined || read === null) return
-      content = { ...content, job: { ...(message['job'] as object), spec: read } }
+      const job = message['job'] as { readonly spec: object }
+      content = { ...content, job: { ...job, spec: { ...(read as object), ...job.spec } } }
     }
     if (gateway === '') return
     const answer = await bus.request(subjects.gateway(gateway), content, 2000)

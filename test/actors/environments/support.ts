@@ -25,7 +25,7 @@ export const created = (input: CreateEnvironment = {}): Decided =>
     'environment.open',
     {
       environment: newEnvironment(ID, { provider: 'local', ...input }, START),
-      origin: { project_handle: 'default', holder: 'evn_1' },
+      origin: { holder: 'evn_1' },
     },
     { self },
   )

@@ -1,11 +1,12 @@
 /** Logs of environments: credentials are removed, and the newest bytes are kept. */
 import fc from 'fast-check'
 import t from 'tap'
-import { readEnvironmentLogs } from '../../../gateway/queries/environment-logs.ts'
+import type { LocalContext } from '../../../gateway/listing.ts'
+import { environmentLogQueries } from '../../../gateway/queries/environment-logs.ts'
 import { redactionOf } from '../../../gateway/queries/redact.ts'
 import type { LogsAnswer, LogsRequest } from '../../../protocol/environments/logs.ts'
 import type { WorkerLogs } from '../../../protocol/environments/schema.ts'
-import { isRefusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
 const hex = '0123456789abcdef0123456789abcdef01234567'
 const credentials = [
@@ -61,28 +62,39 @@ const timeOf = (run: () => void): number => {
   return performance.now() - began
 }
 
-function worldOf(answer: LogsAnswer | undefined) {
+const environment = { id: 'env_1', place: 'memory/one' }
+/** Answers the query for a record, with the answer of the host. */
+async function query(
+  answer: LogsAnswer | undefined,
+  input: object = {},
+  record: object | null | Refusal = environment,
+) {
   const asked: (LogsRequest & { readonly place: string })[] = []
   const world = {
     now: () => Date.UTC(2026, 0, 1),
-    settings: { key_prefix: 'bat' } as never,
+    settings: { key_prefix: 'bat' },
+    ask: async (to: object) => {
+      t.strictSame(to, { project: 'prj_1', kind: 'environment', id: 'env_1' })
+      return record
+    },
     environmentLogs: async (place: string, request: LogsRequest) => {
       asked.push({ place, ...request })
       return answer
     },
   }
-  return { world, asked }
+  const found = await environmentLogQueries['environment.worker_logs']({
+    world,
+    project: 'prj_1',
+    input: { environment_id: 'env_1', ...input },
+  } as unknown as LocalContext)
+  return { found, asked }
 }
-const environment = { id: 'env_1', place: 'memory/one' }
-const read = async (answer: LogsAnswer, query = {}): Promise<WorkerLogs> => {
-  const found = await readEnvironmentLogs(worldOf(answer).world, environment, query)
-  if (isRefusal(found)) throw new Error(found.refused)
-  return found
-}
+const read = async (answer: LogsAnswer, input = {}): Promise<WorkerLogs> =>
+  (await query(answer, input)).found as WorkerLogs
 
 t.test('a host of the place is asked, with defaults', async (t) => {
-  const { world, asked } = worldOf({ content: `ready ${credentials[0]}\n`, truncated: false })
-  t.strictSame(await readEnvironmentLogs(world, environment, {}), {
+  const { found, asked } = await query({ content: `ready ${credentials[0]}\n`, truncated: false })
+  t.strictSame(found, {
     environment_id: 'env_1',
     log_name: 'worker',
     content: 'ready [redacted]\n',
@@ -94,14 +106,11 @@ t.test('a host of the place is asked, with defaults', async (t) => {
 })
 
 t.test('without an environment, a place or an answer, the request is refused', async (t) => {
-  const { world } = worldOf(undefined)
-  t.match(await readEnvironmentLogs(world, null, {}), { refused: 'not_found' })
-  t.match(await readEnvironmentLogs(world, { id: 'env_1' }, {}), {
-    refused: 'environment_worker_unavailable',
-  })
-  t.match(await readEnvironmentLogs(world, environment, {}), {
-    refused: 'environment_worker_unavailable',
-  })
+  const refusal = async (record?: object | null) => (await query(undefined, {}, record)).found
+  t.match(await refusal(null), { refused: 'not_found' })
+  t.match(await refusal({ id: 'env_1' }), { refused: 'environment_worker_unavailable' })
+  t.match(await refusal(), { refused: 'environment_worker_unavailable' })
+  t.match(await refusal(refuse('service_unavailable')), { refused: 'service_unavailable' })
 })
 
 t.test('the newest bytes are kept, in whole characters', async () => {

@@ -41,6 +41,7 @@ t.test('providers, aliases and HTTP providers are parsed', async (t) => {
     BATON_HTTP_PROVIDERS: JSON.stringify([cloud]),
     BATON_UNSAFE_LOCAL: '1',
     BATON_ENVIRONMENT_CPUS: '0.5',
+    BATON_ENVIRONMENT_RETENTION: '0',
     BATON_GATEWAY_URL: 'http://10.0.0.1:8080',
   })
   t.match(given, {
@@ -52,6 +53,7 @@ t.test('providers, aliases and HTTP providers are parsed', async (t) => {
     gateway_url: 'http://10.0.0.1:8080',
   })
   t.equal(given.limits.cpus, 0.5)
+  t.equal(given.retain_ms, 0, 'retained for ever')
   const folder = t.testdir({ 'providers.json': JSON.stringify([cloud]) })
   t.strictSame(environments({ BATON_HTTP_PROVIDERS: `${folder}/providers.json` }).http_providers, [
     cloud,

@@ -54,7 +54,8 @@ export function stage(place = new MemoryPlace()) {
       providers: [place.provider()],
       limits,
       launch: { brand: 'Acme', gateway_url: 'http://gateway', log_level: 'info' },
-      credential: (id, bytes) => `bat_${id}_${bytes[0]}`,
+      credential: ({ environment_id }, bytes) => `bat_${environment_id}_${bytes[0]}`,
+      project: async () => ({ handle: 'default', repository_hosts: {} }),
     })
   }
   const request = async (
@@ -67,7 +68,6 @@ export function stage(place = new MemoryPlace()) {
     const message: HostRequest = { project: PROJECT, environment_id: id, operation, kind }
     tasks.set(id, {
       ...message,
-      project_handle: 'default',
       name: 'one',
       provider: 'memory',
       repositories: [],

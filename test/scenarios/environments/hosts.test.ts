@@ -7,7 +7,8 @@ import { Worker } from '../../../client/worker.ts'
 import type { WorkerLaunch } from '../../../nodes/hosts/provider.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 import { service } from '../../support/service.ts'
-import { PROJECT, startOwner, startTestHost } from '../support/hosts.ts'
+import { PROJECT } from '../../support/stand-in-environment.ts'
+import { startOwner, startTestHost } from '../support/hosts.ts'
 import { start } from '../support/sockets.ts'
 
 const s = await service()

@@ -1,0 +1,97 @@
+/**
+ * Tokens of leases of environments. Actors identify a lease by its id. Clients get a token that only
+ * this installation can make from the id, so that a record, which shows the id, gives no right.
+ */
+import { withAdditions } from '../../../protocol/additions.ts'
+import type { Command } from '../../../protocol/entry.ts'
+import type { LeaseGranted } from '../../../protocol/environments/commands.ts'
+import {
+  type Acquired,
+  type Environment,
+  environmentAdditions,
+} from '../../../protocol/environments/schema.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import { openToken, type Sealer, sealToken } from '../../http/sealed-token.ts'
+import type { Prepare } from '../../prepare.ts'
+
+const purpose = (project: string): string => `environment lease\n${project}`
+
+/** The record inside of an answer, without members that clients must ask for. */
+export const published = (environment: Environment): Environment =>
+  withAdditions(environmentAdditions.additions, undefined, environment) as Environment
+/** The answer to an acquisition, with the token. */
+const granted = (
+  world: Sealer,
+  project: string,
+  { environment, lease }: LeaseGranted,
+): Acquired => ({
+  environment: published(environment),
+  lease: {
+    ...lease,
+    token: sealToken(world, purpose(project), [environment.id, lease.id]),
+  },
+})
+
+/**
+ * The input of a command with the id of the lease instead of its token. Refused with `bad_request`
+ * when the token is not one of this environment, and with `not_found` when there is none.
+ */
+async function leaseInput({ world }: Edge, project: string, id: string, token: unknown) {
+  if (typeof token !== 'string') return {}
+  const [environment, lease_id] = openToken(world, purpose(project), token) ?? []
+  if (environment === id && typeof lease_id === 'string')
+    return { lease_token: undefined, lease_id }
+  const found = await world.ask({ project, kind: 'environment', id }, 'get', {})
+  if (isRefusal(found)) return found
+  return found
+    ? refuseFields({
+        field: 'lease_token',
+        message: 'is not the token of a lease of this environment',
+      })
+    : refuse('not_found')
+}
+
+/** Prepares an acquisition. */
+export const acquire: Prepare = async (edge, call) => {
+  const project = scopeId(edge, call)
+  const id = call.slots['environment_id'] ?? ''
+  const input = await leaseInput(edge, project, id, call.body['lease_token'])
+  return isRefusal(input)
+    ? input
+    : { input, answer: (reply) => granted(edge.world, project, reply as LeaseGranted) }
+}
+/** Prepares a release. */
+export const release: Prepare = async (edge, call) => {
+  const id = call.slots['environment_id'] ?? ''
+  const input = await leaseInput(edge, scopeId(edge, call), id, call.body['lease_token'])
+  return isRefusal(input) ? input : { input }
+}
+
+/**
+ * Acquires the lease of an environment that a call has found or created.
+ * @param sent what identifies the command, so that a repeat gets the same lease.
+ */
+export async function acquireFound(
+  edge: Edge,
+  call: Call,
+  id: string,
+  sent: Pick<Command, 'command_id' | 'fingerprint' | 'origin'>,
+): Promise<Acquired | Refusal> {
+  const { holder, ttl_seconds, lease_token } = call.body
+  const project = scopeId(edge, call)
+  const lease = await leaseInput(edge, project, id, lease_token)
+  if (isRefusal(lease)) return lease
+  const outcome = await edge.world.commandRow({
+    ...sent,
+    project,
+    kind: 'environment',
+    id,
+    name: 'environment.acquire',
+    input: { holder, ttl_seconds, ...lease },
+  })
+  if (isRefusal(outcome))
+    // The environment was destroyed after it was found.
+    return outcome.refused === 'not_found' ? refuse('service_unavailable') : outcome
+  return granted(edge.world, project, outcome.reply as LeaseGranted)
+}

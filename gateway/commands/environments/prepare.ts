@@ -1,0 +1,200 @@
+/**
+ * Preparations of the commands of environments. A name is decided by its holder, in the shard of the
+ * environments that have it. The environment of a run, an agent or a loop that has no name of its own
+ * has an id derived from its owner, like the one that the first job creates.
+ */
+
+import type { Origin } from '../../../protocol/entry.ts'
+import {
+  boundEnvironment,
+  type EnvironmentFacts,
+  scopeKey,
+} from '../../../protocol/environments/commands.ts'
+import type {
+  Environment,
+  UpdateEnvironment,
+  WorkerStarted,
+} from '../../../protocol/environments/schema.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { isId } from '../../../protocol/ids.ts'
+import { patch } from '../../../protocol/patch.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import { hexOf } from '../../http/hex.ts'
+import type { Identity } from '../../http/idempotency.ts'
+import type { Outcome } from '../../ports.ts'
+import type { Prepare, Prepared } from '../../prepare.ts'
+import { prepareAttach } from '../environment-attach.ts'
+import { nameHolder, type ResolvedCreation, reservedFaults, resolveCreation } from './creation.ts'
+import { acquire, acquireFound, published, release } from './leases.ts'
+
+/** What identifies the command of a call. */
+const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
+  command_id,
+  origin,
+  ...(fingerprint !== undefined && { fingerprint }),
+})
+const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
+/**
+ * The resolved creation of a call. Its idempotency key is bound to the request first, because the
+ * name in a different request leads to another holder. Refused with `idempotency_key_conflict`.
+ */
+async function begin(
+  edge: Edge,
+  call: Call,
+  identity: Identity,
+  origin: Origin,
+): Promise<ResolvedCreation | Refusal> {
+  const resolved = await resolveCreation(edge, call, identity)
+  if (isRefusal(resolved) || identity.seed === undefined) return resolved
+  const bound = await edge.world.command({
+    ...sentBy(identity, origin),
+    project: scopeId(edge, call),
+    kind: 'environment_name',
+    id: edge.world.id('environment_name', identity.seed),
+    name: 'environment_name.key',
+    input: {},
+  })
+  return isRefusal(bound) ? bound : resolved
+}
+/** Creates the environment with the derived id. Refused with `already_exists` if it is live. */
+function bind(
+  edge: Edge,
+  call: Call,
+  owner_id: string,
+  facts: EnvironmentFacts,
+  identity: Identity,
+  origin: Origin,
+): Promise<Outcome<Environment>> {
+  return edge.world.command({
+    ...sentBy(identity, origin),
+    project: scopeId(edge, call),
+    kind: 'environment',
+    id: boundEnvironment(owner_id),
+    name: 'environment.bind',
+    input: facts,
+  })
+}
+
+const create: Prepare = async (edge, call, identity, origin) => {
+  const resolved = await begin(edge, call, identity, origin)
+  if (isRefusal(resolved)) return resolved
+  const { facts, holder, binding, isNamed } = resolved
+  if (!binding || isNamed) return { id: holder, input: inputOf(facts) }
+  const outcome = await bind(edge, call, binding.owner_id, facts, identity, origin)
+  return isRefusal(outcome) ? outcome : { done: outcome.reply }
+}
+
+/** Finds or creates the environment of a run, an agent or a loop, and acquires its lease. */
+async function matchBound(
+  edge: Edge,
+  call: Call,
+  { facts }: ResolvedCreation,
+  owner_id: string,
+  identity: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const made = await bind(edge, call, owner_id, facts, identity, origin)
+  if (isRefusal(made) && made.refused !== 'already_exists') return made
+  const acquired = await acquireFound(
+    edge,
+    call,
+    boundEnvironment(owner_id),
+    leaseCommand(identity, origin),
+  )
+  return isRefusal(acquired) ? acquired : { done: acquired }
+}
+const leaseCommand = (identity: Identity, origin: Origin) => {
+  const sent = sentBy(identity, origin)
+  return { ...sent, command_id: `${sent.command_id}.lease` }
+}
+const match: Prepare = async (edge, call, identity, origin) => {
+  const resolved = await begin(edge, call, identity, origin)
+  if (isRefusal(resolved)) return resolved
+  const { facts, holder, binding, isNamed } = resolved
+  if (binding && !isNamed)
+    return matchBound(edge, call, resolved, binding.owner_id, identity, origin)
+  return {
+    id: holder,
+    input: inputOf(facts),
+    answer: (reply) =>
+      acquireFound(edge, call, (reply as Environment).id, leaseCommand(identity, origin)),
+  }
+}
+
+const recordOf = ({ world }: Edge, project: string, id: string) =>
+  isId(id, 'environment')
+    ? world.ask({ project, kind: 'environment', id }, 'get', {})
+    : refuse('not_found')
+/**
+ * Takes the name under the new scope and owner. Returns the time of the record for which it was
+ * taken, because the holder drops a name that another change does not keep.
+ */
+async function takeName(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+): Promise<{ readonly as_of?: string } | Refusal> {
+  const project = scopeId(edge, call)
+  const id = call.slots['environment_id'] ?? ''
+  const before = await recordOf(edge, project, id)
+  if (isRefusal(before)) return before
+  if (!before) return refuse('not_found')
+  const { scope, owned_by } = call.body as UpdateEnvironment
+  const after = patch(before, {
+    ...(scope !== undefined && { scope }),
+    ...(owned_by !== undefined && { owned_by }),
+  })
+  const key = scopeKey(after)
+  if (key === scopeKey(before)) return { as_of: before.updated_at }
+  const { name } = before
+  const taken = await edge.world.command({
+    project,
+    kind: 'environment_name',
+    id: nameHolder(edge, project, name),
+    command_id: hexOf(edge.world.random(16)),
+    name: 'environment_name.take',
+    input: { name, key, environment_id: id },
+    origin,
+  })
+  return isRefusal(taken) ? taken : { as_of: before.updated_at }
+}
+const update: Prepare = async (edge, call, _, origin) => {
+  const { scope, owned_by, tags } = call.body as UpdateEnvironment
+  const faults = reservedFaults(edge, tags === undefined ? {} : { tags })
+  if (faults.length > 0) return refuseFields(...faults)
+  if (scope === undefined && owned_by === undefined) return {}
+  const until = edge.world.now() + edge.world.settings.deadline
+  const first = await takeName(edge, call, origin)
+  if (isRefusal(first)) return first
+  return {
+    input: first,
+    revise: async (outcome) => {
+      if (!isRefusal(outcome) || outcome.details?.['record'] !== 'changed') return undefined
+      return edge.world.now() >= until
+        ? refuse('service_unavailable', { retry_after: 1 })
+        : takeName(edge, call, origin)
+    },
+  }
+}
+
+const startWorker: Prepare = () => ({
+  answer: (reply) => {
+    const { environment, ...rest } = reply as WorkerStarted
+    return {
+      ...rest,
+      environment: published(environment),
+      ...(!rest.started && { status_code: 200 }),
+    }
+  },
+})
+
+/** Preparations by row name. */
+export const environmentPreparations: Readonly<Record<string, Prepare>> = {
+  'environment.create': create,
+  'environment.acquire_matching': match,
+  'environment.update': update,
+  'environment.acquire': acquire,
+  'environment.release': release,
+  'environment.start_worker': startWorker,
+  'environment.attach': prepareAttach,
+}

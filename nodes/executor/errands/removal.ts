@@ -1,0 +1,50 @@
+/**
+ * Deletes the artifacts of a deleted project, and destroys its environments. A repeat finds only
+ * those that are left.
+ */
+import type { World } from '../../../gateway/ports.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { systemOrigin } from '../system-origin.ts'
+import type { Runs } from './errands.ts'
+
+/** Number of records that are looked up at once. */
+const PAGE = 500
+
+const sent = (world: World) => ({
+  command_id: Buffer.from(world.random(16)).toString('hex'),
+  input: {},
+  origin: systemOrigin(world, world.node),
+})
+/** Deletes an artifact of a deleted project, or gives up its upload. */
+export const removeArtifact = (world: World, project: string, id: string) =>
+  world.command({ ...sent(world), project, kind: 'artifact', id, name: 'artifact.remove' })
+/** Requests the destruction of an environment of a deleted project. */
+const removeEnvironment = (world: World, project: string, id: string) =>
+  world.command({ ...sent(world), project, kind: 'environment', id, name: 'environment.remove' })
+
+/** Removes everything that a query of ids lists, page by page. */
+async function removeAll(
+  world: World,
+  project: string,
+  ids: 'artifact_ids' | 'environment_ids',
+  remove: typeof removeArtifact | typeof removeEnvironment,
+): Promise<Refusal | undefined> {
+  let after = ''
+  for (;;) {
+    const found = await world.view(project, ids, { after, limit: PAGE })
+    if (isRefusal(found)) return found
+    const last = found.items.at(-1)
+    if (last === undefined) return undefined
+    for (const id of found.items) {
+      const removed = await remove(world, project, id)
+      if (isRefusal(removed)) return removed
+    }
+    after = last
+  }
+}
+
+/** The errand `remove_artifacts`; its name is older than environments. */
+export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) =>
+  (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
+  (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
+  {}
