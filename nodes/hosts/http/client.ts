@@ -53,6 +53,8 @@ const MAX_FAILURES = 6
 const RETRY = { first: 500, last: 10_000 } as const
 /** Milliseconds before a request that was answered with 202 is repeated: default and limits. */
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
+/** Milliseconds of such pauses after which a request is given up. */
+const MAX_PAUSES_MS = 30 * 60_000
 const MAX_ANSWER = 4 * 1024 * 1024
 const MAX_MESSAGE = 500
 
@@ -67,6 +69,7 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
       const aborted = signal ?? new AbortController().signal
       const pause = (ms: number) => orAborted(sleep(clock, ms), aborted)
       const text = JSON.stringify(body)
+      let paused = 0
       for (let failures = 0; ; ) {
         if (aborted.aborted) throw fault('was not asked further: aborted.', secrets)
         const got = await post({
@@ -95,7 +98,10 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
         if (got.status === 404 && call.missing) return undefined
         if (got.status === 202) {
           failures = 0
-          await pause(pauseOf(got))
+          const ms = pauseOf(got)
+          paused += ms
+          if (paused > MAX_PAUSES_MS) throw fault(`did not finish to ${operation}.`, secrets)
+          await pause(ms)
           continue
         }
         if (got.status < 200 || got.status > 299)

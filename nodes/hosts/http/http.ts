@@ -9,6 +9,7 @@
  *     it or its environment is not there any more. A worker that was started after `inspect` was
  *     sent is not judged by its answer.
  */
+import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import { every } from '../../../gateway/timing.ts'
 import type { EnvironmentLimits } from '../../config/environments.ts'
@@ -151,6 +152,8 @@ export function createHttpProvider(
       const { environment_id, operation, project } = task
       const of = { installation, environment_id, operation }
       const key = (what: string) => `${environment_id}/${what}/${operation}`
+      // A host that claims the operation again makes another credential.
+      const version = createHash('sha256').update(JSON.stringify(launch.variables)).digest('hex')
       // The end of an earlier worker is requested by this call.
       followed.delete(environment_id)
       await client.call('wake', { body: of, answer: Done, key: key('wake'), signal })
@@ -165,7 +168,8 @@ export function createHttpProvider(
         allowed_hosts,
       }
       const secrets = secretsOf(launch)
-      await client.call('exec', { body, answer: Done, key: key('exec'), signal, secrets })
+      const execKey = `${key('exec')}/${version.slice(0, 16)}`
+      await client.call('exec', { body, answer: Done, key: execKey, signal, secrets })
       followed.set(environment_id, { project, generation })
     },
     async destroy(environment_id) {

@@ -18,7 +18,6 @@ const task: HostTask = {
   operation: 1,
   kind: 'start',
   project: 'prj_1',
-  project_handle: 'default',
   environment_id: 'env_1',
   name: 'one',
   provider: 'docker',

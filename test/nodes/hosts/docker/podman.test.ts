@@ -20,7 +20,6 @@ const newTask = (): HostTask => ({
   operation: 1,
   kind: 'provision',
   project: 'prj_1',
-  project_handle: 'default',
   environment_id: `env_${++count}`,
   name: 'one',
   provider: 'docker',
