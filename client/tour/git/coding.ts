@@ -11,12 +11,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Environment } from '../../protocol/environments/schema.ts'
-import { getArtifact } from '../artifacts.ts'
-import { type GitServer, startGitServer } from './git/server.ts'
-import { TAGS } from './loop.ts'
-import { checkEnd, checkTranscript, follow, type Question } from './question.ts'
-import { git, hasGit } from './repository.ts'
+import type { Environment } from '../../../protocol/environments/schema.ts'
+import { getArtifact } from '../../artifacts.ts'
+import { TAGS } from '../loop.ts'
+import { checkEnd, checkTranscript, follow, type Question } from '../question.ts'
+import { git, hasGit } from '../repository.ts'
+import { type GitServer, startGitServer } from './server.ts'
 
 const exec = promisify(execFile)
 /** The repositories: one that the agent may change, and one that it may only read. */
