@@ -8,5 +8,3 @@ export function programOf(root: string, loader: string): readonly string[]
 export const MEMORY: readonly string[]
 /** The arguments of node that run a TypeScript file without bundling it. */
 export function sourceOf(file: string, loader: string): readonly string[]
-/** The folders of the program's sources. */
-export const SOURCES: readonly string[]

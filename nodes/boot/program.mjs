@@ -21,8 +21,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** The folders of the program's sources. */
-export const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
+const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
 /**
  * Age in milliseconds above which an old bundle is deleted. A younger one may still be needed by a
  * running process.

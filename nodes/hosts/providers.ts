@@ -7,6 +7,7 @@ import type { Clock } from '../host/ports.ts'
 import { createDockerProvider } from './docker/docker.ts'
 import { installedProgram, programOfImage } from './docker/program.ts'
 import { createHttpProvider } from './http/http.ts'
+import { createLocalProvider } from './local/provider.ts'
 import type { Provider } from './provider.ts'
 
 export interface ProviderParts {
@@ -22,6 +23,10 @@ export interface ProviderParts {
   readonly clock: Pick<Clock, 'now' | 'later'>
   /** Makes random bytes. */
   random(length: number): Uint8Array
+  /** Networks that hosts of repositories may be in, besides public addresses. */
+  readonly allowed_networks: readonly string[]
+  /** Receives warnings for the operator. */
+  warn(sentence: string): void
 }
 /** Why a provider cannot work on this machine, and what to install or set. */
 interface Unavailable {
@@ -38,6 +43,14 @@ const builtIn: Readonly<Record<string, Open>> = {
       limits,
       program: docker.command ? programOfImage(docker.command) : installedProgram(),
       random: () => Buffer.from(random(12)).toString('hex'),
+    }),
+  local: ({ data, environments, allowed_networks, warn }) =>
+    createLocalProvider({
+      data,
+      limits: environments.limits,
+      unsafe: environments.unsafe_local,
+      allowed_networks,
+      warn,
     }),
 }
 

@@ -6,6 +6,7 @@ import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
 import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
+import { repositoryNetworks } from '../outbound/networks.ts'
 
 interface Role {
   readonly config: Config
@@ -42,6 +43,8 @@ export async function startHostsRole({
       ...(config.public_url !== undefined && { public_url: config.public_url }),
       clock: world,
       random: world.random,
+      allowed_networks: repositoryNetworks(config),
+      warn: (sentence) => world.log.warn({ event: 'environment_provider_warning' }, sentence),
     },
     (provider, reason) =>
       world.log.warn(

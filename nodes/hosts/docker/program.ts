@@ -1,12 +1,10 @@
 /**
- * The program of the worker in a container. By default it is the program of this installation: its
- * files are mounted read-only at their own paths, so that an image needs only Node.js, git and bash.
- * Of the project's folder only the code is mounted, because the folder may contain data.
+ * The program of the worker in a container. By default it is the stock worker of this installation:
+ * its files are mounted read-only at their own paths, so that an image needs only Node.js, git and
+ * bash.
  */
 import { realpathSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { programOf, SOURCES } from '../../boot/program.mjs'
+import { stockWorker } from '../stock-worker.ts'
 
 export interface WorkerProgram {
   /** The command with its arguments. */
@@ -17,23 +15,21 @@ export interface WorkerProgram {
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
 }
 
-const root = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
-/** The program of this installation, which is bundled first if necessary. */
+/** The stock worker of this installation. The image has a Node.js of its own. */
 export function installedProgram(): WorkerProgram {
-  const loader = import.meta.resolve('@oxc-node/core/register')
-  const args = programOf(root, loader)
-  const modules = join(root, 'node_modules')
-  const real = realpathSync(modules)
-  const bundled = args.some((arg) => arg.startsWith(modules))
+  const { command, readable } = stockWorker()
+  const [, ...args] = command
+  const mounts = new Map<string, string>()
+  for (const path of readable) {
+    const real = realpathSync(path)
+    // A link, such as one to shared packages, is a folder in the container, and its target exists.
+    mounts.set(path, real)
+    mounts.set(real, real)
+  }
   return {
-    command: ['node', ...args, 'environment-worker'],
+    command: ['node', ...args],
     needs: ['node', 'git'],
-    mounts: [
-      ...[...new Set([modules, real])].map((target) => ({ source: real, target })),
-      ...(bundled ? [] : ['package.json', 'tsconfig.json', ...SOURCES])
-        .map((name) => join(root, name))
-        .map((path) => ({ source: path, target: path })),
-    ],
+    mounts: [...mounts].map(([target, source]) => ({ source, target })),
   }
 }
 /** A program that the image has. */

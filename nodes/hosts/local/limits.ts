@@ -70,7 +70,10 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
     if (type === 'cgroup2') second ??= folder(paths.get(''))
     if (type === 'cgroup')
       for (const name of controllers)
-        if (options.split(',').includes(name)) first[name] ??= folder(paths.get(name))
+        if (options.split(',').includes(name) && first[name] === undefined) {
+          const found = folder(paths.get(name))
+          if (found !== undefined) first[name] = found
+        }
   }
   return [
     ...(second === undefined
