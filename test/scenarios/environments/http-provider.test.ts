@@ -8,7 +8,7 @@ import t from 'tap'
 import { sourceOf } from '../../../nodes/boot/program.mjs'
 import { service } from '../../support/service.ts'
 import { adapterIn, adapterOfDocs, SECRET } from '../support/adapter.ts'
-import { until } from '../support/given.ts'
+import { listOf, until } from '../support/given.ts'
 import { start } from '../support/sockets.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -45,11 +45,12 @@ const status = (environment_id: string, wanted: string) =>
 /** Runs a command in an environment, and returns its output. */
 async function bash(environment_id: string, command: string): Promise<string> {
   const run = await start(s, 'environment.bash', { environment_id, parameters: { command } })
-  const one = { id: run['id'], run_id: run['id'] }
+  const one = { id: run['id'] }
   await s.follow('run.events', one, () => false)
-  const { items } = await s.ok('run.steps', one)
-  const [step] = items as unknown as [{ readonly output?: { readonly stdout?: string } }]
-  return step.output?.stdout ?? JSON.stringify(step)
+  const [step] = listOf(await s.ok('run.steps', one)) as [
+    { readonly result?: { readonly stdout?: string } },
+  ]
+  return step.result?.stdout ?? JSON.stringify(step)
 }
 
 t.test('the adapter of the documentation has fewer than 100 lines', async (t) => {
@@ -76,4 +77,29 @@ t.test('an environment is created, used, woken again and destroyed', async (t) =
   await s.ok('environment.delete', { environment_id: id })
   t.match(await status(id, 'destroyed'), { cleanup_status: 'succeeded' })
   t.strictSame(kept(), [])
+})
+
+t.test('an adapter that is restarted continues with its environments', async (t) => {
+  const made = await s.ok('environment.create', { provider: 'cloud' })
+  const id = made['id'] as unknown as string
+  await status(id, 'ready')
+  const before = await bash(id, 'echo $PPID > worker; cat worker')
+  await adapter.stop()
+  await adapter.start()
+  t.equal(await bash(id, 'echo $PPID'), before, 'the worker kept running')
+  process.kill(Number(before), 'SIGKILL')
+  t.not(await bash(id, 'echo $PPID'), before, 'another worker continues')
+  t.equal(await bash(id, 'cat worker'), before, 'with the files')
+  await adapter.stop()
+  await s.ok('environment.delete', { environment_id: id })
+  t.match(await status(id, 'destroying'), { cleanup_status: 'pending' })
+  await adapter.start()
+  await status(id, 'destroyed')
+  t.strictSame(kept(), [], 'what could not be removed is removed later')
+})
+
+t.test('a refusal of the adapter is shown', async (t) => {
+  const made = await s.ok('environment.create', { provider: 'wrong' })
+  const failed = await status(made['id'] as unknown as string, 'failed')
+  t.equal(failed['error'], 'The provider wrong refused to create: wrong secret')
 })
