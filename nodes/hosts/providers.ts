@@ -3,6 +3,10 @@
  * out, and the node starts without it.
  */
 import type { EnvironmentConfig } from '../config/environments.ts'
+import type { Clock } from '../host/ports.ts'
+import { createDockerProvider } from './docker/docker.ts'
+import { installedProgram, programOfImage } from './docker/program.ts'
+import { createHttpProvider } from './http/http.ts'
 import { createLocalProvider } from './local/provider.ts'
 import type { Provider } from './provider.ts'
 
@@ -10,6 +14,15 @@ export interface ProviderParts {
   /** Folder for all data of the node. */
   readonly data: string
   readonly environments: EnvironmentConfig
+  /** Id that differs between installations, which may share an engine or a service. */
+  readonly installation: string
+  /** URL of a gateway, as this host reaches it. */
+  readonly gateway_url: string
+  /** URL of the installation, if it is configured. */
+  readonly public_url?: string
+  readonly clock: Pick<Clock, 'now' | 'later'>
+  /** Makes random bytes. */
+  random(length: number): Uint8Array
   /** Networks that hosts of repositories may be in, besides public addresses. */
   readonly allowed_networks: readonly string[]
   /** Receives warnings for the operator. */
@@ -23,6 +36,14 @@ type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
 
 /** The providers of this release, by name. */
 const builtIn: Readonly<Record<string, Open>> = {
+  docker: ({ environments: { docker, limits }, random, ...parts }) =>
+    createDockerProvider({
+      ...parts,
+      ...docker,
+      limits,
+      program: docker.command ? programOfImage(docker.command) : installedProgram(),
+      random: () => Buffer.from(random(12)).toString('hex'),
+    }),
   local: ({ data, environments, allowed_networks, warn }) =>
     createLocalProvider({
       data,
@@ -42,11 +63,15 @@ export async function openProviders(
   report: (name: string, reason: string) => void,
 ): Promise<readonly Provider[]> {
   const opened: Provider[] = []
+  const { limits, gateway_url } = parts.environments
+  // Other services reach the installation from outside, unless a setting says otherwise.
+  const outside = gateway_url ?? parts.public_url ?? parts.gateway_url
   for (const name of parts.environments.providers) {
+    const service = parts.environments.http_providers.find((one) => one.name === name)
     const open = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
-    const provider: Provider | Unavailable = open
-      ? await open(parts)
-      : { unavailable: 'this release does not have it' }
+    const provider: Provider | Unavailable = service
+      ? createHttpProvider({ ...parts, gateway_url: outside, ...service, limits })
+      : ((await open?.(parts)) ?? { unavailable: 'This release does not have it.' })
     if ('unavailable' in provider) report(name, provider.unavailable)
     else opened.push(provider)
   }
