@@ -1,8 +1,3 @@
-/**
- * State of an environment: how each event changes it, and the questions that several rules ask. The
- * rules are in `advance.ts` and in the files of the commands.
- */
-import { timestamp } from '../../protocol/common.ts'
 import type {
   EnvironmentEvent,
   EnvironmentJob,
@@ -13,7 +8,7 @@ import type {
 } from '../../protocol/environments/events.ts'
 import { recordPatch } from '../../protocol/environments/record.ts'
 import type { Environment, EnvironmentStatus, Holder } from '../../protocol/environments/schema.ts'
-import { type Patch, patch } from '../../protocol/patch.ts'
+import { patch } from '../../protocol/patch.ts'
 
 /** Null: the environment was never created. */
 export type EnvironmentState = KeptEnvironment | null
@@ -219,9 +214,3 @@ export const hasJob = (
   { jobs }: KeptEnvironment,
   holds: (job: EnvironmentJob) => boolean,
 ): boolean => Object.values(jobs).some(holds)
-
-/** Members of a record that change with its status. */
-export const statusPatch = (status: EnvironmentStatus, at: number): Patch<Environment> => ({
-  status,
-  updated_at: timestamp(at),
-})

@@ -47,10 +47,9 @@ async function bash(environment_id: string, command: string): Promise<string> {
   const run = await start(s, 'environment.bash', { environment_id, parameters: { command } })
   const one = { id: run['id'] }
   await s.follow('run.events', one, () => false)
-  const [step] = listOf(await s.ok('run.steps', one)) as [
-    { readonly result?: { readonly stdout?: string } },
-  ]
-  return step.result?.stdout ?? JSON.stringify(step)
+  const [step] = listOf(await s.ok('run.steps', one))
+  const result = step?.['result'] as { readonly stdout?: string } | undefined
+  return result?.stdout ?? JSON.stringify(step)
 }
 
 t.test('the adapter of the documentation has fewer than 100 lines', async (t) => {
