@@ -25,7 +25,7 @@ import { unsealHost } from '../commands/repositories/hosts.ts'
 import type { World } from '../ports.ts'
 
 /** What an environment may do with a repository. */
-export interface Grant {
+interface Grant {
   /** Name of the repository host. */
   readonly host: string
   /** The name as it was declared. */
@@ -58,7 +58,7 @@ export function grantOf(
 }
 
 /** Returns what a credential says about its host. */
-export function hostFields({
+function hostFields({
   kind,
   url,
   username,

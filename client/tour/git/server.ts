@@ -20,12 +20,12 @@ const exec = promisify(execFile)
 const LIMITS = { processes: 16, bytes: 64 * 1024 * 1024, process_ms: 60_000 } as const
 
 /** The passwords of a repository. */
-export interface GitTokens {
+interface GitTokens {
   readonly read: string
   readonly push: string
 }
 /** A request that the server received. */
-export interface GitRequest {
+interface GitRequest {
   readonly repository: string
   readonly service: Service
   /** Status of the answer. */
@@ -86,14 +86,17 @@ const limited = (most: number): Transform => {
   })
 }
 
-/** Starts a server whose repositories are in a folder. */
-export async function startGitServer(folder: string): Promise<GitServer> {
+/**
+ * Starts a server whose repositories are in a folder.
+ * @param path the variable PATH with which git is found.
+ */
+export async function startGitServer(folder: string, path: string): Promise<GitServer> {
   const repositories = new Map<string, GitTokens>()
   const requests: GitRequest[] = []
   const running = new Set<() => void>()
   /** The environment of git: without the configuration of the user and of the machine. */
   const env = {
-    PATH: process.env['PATH'] ?? '',
+    PATH: path,
     HOME: folder,
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_CONFIG_GLOBAL: '/dev/null',
