@@ -42,6 +42,8 @@ export interface World {
    * reason is found. The method is absent when destinations cannot be checked.
    */
   unreachable?(url: string): Promise<string | undefined>
+  /** Like `unreachable`, for a host of repositories, which only workers of environments call. */
+  unreachableRepository?(url: string): Promise<string | undefined>
   /**
    * Issues a token for a repository, or returns the one that it issued before. The method is absent
    * when repository hosts cannot be called.

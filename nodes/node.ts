@@ -37,7 +37,9 @@ import { createMetrics } from './observe/metrics.ts'
 import { readiness } from './observe/ready.ts'
 import { serveStatus } from './observe/status.ts'
 import { createGuard } from './outbound/guard.ts'
+import { repositoryNetworks } from './outbound/networks.ts'
 import { openOutbound } from './outbound/open.ts'
+import { createVet } from './outbound/vet.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault } from './process/port-fault.ts'
 import { createEmbedder } from './roles/embed.ts'
@@ -257,6 +259,7 @@ export async function startNode(
       storage: report,
       metrics: metrics.text,
       ...openOutbound(guard, systemClock.now, config.brand),
+      unreachableRepository: createVet(createGuard(repositoryNetworks(config))),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined

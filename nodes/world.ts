@@ -52,6 +52,7 @@ export interface WorldParts {
   readonly log: Log
   readonly count: Counters
   unreachable(url: string): Promise<string | undefined>
+  unreachableRepository(url: string): Promise<string | undefined>
   readonly repositoryToken?: World['repositoryToken']
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
@@ -167,6 +168,7 @@ export function createWorld(parts: WorldParts): World {
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,
+    unreachableRepository: parts.unreachableRepository,
     ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),
     ...(parts.files && { files: parts.files }),
     ...(parts.embedder && { embedder: parts.embedder }),

@@ -9,7 +9,11 @@ import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
 import type { ArtifactQueueCommands, ArtifactRunCommands } from './artifacts/commands.ts'
 import type { JsonObject } from './common.ts'
-import type { EnvironmentQueueCommands } from './environments/commands.ts'
+import type {
+  EnvironmentBinding,
+  EnvironmentQueueCommands,
+  JobEnvironment,
+} from './environments/commands.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
 import type { Interaction, InteractionKind } from './interactions/schema.ts'
@@ -18,6 +22,7 @@ import type { RunOpening } from './loops/events.ts'
 import type { QueueReason } from './loops/run.ts'
 import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
+import type { TurnEnvironment } from './sessions/turns/definition.ts'
 import type { Registration } from './workers/socket.ts'
 
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
@@ -233,6 +238,12 @@ export interface TurnWanted {
     readonly visibility?: 'project' | 'private'
     readonly compaction_policy?: CompactionPolicy
   }
+  /** The environment of the tools of the turn; without any member, the one of the agent. */
+  readonly environment?: TurnEnvironment
+  /** How the environment of the agent is created and used. */
+  readonly agent_environment?: AgentEnvironment
+  /** The turn has no tools that work in an environment. */
+  readonly no_environment?: true
   readonly step: {
     readonly timeout_seconds?: number
     readonly thinking_effort?: ThinkingEffort
@@ -243,6 +254,9 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
+/** What a run says about the environment of an agent, whose id it may not know. */
+export type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
+  Omit<JobEnvironment, 'binding'>
 /** The session of a turn of a run, and the definition with which the turn runs. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string

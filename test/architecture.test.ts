@@ -159,7 +159,7 @@ const long: Readonly<Record<string, number>> = {
   'test/scenarios/channels/channels.test.ts': 550,
   'test/scenarios/events/events.test.ts': 450,
   'test/scenarios/interactions/interactions.test.ts': 850,
-  'test/scenarios/access/isolation.test.ts': 500,
+  'test/scenarios/access/isolation.test.ts': 550,
   'test/scenarios/loops/loops-policies.test.ts': 550,
   'test/scenarios/mcp/mcp.test.ts': 650,
   'test/scenarios/access/people.test.ts': 500,

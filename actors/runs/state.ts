@@ -25,6 +25,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Chain } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { RunRecord } from '../../protocol/loops/record.ts'
+import type { Repository } from '../../protocol/loops/repositories.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import { type RunStep, terminal } from '../../protocol/runs/schema.ts'
@@ -243,6 +244,10 @@ export interface Engine extends Place {
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent for steps that specify none. */
   readonly agent_id?: string
+  /** The repositories that the first steps of the run clone, one each. */
+  readonly repositories?: readonly Repository[]
+  /** Present when the run has used its own environment, which is told of the end of the run. */
+  readonly own_environment?: true
 }
 
 export interface RunState {

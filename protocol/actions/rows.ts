@@ -135,6 +135,13 @@ const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [
 
 const Invoke = Closed({
   input: Type.Optional(JsonObject),
+  environment_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'The environment that performs the action; required for actions environment.*',
+    }),
+  ),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -97,7 +97,8 @@ const Name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
 })
 const Id = Type.String({ minLength: 1, maxLength: 128 })
-const Provider = Type.String({
+/** A provider, by its own name or by one that the installation maps to it. */
+export const Provider = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[a-z][a-z0-9_-]*$',

@@ -40,9 +40,10 @@ async function sealHost(
   const fault = put.private_key === undefined ? undefined : keyFault(put.private_key)
   if (fault !== undefined) return refuseFields({ field: 'private_key', message: fault })
   const { host, secrets } = splitHost(put)
-  // The service itself sends nothing to a host with stored tokens, which may be in a private network.
-  const called = host.kind !== 'token' || !host.url.startsWith('https:')
-  const message = called ? await world.unreachable?.(host.url) : undefined
+  // The service itself sends nothing to a host with stored tokens.
+  const message = await (host.kind === 'token'
+    ? world.unreachableRepository?.(host.url)
+    : world.unreachable?.(host.url))
   if (message !== undefined) return refuseFields({ field: 'url', message, actual: host.url })
   const text = JSON.stringify(secrets)
   const material: HostMaterial = {
