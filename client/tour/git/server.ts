@@ -54,6 +54,8 @@ interface Wanted {
   readonly advertise: boolean
 }
 
+/** Values of the header Git-Protocol. */
+const PROTOCOL = /^[\w=:.-]{1,100}$/
 const ROUTE = /^\/(.+)\.git\/(info\/refs|git-upload-pack|git-receive-pack)$/
 function wantedBy({ method, url = '' }: IncomingMessage): Wanted | undefined {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
@@ -86,21 +88,21 @@ const limited = (most: number): Transform => {
   })
 }
 
-/**
- * Starts a server whose repositories are in a folder.
- * @param path the variable PATH with which git is found.
- */
-export async function startGitServer(folder: string, path: string): Promise<GitServer> {
+/** Starts a server whose repositories are in a folder. */
+export async function startGitServer(folder: string): Promise<GitServer> {
   const repositories = new Map<string, GitTokens>()
   const requests: GitRequest[] = []
   const running = new Set<() => void>()
-  /** The environment of git: without the configuration of the user and of the machine. */
-  const env = {
-    PATH: path,
-    HOME: folder,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-  }
+  /**
+   * Arguments of the program `env`, which runs git without the configuration of the user and of the
+   * machine, and not in a repository that variables select.
+   */
+  const gitArguments = (...more: readonly string[]): string[] =>
+    ['-u', 'GIT_DIR', '-u', 'GIT_WORK_TREE'].concat(
+      'GIT_CONFIG_NOSYSTEM=1',
+      'GIT_CONFIG_GLOBAL=/dev/null',
+      more,
+    )
   const folderOf = (full_name: string) => join(folder, `${full_name}.git`)
 
   function denial({ repository, service }: Wanted, password?: string): 401 | 403 | 404 | undefined {
@@ -119,15 +121,16 @@ export async function startGitServer(folder: string, path: string): Promise<GitS
   ): Promise<void> {
     const protocol = String(request.headers['git-protocol'] ?? '')
     const child = spawn(
-      'git',
+      'env',
       [
+        ...gitArguments(...(PROTOCOL.test(protocol) ? [`GIT_PROTOCOL=${protocol}`] : [])),
+        'git',
         service.slice('git-'.length),
         '--stateless-rpc',
         ...(advertise ? ['--advertise-refs'] : []),
         folderOf(repository),
       ],
       {
-        env: { ...env, ...(/^[\w=:.-]{1,100}$/.test(protocol) && { GIT_PROTOCOL: protocol }) },
         stdio: ['pipe', 'pipe', 'ignore'],
         timeout: LIMITS.process_ms,
       },
@@ -185,7 +188,10 @@ export async function startGitServer(folder: string, path: string): Promise<GitS
     add: async (full_name, tokens) => {
       const at = folderOf(full_name)
       if (!repositories.has(full_name))
-        await exec('git', ['init', '--quiet', '--bare', '--initial-branch=main', at], { env })
+        await exec(
+          'env',
+          gitArguments('git', 'init', '--quiet', '--bare', '--initial-branch=main', at),
+        )
       repositories.set(full_name, tokens)
       return at
     },

@@ -9,7 +9,7 @@ import { startGitServer } from '../../../client/tour/git/server.ts'
 
 const exec = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'git-server-'))
-const server = await startGitServer(join(folder, 'repositories'), process.env['PATH'] ?? '')
+const server = await startGitServer(join(folder, 'repositories'))
 t.teardown(async () => {
   await server.close()
   rmSync(folder, { recursive: true, force: true })

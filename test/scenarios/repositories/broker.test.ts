@@ -32,7 +32,7 @@ const app: TestApp & { key: unknown } = {
 const folder = mkdtempSync(join(tmpdir(), 'broker-'))
 const github = await startGitHub(() => app)
 const gitlab = await startGitLab(() => 'glpat-MARKER-api-token', ['group/sub/site'])
-const git = await startGitServer(join(folder, 'repositories'), process.env['PATH'] ?? '')
+const git = await startGitServer(join(folder, 'repositories'))
 const tokens = { read: 'read-MARKER-token', push: 'push-MARKER-token' }
 await git.add('team/docs', tokens)
 await git.add('team/wiki', tokens)
