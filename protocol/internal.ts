@@ -397,6 +397,11 @@ export type WorkerCommands = {
     input: { session: string; generation: number; leases: number }
     reply: undefined
   }
+  /**
+   * The session takes the jobs of an environment from now on. Refused with `not_found` when it is not
+   * connected, and with `conflict` when it serves another environment.
+   */
+  'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
   /** The worker has announced that it is draining. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

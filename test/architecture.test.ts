@@ -37,7 +37,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
     packages: new RegExp(
       [
         /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
-        /^csv-parse$|^csv-stringify\/sync$|^mime$/,
+        /^csv-parse$|^csv-stringify\/sync$|^mime$|^@lydell\/node-pty$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -77,7 +77,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
   [/['"]csv-(parse|stringify)/, /^client\/cli\/tables\//],
-  [/from ['"]mime['"]/, /^client\/cli\/artifacts\//],
+  [/from ['"]mime['"]/, /^client\/(cli|environment)\/(artifacts|actions)\//],
+  [/['"]@lydell\/node-pty['"]/, /^client\/environment\/terminal\.ts$/],
   // Only the chat page renders Markdown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.

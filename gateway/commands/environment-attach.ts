@@ -2,6 +2,6 @@
 import { refuse } from '../../protocol/errors.ts'
 import type { Prepare } from '../prepare.ts'
 
-/** Refuses every attachment, because this release cannot find the session of the worker yet. */
+/** Refuses every attachment, because this release does not look up the worker of the caller yet. */
 export const prepareAttach: Prepare = () =>
-  refuse('service_unavailable', undefined, 'Workers cannot attach environments yet.')
+  refuse('not_found', { resource: 'worker' }, 'The caller has no connected worker to attach.')

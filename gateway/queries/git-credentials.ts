@@ -73,7 +73,7 @@ function hostFields({
 
 /**
  * Returns a credential for the repository in the body of a call. It is refused with
- * `permission_denied` when the environment does not declare the repository or the host denies it,
+ * `forbidden` when the environment does not declare the repository or the host denies it,
  * and with `service_unavailable` when the host is not configured or does not answer.
  */
 export async function gitCredential(
@@ -87,7 +87,7 @@ export async function gitCredential(
   const grant = grantOf(repositories, repo_full_name)
   if (!grant)
     return refuse(
-      'permission_denied',
+      'forbidden',
       { repo_full_name },
       'The repository is not declared for this environment; declare it in `repositories`.',
     )
@@ -141,7 +141,7 @@ async function credentialOf(
   })
   if ('failed' in issued)
     return issued.failed === 'denied'
-      ? refuse('permission_denied', { repo_full_name: full_name }, issued.message)
+      ? refuse('forbidden', { repo_full_name: full_name }, issued.message)
       : unavailable(issued.message)
   return {
     ...hostFields(host),

@@ -3,12 +3,17 @@
  * out, and the node starts without it.
  */
 import type { EnvironmentConfig } from '../config/environments.ts'
+import { createLocalProvider } from './local/provider.ts'
 import type { Provider } from './provider.ts'
 
 export interface ProviderParts {
   /** Folder for all data of the node. */
   readonly data: string
   readonly environments: EnvironmentConfig
+  /** Networks that hosts of repositories may be in, besides public addresses. */
+  readonly allowed_networks: readonly string[]
+  /** Receives warnings for the operator. */
+  warn(sentence: string): void
 }
 /** Why a provider cannot work on this machine, and what to install or set. */
 interface Unavailable {
@@ -17,7 +22,16 @@ interface Unavailable {
 type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
 
 /** The providers of this release, by name. */
-const builtIn: Readonly<Record<string, Open>> = {}
+const builtIn: Readonly<Record<string, Open>> = {
+  local: ({ data, environments, allowed_networks, warn }) =>
+    createLocalProvider({
+      data,
+      limits: environments.limits,
+      unsafe: environments.unsafe_local,
+      allowed_networks,
+      warn,
+    }),
+}
 
 /**
  * Opens the providers.

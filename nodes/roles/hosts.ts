@@ -6,6 +6,7 @@ import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
 import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
+import { repositoryNetworks } from '../outbound/networks.ts'
 
 interface Role {
   readonly config: Config
@@ -30,11 +31,18 @@ export async function startHostsRole({
   const gateway_url =
     environments.gateway_url ??
     (own_gateway === undefined ? config.public_url : reachable(own_gateway))
-  const providers = await openProviders({ data: config.data, environments }, (provider, reason) =>
-    world.log.warn(
-      { event: 'environment_provider_unavailable', provider, reason },
-      'a provider of environments cannot be used on this machine',
-    ),
+  const providers = await openProviders(
+    {
+      data: config.data,
+      environments,
+      allowed_networks: repositoryNetworks(config),
+      warn: (sentence) => world.log.warn({ event: 'environment_provider_warning' }, sentence),
+    },
+    (provider, reason) =>
+      world.log.warn(
+        { event: 'environment_provider_unavailable', provider, reason },
+        'a provider of environments cannot be used on this machine',
+      ),
   )
   return startHost({
     world,

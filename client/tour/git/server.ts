@@ -20,12 +20,12 @@ const exec = promisify(execFile)
 const LIMITS = { processes: 16, bytes: 64 * 1024 * 1024, process_ms: 60_000 } as const
 
 /** The passwords of a repository. */
-interface GitTokens {
+export interface GitTokens {
   readonly read: string
   readonly push: string
 }
 /** A request that the server received. */
-interface GitRequest {
+export interface GitRequest {
   readonly repository: string
   readonly service: Service
   /** Status of the answer. */
@@ -54,8 +54,6 @@ interface Wanted {
   readonly advertise: boolean
 }
 
-/** Values of the header Git-Protocol. */
-const PROTOCOL = /^[\w=:.-]{1,100}$/
 const ROUTE = /^\/(.+)\.git\/(info\/refs|git-upload-pack|git-receive-pack)$/
 function wantedBy({ method, url = '' }: IncomingMessage): Wanted | undefined {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
@@ -93,16 +91,13 @@ export async function startGitServer(folder: string): Promise<GitServer> {
   const repositories = new Map<string, GitTokens>()
   const requests: GitRequest[] = []
   const running = new Set<() => void>()
-  /**
-   * Arguments of the program `env`, which runs git without the configuration of the user and of the
-   * machine, and not in a repository that variables select.
-   */
-  const gitArguments = (...more: readonly string[]): string[] =>
-    ['-u', 'GIT_DIR', '-u', 'GIT_WORK_TREE'].concat(
-      'GIT_CONFIG_NOSYSTEM=1',
-      'GIT_CONFIG_GLOBAL=/dev/null',
-      more,
-    )
+  /** Arguments of `env` that run git without the configuration of the user and of the machine. */
+  const isolated = [
+    ...['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE'].flatMap((name) => ['-u', name]),
+    `HOME=${folder}`,
+    'GIT_CONFIG_NOSYSTEM=1',
+    'GIT_CONFIG_GLOBAL=/dev/null',
+  ]
   const folderOf = (full_name: string) => join(folder, `${full_name}.git`)
 
   function denial({ repository, service }: Wanted, password?: string): 401 | 403 | 404 | undefined {
@@ -123,7 +118,8 @@ export async function startGitServer(folder: string): Promise<GitServer> {
     const child = spawn(
       'env',
       [
-        ...gitArguments(...(PROTOCOL.test(protocol) ? [`GIT_PROTOCOL=${protocol}`] : [])),
+        ...isolated,
+        ...(/^[\w=:.-]{1,100}$/.test(protocol) ? [`GIT_PROTOCOL=${protocol}`] : []),
         'git',
         service.slice('git-'.length),
         '--stateless-rpc',
@@ -188,10 +184,10 @@ export async function startGitServer(folder: string): Promise<GitServer> {
     add: async (full_name, tokens) => {
       const at = folderOf(full_name)
       if (!repositories.has(full_name))
-        await exec(
-          'env',
-          gitArguments('git', 'init', '--quiet', '--bare', '--initial-branch=main', at),
-        )
+        await exec('env', [
+          ...isolated,
+          ...['git', 'init', '--quiet', '--bare', '--initial-branch=main', at],
+        ])
       repositories.set(full_name, tokens)
       return at
     },

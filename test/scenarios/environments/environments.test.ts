@@ -266,7 +266,7 @@ t.test('the start of a worker is accepted, and waits for a host', async (t) => {
     503,
     'service_unavailable',
   )
-  await s.refused('environment.attach', { name: 'mine' }, 503, 'service_unavailable')
+  await s.refused('environment.attach', { name: 'mine' }, 404, 'not_found')
 })
 
 t.test('changes are in the audit log, without tokens', async (t) => {

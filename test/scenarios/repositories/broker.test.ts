@@ -173,11 +173,11 @@ t.test('the declaration decides whether a credential can push', async (t) => {
 
 t.test('other repositories, environments and projects get nothing', async (t) => {
   const requests = github.requests.length
-  t.match(await refused('acme/secret', 403, 'permission_denied'), { message: /not declared/ })
+  t.match(await refused('acme/secret', 403, 'forbidden'), { message: /not declared/ })
   await refused('acme/app/../secret', 400, 'bad_request')
-  await refused('acme/.git', 403, 'permission_denied')
+  await refused('acme/.git', 403, 'forbidden')
   t.equal(github.requests.length, requests, 'GitHub was not asked')
-  t.match(await refused('acme/gone', 403, 'permission_denied'), {
+  t.match(await refused('acme/gone', 403, 'forbidden'), {
     message: /no access to acme\/gone/,
   })
   const input = { environment_id, repo_full_name: 'acme/app' }
