@@ -39,7 +39,7 @@ export interface TurnWanted {
   }
 }
 /** What a run says about the environment of an agent, whose id it may not know. */
-export type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
+type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
   Omit<JobEnvironment, 'binding'>
 /** The session of a turn of a run, and the definition with which the turn runs. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
