@@ -20,7 +20,7 @@
 import type { Address } from '../../protocol/entry.ts'
 import { isManagedEnvironment } from '../../protocol/environments/commands.ts'
 import { refuse } from '../../protocol/errors.ts'
-import type { WorkerCommands } from '../../protocol/internal.ts'
+import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
 import type {
   Registration,

@@ -7,7 +7,7 @@
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
-import type { WorkerCommands } from '../../protocol/internal.ts'
+import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
 import { command, type Edge, secret } from './edge.ts'
