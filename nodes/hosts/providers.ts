@@ -9,6 +9,10 @@ export interface ProviderParts {
   /** Folder for all data of the node. */
   readonly data: string
   readonly environments: EnvironmentConfig
+  /** Networks that may be called on behalf of users, in addition to public addresses. */
+  readonly allowed_networks: readonly string[]
+  /** Receives a warning about a provider that works, but not as it should. */
+  warn(name: string, sentence: string): void
 }
 /** Why a provider cannot work on this machine, and what to install or set. */
 interface Unavailable {
@@ -17,7 +21,18 @@ interface Unavailable {
 type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
 
 /** The providers of this release, by name. */
-const builtIn: Readonly<Record<string, Open>> = {}
+const builtIn: Readonly<Record<string, Open>> = {
+  local: async ({ data, environments, allowed_networks, warn }) => {
+    const { createLocalProvider } = await import('./local/provider.ts')
+    return createLocalProvider({
+      data,
+      limits: environments.limits,
+      unsafe: environments.unsafe_local,
+      allowed_networks,
+      warn: (sentence) => warn('local', sentence),
+    })
+  },
+}
 
 /**
  * Opens the providers.

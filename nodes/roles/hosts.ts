@@ -29,11 +29,22 @@ export async function startHostsRole({
   const gateway_url =
     environments.gateway_url ??
     (own_gateway === undefined ? config.public_url : reachable(own_gateway))
-  const providers = await openProviders({ data: config.data, environments }, (provider, reason) =>
-    world.log.warn(
-      { event: 'environment_provider_unavailable', provider, reason },
-      'a provider of environments cannot be used on this machine',
-    ),
+  const providers = await openProviders(
+    {
+      data: config.data,
+      environments,
+      allowed_networks: config.outbound_allow,
+      warn: (provider, reason) =>
+        world.log.warn(
+          { event: 'environment_provider_weak', provider, reason },
+          'a provider of environments works without its full isolation',
+        ),
+    },
+    (provider, reason) =>
+      world.log.warn(
+        { event: 'environment_provider_unavailable', provider, reason },
+        'a provider of environments cannot be used on this machine',
+      ),
   )
   return startHost({
     world,

@@ -14,7 +14,16 @@ import t from 'tap'
 import { isolationKinds } from '../../../../nodes/hosts/local/isolation.ts'
 import { createLocalProvider } from '../../../../nodes/hosts/local/provider.ts'
 import { ProviderFault } from '../../../../nodes/hosts/provider.ts'
-import { dataFolder, limits, openLocal, PROJECT, processesWith, skipped, stage, task } from './stage.ts'
+import {
+  dataFolder,
+  limits,
+  openLocal,
+  PROJECT,
+  processesWith,
+  skipped,
+  stage,
+  task,
+} from './stage.ts'
 
 const forever = 'exec sleep 1000000'
 

@@ -41,7 +41,6 @@ export const task = (environment_id: string, kind: HostTask['kind'] = 'start'): 
   operation: 1,
   kind,
   project: PROJECT,
-  project_handle: 'default',
   environment_id,
   name: 'one',
   provider: 'local',
