@@ -4,10 +4,6 @@
  */
 import type { EnvironmentConfig } from '../config/environments.ts'
 import type { Clock } from '../host/ports.ts'
-import { createDockerProvider } from './docker/docker.ts'
-import { installedProgram, programOfImage } from './docker/program.ts'
-import { createHttpProvider } from './http/http.ts'
-import { createLocalProvider } from './local/provider.ts'
 import type { Provider } from './provider.ts'
 
 export interface ProviderParts {
@@ -34,24 +30,32 @@ interface Unavailable {
 }
 type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
 
-/** The providers of this release, by name. */
+/**
+ * The providers of this release, by name. A provider that is not configured is not loaded, because a
+ * node must start fast.
+ */
 const builtIn: Readonly<Record<string, Open>> = {
-  docker: ({ environments: { docker, limits }, random, ...parts }) =>
-    createDockerProvider({
+  docker: async ({ environments: { docker, limits }, random, ...parts }) => {
+    const { createDockerProvider } = await import('./docker/docker.ts')
+    const { installedProgram, programOfImage } = await import('./docker/program.ts')
+    return createDockerProvider({
       ...parts,
       ...docker,
       limits,
       program: docker.command ? programOfImage(docker.command) : installedProgram(),
       random: () => Buffer.from(random(12)).toString('hex'),
-    }),
-  local: ({ data, environments, allowed_networks, warn }) =>
-    createLocalProvider({
+    })
+  },
+  local: async ({ data, environments, allowed_networks, warn }) => {
+    const { createLocalProvider } = await import('./local/provider.ts')
+    return createLocalProvider({
       data,
       limits: environments.limits,
       unsafe: environments.unsafe_local,
       allowed_networks,
       warn,
-    }),
+    })
+  },
 }
 
 /**
@@ -70,7 +74,12 @@ export async function openProviders(
     const service = parts.environments.http_providers.find((one) => one.name === name)
     const open = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
     const provider: Provider | Unavailable = service
-      ? createHttpProvider({ ...parts, gateway_url: outside, ...service, limits })
+      ? (await import('./http/http.ts')).createHttpProvider({
+          ...parts,
+          gateway_url: outside,
+          ...service,
+          limits,
+        })
       : ((await open?.(parts)) ?? { unavailable: 'This release does not have it.' })
     if ('unavailable' in provider) report(name, provider.unavailable)
     else opened.push(provider)

@@ -210,6 +210,8 @@ export async function runWorker(parts: RunParts): Promise<Running> {
     const { code } = await worker.ended
     stopMeasuring()
     const killed = await oomKills()
+    await endProcesses(place.belonging(control))
+    await worker.drained()
     await release()
     await watched
     const error = reason ?? sentenceOf(code, killed, limits)
