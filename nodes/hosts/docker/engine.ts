@@ -14,7 +14,7 @@ const MAX_ANSWER = 16 * 1024 * 1024
 /** Maximum length of a message of the engine in a fault. */
 const MAX_MESSAGE = 500
 
-export interface EngineRequest {
+interface EngineRequest {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly signal?: AbortSignal

@@ -17,7 +17,7 @@ const RETRY = { first: 500, last: 10_000 } as const
 /** Maximum length of a line of events. */
 const MAX_LINE = 1024 * 1024
 
-export interface FollowedWorker {
+interface FollowedWorker {
   readonly project: string
   readonly environment_id: string
   readonly generation: number

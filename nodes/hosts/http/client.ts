@@ -16,8 +16,8 @@ import type { Failed, Post, Received } from '../../outbound/post.ts'
 import { conceal } from '../conceal.ts'
 import { ProviderFault } from '../provider.ts'
 
-export type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
-export interface Call<S extends TSchema> {
+type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
+interface Call<S extends TSchema> {
   readonly body: Readonly<Record<string, unknown>>
   /** The schema of the answer. */
   readonly answer: S
