@@ -128,7 +128,10 @@ export function workerGone(
   return finish(on, undefined)
 }
 
-/** A worker attaches its workspace again, or for the first time. */
+/**
+ * A worker attaches its workspace again, or for the first time. While another worker is live, nothing
+ * changes, and the gateway refuses the attachment.
+ */
 export function reattach(
   state: EnvironmentState,
   { session, instance, tags }: Commands['environment.reattach']['input'],
@@ -136,6 +139,9 @@ export function reattach(
   settings: EnvironmentSettings,
 ): Decided<'environment.reattach'> {
   if (!state || !isAttached(state)) return { events: [], reply: undefined }
+  const { worker } = state
+  if (worker.state === 'connected' && worker.session !== session && worker.instance !== instance)
+    return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
   if (tags) change(on, { tags })
   if (state.worker.session !== session) {

@@ -12,8 +12,7 @@
  * S3. `engine.position` is the index of the current step; after the last step, it is the number of
  *     steps. While `engine.ending` is present, it is an index into the cleanup steps, and
  *     `engine.ending` contains the position at which the run ended.
- * S4. The output of a completed step is stored in the `result` of its record; the engine keeps no
- *     copy.
+ * S4. The engine keeps no copy of the output of a step, which is in the `result` of its record.
  * S5. Each active branch or item has its own position and its own step records (`branches`). When
  *     it completes or fails, only its outcome remains (`yields`). Outcomes are stored in chunks, so
  *     that the cost of an event does not grow with the number of earlier items.
@@ -396,7 +395,6 @@ export function deadline(state: RunState | null): number | undefined {
     ending ? Infinity : (wall_deadline ?? Infinity),
     more_at ?? Infinity,
   )
-  if (state.branches)
-    for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
+  for (const branch of state.branches ?? []) first = Math.min(first, branch.wait?.due ?? Infinity)
   return first === Infinity ? undefined : first
 }

@@ -25,7 +25,7 @@ import { unsealHost } from '../commands/repositories/hosts.ts'
 import type { World } from '../ports.ts'
 
 /** What an environment may do with a repository. */
-export interface Grant {
+interface Grant {
   /** Name of the repository host. */
   readonly host: string
   /** The name as it was declared. */
@@ -37,10 +37,7 @@ export interface Grant {
  * repository is not declared. Names are compared without regard to case, as GitHub and GitLab do.
  * When several hosts have the repository, the first declaration decides.
  */
-export function grantOf(
-  declared: readonly EnvironmentRepository[],
-  full_name: string,
-): Grant | undefined {
+function grantOf(declared: readonly EnvironmentRepository[], full_name: string): Grant | undefined {
   if (!isRepositoryName(full_name)) return undefined
   const all = declared
     .filter((one) => one.full_name.toLowerCase() === full_name.toLowerCase())
@@ -58,7 +55,7 @@ export function grantOf(
 }
 
 /** Returns what a credential says about its host. */
-export function hostFields({
+function hostFields({
   kind,
   url,
   username,

@@ -16,10 +16,10 @@ export interface ResourceLimits {
   readonly disk_bytes: number
   readonly processes: number
 }
-export type Controller = 'memory' | 'pids' | 'cpu'
+type Controller = 'memory' | 'pids' | 'cpu'
 const controllers = ['memory', 'pids', 'cpu'] as const
 /** The group of one worker. */
-export interface Group {
+interface Group {
   /** Files to which a process writes its id in order to join the group. */
   readonly join: readonly string[]
   /** How many processes were ended because of the limit of memory. */

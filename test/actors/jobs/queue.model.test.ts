@@ -192,9 +192,8 @@ class Observer {
       if (used !== (pinned ? 1 : 0) || done !== (pinned && status === 'ended' ? 1 : 0))
         throw new Error(`the environment of ${id} was told ${used} and ${done} times`)
     const { jobs, due } = this.queue.state
-    const first = due
-      .map((id) => dueAt(jobs[id] as NonNullable<(typeof jobs)[string]>))
-      .reduce((a, b) => Math.min(a, b), Infinity)
+    const times = due.map((id) => dueAt(jobs[id] as NonNullable<(typeof jobs)[string]>))
+    const first = Math.min(Infinity, ...times)
     if (first !== (this.queue.deadline() ?? Infinity))
       throw new Error('the deadline is not that of the first lease to end')
     const line = this.queue.line()
@@ -258,10 +257,8 @@ class Observer {
         )
         if (event.counted === 'failure') seen.failures++
         if (event.counted === 'loss') seen.losses++
-        must(
-          seen.failures < this.limits.max_attempts && seen.losses < this.limits.max_losses,
-          'attempts are bounded',
-        )
+        const { max_attempts, max_losses } = this.limits
+        must(seen.failures < max_attempts && seen.losses < max_losses, 'attempts are bounded')
       } else if (event.type === 'job.admitted') {
         must(seen.status === 'gated', 'only a gated job is admitted')
         seen.status = 'waiting'
