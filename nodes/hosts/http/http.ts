@@ -174,9 +174,9 @@ export function createHttpProvider(
     },
     async destroy(environment_id) {
       followed.delete(environment_id)
-      const key = `${environment_id}/destroy`
+      // Without a key, because a destroyed environment can be created again with its id.
       const body = { installation, environment_id }
-      await client.call('destroy', { body, answer: Done, key, missing: true })
+      await client.call('destroy', { body, answer: Done, missing: true })
     },
     async logs(environment_id, request) {
       const found = await client.call('logs', {

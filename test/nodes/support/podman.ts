@@ -34,8 +34,8 @@ const PROGRAMS = ['bash', 'git', 'cat', 'chown', 'id', 'ls', 'mkdir', 'sleep']
 const pathOf = (name: string): string =>
   execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
 
-/** Why the tests cannot run on this machine; undefined when they can. */
-export function whyNoPodman(): string | undefined {
+/** Why the tests cannot run on this machine. */
+function whyNoPodman(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'Linux and root are needed'
   const missing = ['podman', 'runc', 'tar', 'ldd', ...PROGRAMS].filter(
     (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0,
@@ -61,8 +61,16 @@ function makeRoot(root: string, programs: Readonly<Record<string, string>>): voi
   }
 }
 
-/** Starts the service and creates the images, within a few seconds. */
-export async function startPodman(): Promise<Podman> {
+/** The `skip` option of tests that need the engine: the reason, or false when they can run. */
+export const skip: string | false = whyNoPodman() ?? false
+
+/**
+ * Starts the service and creates the images, within a few seconds.
+ * @param names images to create.
+ */
+export async function startPodman(
+  names: readonly (typeof IMAGE | typeof IMAGE_WITHOUT_GIT)[] = [IMAGE],
+): Promise<Podman> {
   const folder = mkdtempSync(join(tmpdir(), 'baton-podman-'))
   const socket = join(folder, 'api.sock')
   const flags = [
@@ -74,13 +82,9 @@ export async function startPodman(): Promise<Podman> {
     execFileSync('podman', [...flags, ...args], { encoding: 'utf8', stdio: 'pipe' })
   const programs = Object.fromEntries(PROGRAMS.map((name) => [name, pathOf(name)]))
   const { git: _, ...withoutGit } = programs
-  const images = {
-    [IMAGE]: { node: process.execPath, ...programs },
-    [IMAGE_WITHOUT_GIT]: { node: process.execPath, ...withoutGit },
-  }
-  for (const [image, wanted] of Object.entries(images)) {
+  for (const image of names) {
     const root = join(folder, 'image')
-    makeRoot(root, wanted)
+    makeRoot(root, { node: process.execPath, ...(image === IMAGE ? programs : withoutGit) })
     execFileSync('tar', ['-C', root, '-cf', `${root}.tar`, '.'])
     run('import', `${root}.tar`, image)
     rmSync(root, { recursive: true })

@@ -8,8 +8,8 @@ import t from 'tap'
 import { sourceOf } from '../../../nodes/boot/program.mjs'
 import { service } from '../../support/service.ts'
 import { adapterIn, adapterOfDocs, SECRET } from '../support/adapter.ts'
-import { listOf, until } from '../support/given.ts'
-import { start } from '../support/sockets.ts'
+import { bash } from '../support/bash.ts'
+import { until } from '../support/given.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const loader = import.meta.resolve('@oxc-node/core/register')
@@ -42,16 +42,6 @@ const status = (environment_id: string, wanted: string) =>
     () => get(environment_id),
     (one) => one['status'] === wanted,
   )
-/** Runs a command in an environment, and returns its output. */
-async function bash(environment_id: string, command: string): Promise<string> {
-  const run = await start(s, 'environment.bash', { environment_id, parameters: { command } })
-  const one = { id: run['id'] }
-  await s.follow('run.events', one, () => false)
-  const [step] = listOf(await s.ok('run.steps', one))
-  const result = step?.['result'] as { readonly stdout?: string } | undefined
-  return result?.stdout ?? JSON.stringify(step)
-}
-
 t.test('the adapter of the documentation has fewer than 100 lines', async (t) => {
   t.ok(adapterOfDocs().trimEnd().split('\n').length < 100)
 })
@@ -65,12 +55,12 @@ t.test('an environment is created, used, woken again and destroyed', async (t) =
   t.match(ready, { place: 'http/cloud', worker_state: 'stopped' })
   t.strictSame(kept(), [id])
   await s.ok('environment.start_worker', { environment_id: id, keep_warm: '0s' })
-  t.equal(await bash(id, 'echo hello > kept.txt; cat kept.txt'), 'hello\n')
+  t.equal(await bash(s, id, 'echo hello > kept.txt; cat kept.txt'), 'hello\n')
   await until(
     () => get(id),
     (one) => one['worker_state'] === 'stopped',
   )
-  t.equal(await bash(id, 'cat kept.txt'), 'hello\n', 'a job wakes it, and files are kept')
+  t.equal(await bash(s, id, 'cat kept.txt'), 'hello\n', 'a job wakes it, and files are kept')
   const logs = await s.ok('environment.worker_logs', { environment_id: id, log_name: 'worker' })
   t.match(logs['content'], /registered/)
   await s.ok('environment.delete', { environment_id: id })
@@ -82,13 +72,13 @@ t.test('an adapter that is restarted continues with its environments', async (t)
   const made = await s.ok('environment.create', { provider: 'cloud' })
   const id = made['id'] as unknown as string
   await status(id, 'ready')
-  const before = await bash(id, 'echo $PPID > worker; cat worker')
+  const before = await bash(s, id, 'echo $PPID > worker; cat worker')
   await adapter.stop()
   await adapter.start()
-  t.equal(await bash(id, 'echo $PPID'), before, 'the worker kept running')
+  t.equal(await bash(s, id, 'echo $PPID'), before, 'the worker kept running')
   process.kill(Number(before), 'SIGKILL')
-  t.not(await bash(id, 'echo $PPID'), before, 'another worker continues')
-  t.equal(await bash(id, 'cat worker'), before, 'with the files')
+  t.not(await bash(s, id, 'echo $PPID'), before, 'another worker continues')
+  t.equal(await bash(s, id, 'cat worker'), before, 'with the files')
   await adapter.stop()
   await s.ok('environment.delete', { environment_id: id })
   t.match(await status(id, 'destroying'), { cleanup_status: 'pending' })

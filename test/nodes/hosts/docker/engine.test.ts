@@ -2,7 +2,9 @@
  * The provider `docker` on a scripted engine: faults, interruptions and races that a real engine
  * shows rarely.
  */
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -72,11 +74,14 @@ async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = 
     response.end(status === 204 ? undefined : JSON.stringify(value))
   }
   const server = createServer((request, response) => void handle(request, response))
-  const socket = join(t.testdir(), 'engine.sock')
+  // The path of a socket has at most 107 bytes, which those of `testdir` can exceed.
+  const folder = mkdtempSync(join(tmpdir(), 'baton-engine-'))
+  const socket = join(folder, 'engine.sock')
   await new Promise<void>((done) => server.listen(socket, done))
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
+    rmSync(folder, { recursive: true, force: true })
   })
   const provider = await createDockerProvider({
     socket,
@@ -100,7 +105,7 @@ async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = 
 
 t.test('without an engine, or a gateway that containers reach, it says what to do', async (t) => {
   const options = {
-    socket: join(t.testdir(), 'none.sock'),
+    socket: '/none.sock',
     gateway_url: 'http://127.0.0.1:8080',
   } as DockerOptions
   t.match(await createDockerProvider(options), {

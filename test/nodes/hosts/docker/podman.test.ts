@@ -4,15 +4,10 @@ import { createDockerProvider, type DockerOptions } from '../../../../nodes/host
 import type { Provider, WorkerExit, WorkerLaunch } from '../../../../nodes/hosts/provider.ts'
 import { systemClock } from '../../../../nodes/system.ts'
 import type { HostTask } from '../../../../protocol/environments/commands.ts'
-import { IMAGE, IMAGE_WITHOUT_GIT, startPodman, whyNoPodman } from '../../support/podman.ts'
+import { IMAGE, IMAGE_WITHOUT_GIT, skip, startPodman } from '../../support/podman.ts'
 
-const reason = whyNoPodman()
-if (reason !== undefined) {
-  t.plan(0, reason)
-  process.exit(0)
-}
-const podman = await startPodman()
-t.teardown(() => podman.stop())
+const podman = skip === false ? await startPodman([IMAGE, IMAGE_WITHOUT_GIT]) : undefined
+t.teardown(() => podman?.stop())
 
 const MIB = 1024 * 1024
 let count = 0
@@ -41,7 +36,7 @@ const launchOf = (generation: number, program: string): WorkerLaunch => ({
 /** Opens the provider as one process of a host has it. */
 async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}) {
   const provider = await createDockerProvider({
-    socket: podman.socket,
+    socket: podman?.socket ?? '',
     image: IMAGE,
     network: 'host',
     installation: 'org_1',
@@ -59,16 +54,22 @@ async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}
 /** Resolves with the next end of a worker. */
 const nextExit = (provider: Provider) =>
   new Promise<WorkerExit>((done) => provider.onExit((exit) => done(exit)))
+const names = (...list: string[]) =>
+  podman
+    ?.run(...list)
+    .split('\n')
+    .filter(Boolean) ?? []
 /** Everything that the engine has of environments. */
 const left = () => [
-  ...podman.run('ps', '--all', '--format', '{{.Names}}').split('\n').filter(Boolean),
-  ...podman.run('volume', 'ls', '--format', '{{.Name}}').split('\n').filter(Boolean),
+  ...names('ps', '--all', '--format', '{{.Names}}'),
+  ...names('volume', 'ls', '--format', '{{.Name}}'),
 ]
 const logOf = async (provider: Provider, id: string, log_name: 'stdout' | 'stderr' | 'worker') =>
   (await provider.logs(id, { log_name, tail: 100, max_bytes: 10_000 }))?.content ?? ''
 
 t.test(
   'an environment is prepared, its workers run one after the other, and it is removed',
+  { skip },
   async (t) => {
     const provider = await open(t)
     t.match(provider.place, /^docker\/\d+$/)
@@ -177,7 +178,7 @@ t.test(
 
 const STAYS = `console.log('runs'); setInterval(() => {}, 1000)`
 
-t.test('a start replaces an earlier worker, and never a newer one', async (t) => {
+t.test('a start replaces an earlier worker, and never a newer one', { skip }, async (t) => {
   const provider = await open(t)
   const task = newTask()
   const id = task.environment_id
@@ -199,27 +200,31 @@ t.test('a start replaces an earlier worker, and never a newer one', async (t) =>
   await provider.destroy(id)
 })
 
-t.test('another process of a host finds what is there, and learns of its end', async (t) => {
-  const first = await open(t)
-  const task = newTask()
-  const id = task.environment_id
-  await first.provision(task, signal)
-  await first.startWorker(task, launchOf(1, STAYS), signal)
-  await first.close()
-  const second = await open(t)
-  t.equal(second.place, first.place)
-  t.strictSame(await second.inspect(), [{ project: 'prj_1', environment_id: id, generation: 1 }])
-  const exit = nextExit(second)
-  podman.run('kill', `baton-${id}`)
-  t.match(await exit, { environment_id: id, generation: 1, idle: false, exit_code: 137 })
-  t.strictSame(await second.inspect(), [{ project: 'prj_1', environment_id: id }])
-  const other = await open(t, { installation: 'org_2' })
-  t.strictSame(await other.inspect(), [], 'another installation does not see it')
-  t.not(other.place, first.place)
-  await second.destroy(id)
-})
+t.test(
+  'another process of a host finds what is there, and learns of its end',
+  { skip },
+  async (t) => {
+    const first = await open(t)
+    const task = newTask()
+    const id = task.environment_id
+    await first.provision(task, signal)
+    await first.startWorker(task, launchOf(1, STAYS), signal)
+    await first.close()
+    const second = await open(t)
+    t.equal(second.place, first.place)
+    t.strictSame(await second.inspect(), [{ project: 'prj_1', environment_id: id, generation: 1 }])
+    const exit = nextExit(second)
+    podman?.run('kill', `baton-${id}`)
+    t.match(await exit, { environment_id: id, generation: 1, idle: false, exit_code: 137 })
+    t.strictSame(await second.inspect(), [{ project: 'prj_1', environment_id: id }])
+    const other = await open(t, { installation: 'org_2' })
+    t.strictSame(await other.inspect(), [], 'another installation does not see it')
+    t.not(other.place, first.place)
+    await second.destroy(id)
+  },
+)
 
-t.test('memory and processes are limited, and nothing outlives the worker', async (t) => {
+t.test('memory and processes are limited, and nothing outlives the worker', { skip }, async (t) => {
   const provider = await open(t)
   const task = newTask()
   const id = task.environment_id
@@ -277,7 +282,7 @@ t.test('memory and processes are limited, and nothing outlives the worker', asyn
   await provider.destroy(id)
 })
 
-t.test('what the image lacks is said, and nothing is left', async (t) => {
+t.test('what the image lacks is said, and nothing is left', { skip }, async (t) => {
   const task = newTask()
   const without = await open(t, { image: IMAGE_WITHOUT_GIT })
   await t.rejects(without.provision(task, signal), {

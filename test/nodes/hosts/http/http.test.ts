@@ -133,7 +133,7 @@ t.test('operations are requests with what the service needs', async (t) => {
         allowed_hosts: ['github.com:443'],
       },
     },
-    { path: /\/destroy$/, headers: { 'idempotency-key': 'env_1/destroy' } },
+    { path: /\/destroy$/, body: { installation: 'org_1', environment_id: 'env_1' } },
   ])
   await provider.startWorker(task, launch, signal)
   const key = (at: number) => requests[at]?.headers['idempotency-key']
@@ -142,6 +142,7 @@ t.test('operations are requests with what the service needs', async (t) => {
   await provider.startWorker(task, other, signal)
   t.not(key(2), key(7), 'a worker with another credential is other work')
   t.notMatch(key(7), KEY)
+  t.equal(key(3), undefined, 'an environment is destroyed again after it was created again')
 })
 
 t.test('a request is repeated while the service works on it', async (t) => {
