@@ -236,16 +236,13 @@ export interface Engine extends Place {
   readonly trigger_id?: string
   /** Ids of the most recently recorded usages, to detect repeats. */
   readonly usages?: readonly string[]
-  /**
-   * Present when the loop has spent its daily budget, so that no further step begins. The amounts
-   * are credits. `true` in runs of older releases.
-   */
+  /** Set when the loop has spent its daily budget, in credits. `true` in runs of older releases. */
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent for steps that specify none. */
   readonly agent_id?: string
   /** The repositories that the first steps of the run clone, one each. */
   readonly repositories?: readonly Repository[]
-  /** Present when the run has used its own environment, which is told of the end of the run. */
+  /** The run has used its own environment, which is told of the end of the run. */
   readonly own_environment?: true
 }
 

@@ -1,4 +1,4 @@
-/** The turns that runs request from agents, and what an executor looks up for them. */
+/** The turn of an agent that a step of a run requests, and what an executor finds out about it. */
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from '../agents/schema.ts'
 import type { EnvironmentBinding, JobEnvironment } from '../environments/commands.ts'
 import type { Place, TurnOpening } from '../sessions/commands.ts'
