@@ -55,7 +55,7 @@ export function grantOf(declared: readonly EnvironmentRepository[], full_name: s
 }
 
 /** Returns what a credential says about its host. */
-export function hostFields({
+function hostFields({
   kind,
   url,
   username,
