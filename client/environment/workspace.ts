@@ -90,7 +90,7 @@ export class Workspace {
     const absolute = link ? this.#absolute(path) : await this.#followed(path)
     if (absolute === this.root)
       throw new ActionFault('is_a_directory', `${path} is the workspace itself`)
-    const parent = await existing(dirname(absolute))
+    const parent = await explained(path, () => existing(dirname(absolute)))
     this.#check(path, parent)
     return explained(path, () =>
       this.#walk(parent, create, (handle) => {
@@ -203,7 +203,7 @@ const explanations: Readonly<Record<string, readonly [string, string]>> = {
   ENXIO: ['not_a_file', 'is not a regular file'],
 }
 /** Does something with files; failures name the path as the job gave it. @throws ActionFault */
-export async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
+async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
