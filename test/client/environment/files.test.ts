@@ -17,7 +17,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { deleteFile, readFile, writeFile } from '../../../client/environment/actions/files.ts'
 import { listFiles } from '../../../client/environment/actions/list.ts'
-import { contextOf, execute, failure, workspaceOf } from './support.ts'
+import { execute, failure, workspaceOf } from './support.ts'
 
 t.test('a file is written, appended to, read in parts and deleted', async (t) => {
   const { workspace, inside } = await workspaceOf(t)
@@ -197,8 +197,8 @@ t.test('folders and links that are exchanged all the time lead nowhere else', as
   })()
   const seen = new Map<string, number>()
   for (let n = 0; n < 1000; n++) {
-    const { content, name } = await readFile(workspace)({ path: 'd/f' }, contextOf()).then(
-      (result) => ({ content: (result as { content: string }).content, name: '' }),
+    const { content, name } = await execute(readFile(workspace), { path: 'd/f' }).then(
+      (result) => ({ content: String(result['content']), name: '' }),
       (error: Error) => ({ content: '', name: error.name }),
     )
     seen.set(content || name, (seen.get(content || name) ?? 0) + 1)
