@@ -89,6 +89,7 @@ program
   .option('--no-loop', 'skip the second part, which requires git')
   .option('--no-agent', 'skip the third part')
   .option('--no-tables', 'skip the fourth part')
+  .option('--no-coding', 'skip the fifth part')
   .action(runTourCommand)
 program
   .command('bench')

@@ -1,19 +1,16 @@
-/** What gateways may request from addresses outside of the service. */
+/** What gateways and hosts may request from addresses outside of the service. */
 import type { World } from '../../gateway/ports.ts'
+import type { Config } from '../config.ts'
 import { createTokenIssuer } from '../repositories/tokens.ts'
-import type { Guard } from './guard.ts'
+import { createGuard, type Guard } from './guard.ts'
+import { repositoryNetworks } from './networks.ts'
 import { createPost } from './post.ts'
 import { createVet } from './vet.ts'
 
-/**
- * Creates the ports of a gateway to addresses outside of the service.
- * @param agent value of the header User-Agent.
- */
-export const openOutbound = (
-  guard: Guard,
-  now: () => number,
-  agent: string,
-): Required<Pick<World, 'unreachable' | 'repositoryToken'>> => ({
+type Ports = Required<Pick<World, 'unreachable' | 'unreachableRepository' | 'repositoryToken'>>
+/** Creates the ports of a node to addresses outside of the service. */
+export const openOutbound = (guard: Guard, now: () => number, config: Config): Ports => ({
   unreachable: createVet(guard),
-  repositoryToken: createTokenIssuer({ post: createPost(guard), now, agent }),
+  unreachableRepository: createVet(createGuard(repositoryNetworks(config))),
+  repositoryToken: createTokenIssuer({ post: createPost(guard), now, agent: config.brand }),
 })

@@ -6,11 +6,14 @@ import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
 import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
+import { repositoryNetworks } from '../outbound/networks.ts'
 
 interface Role {
   readonly config: Config
   readonly world: World
   readonly bus: Bus
+  /** Id of the organization, which differs between installations. */
+  readonly installation: string
   /** URL of the gateway of this node, if it has one. */
   readonly own_gateway?: string
 }
@@ -24,17 +27,30 @@ export async function startHostsRole({
   config,
   world,
   bus,
+  installation,
   own_gateway,
 }: Role): Promise<() => Promise<void>> {
   const { environments, brand, key_prefix, log_level } = config
   const gateway_url =
     environments.gateway_url ??
     (own_gateway === undefined ? config.public_url : reachable(own_gateway))
-  const providers = await openProviders({ data: config.data, environments }, (provider, reason) =>
-    world.log.warn(
-      { event: 'environment_provider_unavailable', provider, reason },
-      'a provider of environments cannot be used on this machine',
-    ),
+  const providers = await openProviders(
+    {
+      data: config.data,
+      environments,
+      installation,
+      gateway_url: gateway_url ?? '',
+      ...(config.public_url !== undefined && { public_url: config.public_url }),
+      clock: world,
+      random: world.random,
+      allowed_networks: repositoryNetworks(config),
+      warn: (sentence) => world.log.warn({ event: 'environment_provider_warning' }, sentence),
+    },
+    (provider, reason) =>
+      world.log.warn(
+        { event: 'environment_provider_unavailable', provider, reason },
+        'a provider of environments cannot be used on this machine',
+      ),
   )
   return startHost({
     world,

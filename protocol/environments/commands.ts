@@ -190,8 +190,14 @@ export type EnvironmentCommands = {
     }
     reply: undefined
   }
-  /** From the actor of a worker: the session has ended permanently. */
-  'environment.worker_gone': { input: { readonly session: string }; reply: undefined }
+  /**
+   * From the actor of a worker: the session has ended permanently. `drained`: it had finished its
+   * jobs and left.
+   */
+  'environment.worker_gone': {
+    input: { readonly session: string; readonly drained?: true }
+    reply: undefined
+  }
   /** From an executor, when the project was deleted: destroys the environment. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**

@@ -40,6 +40,7 @@ import type { Skill } from '../skills/schema.ts'
 import type { Table } from '../tables/schema.ts'
 import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
 import type { KeptWebhook } from '../webhooks/rows.ts'
+import type { Registration } from '../workers/socket.ts'
 
 type Optional<T> = T | null | undefined
 /** The content of a job, for the worker or executor that performs it. */
@@ -128,6 +129,8 @@ export interface OwnerQueries {
       input: { readonly session: string; readonly generation: number }
       reply: boolean
     }
+    /** The registration of a connected worker, or null. */
+    registration: { input: NoInput; reply: Registration | null }
   }
   interaction: {
     /** The record of the interaction; null if it does not exist or was deleted. */

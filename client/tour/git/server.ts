@@ -20,12 +20,12 @@ const exec = promisify(execFile)
 const LIMITS = { processes: 16, bytes: 64 * 1024 * 1024, process_ms: 60_000 } as const
 
 /** The passwords of a repository. */
-export interface GitTokens {
+interface GitTokens {
   readonly read: string
   readonly push: string
 }
 /** A request that the server received. */
-export interface GitRequest {
+interface GitRequest {
   readonly repository: string
   readonly service: Service
   /** Status of the answer. */
@@ -91,13 +91,13 @@ export async function startGitServer(folder: string): Promise<GitServer> {
   const repositories = new Map<string, GitTokens>()
   const requests: GitRequest[] = []
   const running = new Set<() => void>()
-  /** The environment of git: without the configuration of the user and of the machine. */
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    HOME: folder,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-  }
+  /** Arguments of `env` that run git without the configuration of the user and of the machine. */
+  const isolated = [
+    ...['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE'].flatMap((name) => ['-u', name]),
+    `HOME=${folder}`,
+    'GIT_CONFIG_NOSYSTEM=1',
+    'GIT_CONFIG_GLOBAL=/dev/null',
+  ]
   const folderOf = (full_name: string) => join(folder, `${full_name}.git`)
 
   function denial({ repository, service }: Wanted, password?: string): 401 | 403 | 404 | undefined {
@@ -116,15 +116,17 @@ export async function startGitServer(folder: string): Promise<GitServer> {
   ): Promise<void> {
     const protocol = String(request.headers['git-protocol'] ?? '')
     const child = spawn(
-      'git',
+      'env',
       [
+        ...isolated,
+        ...(/^[\w=:.-]{1,100}$/.test(protocol) ? [`GIT_PROTOCOL=${protocol}`] : []),
+        'git',
         service.slice('git-'.length),
         '--stateless-rpc',
         ...(advertise ? ['--advertise-refs'] : []),
         folderOf(repository),
       ],
       {
-        env: { ...env, ...(/^[\w=:.-]{1,100}$/.test(protocol) && { GIT_PROTOCOL: protocol }) },
         stdio: ['pipe', 'pipe', 'ignore'],
         timeout: LIMITS.process_ms,
       },
@@ -182,7 +184,10 @@ export async function startGitServer(folder: string): Promise<GitServer> {
     add: async (full_name, tokens) => {
       const at = folderOf(full_name)
       if (!repositories.has(full_name))
-        await exec('git', ['init', '--quiet', '--bare', '--initial-branch=main', at], { env })
+        await exec('env', [
+          ...isolated,
+          ...['git', 'init', '--quiet', '--bare', '--initial-branch=main', at],
+        ])
       repositories.set(full_name, tokens)
       return at
     },

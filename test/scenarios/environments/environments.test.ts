@@ -244,7 +244,8 @@ t.test('lists are filtered, and show destroyed environments on request', async (
 })
 
 t.test('the start of a worker is accepted, and waits for a host', async (t) => {
-  const { id: environment_id } = await create()
+  const repositories = [{ full_name: 'a/b', push: false }]
+  const { id: environment_id } = await create({ repositories })
   const input = { environment_id, keep_warm: '5m', concurrency: 2 }
   const started = await Promise.all([
     s.call('environment.start_worker', input),
@@ -266,7 +267,7 @@ t.test('the start of a worker is accepted, and waits for a host', async (t) => {
     503,
     'service_unavailable',
   )
-  await s.refused('environment.attach', { name: 'mine' }, 503, 'service_unavailable')
+  await s.refused('environment.attach', { name: 'mine' }, 404, 'not_found')
 })
 
 t.test('changes are in the audit log, without tokens', async (t) => {

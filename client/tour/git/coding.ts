@@ -11,12 +11,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Environment } from '../../protocol/environments/schema.ts'
-import { getArtifact } from '../artifacts.ts'
-import { type GitServer, startGitServer } from './git/server.ts'
-import { TAGS } from './loop.ts'
-import { checkEnd, checkTranscript, follow, type Question } from './question.ts'
-import { git, hasGit } from './repository.ts'
+import type { Environment } from '../../../protocol/environments/schema.ts'
+import { getArtifact } from '../../artifacts.ts'
+import { TAGS } from '../loop.ts'
+import { checkEnd, checkTranscript, follow, type Question } from '../question.ts'
+import { git, hasGit } from '../repository.ts'
+import { type GitServer, startGitServer } from './server.ts'
 
 const exec = promisify(execFile)
 /** The repositories: one that the agent may change, and one that it may only read. */
@@ -183,7 +183,7 @@ async function code(tour: Question, folder: string, made: Undo[]): Promise<boole
   const checked = [
     checkEnd(tour, followed),
     await checkPush(tour, server, open, closed),
-    await checkDiff(tour, open, agent.principal_id, name, made),
+    await checkDiff(tour, open, name, made),
     await checkTranscript(tour, followed.session_id, followed.cursor, followed),
   ]
   return checked.every(Boolean)
@@ -257,12 +257,11 @@ async function checkPush(
 async function checkDiff(
   { at, shown, signal }: Question,
   bare: string,
-  _principal: string,
   name: string,
   made: Undo[],
 ): Promise<boolean> {
   const { items } = await at.artifact.list({ limit: 100 })
-  const artifact = items.find((one) => one.name === `tour/${name}.diff`) ?? items[0]
+  const artifact = items.find((one) => one.name === `tour/${name}.diff`)
   let text = ''
   if (artifact) {
     made.push(() => at.artifact.delete({ artifact_id: artifact.id }))

@@ -1,0 +1,69 @@
+/**
+ * The size of the files of an environment. File systems without quotas cannot limit a folder, so it
+ * is measured periodically, and the worker of a folder that is too large is ended.
+ */
+import { spawn } from 'node:child_process'
+
+/** What each file counts in addition to its blocks, in bytes: its entry also uses the disk. */
+const FILE_BYTES = 1024
+/** A measurement takes at most this part of the time, and the time between two has these limits. */
+const PART = 1 / 20
+export const MEASURE_MS = { least: 5000, most: 60_000 } as const
+const MEASURE_TIMEOUT_MS = 120_000
+
+/** The first number that a program prints; undefined when it fails. */
+const firstNumber = (program: string, args: readonly string[]): Promise<number | undefined> =>
+  new Promise((done) => {
+    const child = spawn(program, args, {
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: MEASURE_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+    })
+    let text = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+    })
+    child.once('error', () => done(undefined))
+    // Files that vanish meanwhile make `du` fail, but it prints what it has counted.
+    child.once('close', () => done(/^\d+/.test(text) ? Number.parseInt(text, 10) : undefined))
+  })
+
+/** Returns the bytes that a folder uses; undefined when they cannot be measured in time. */
+export async function sizeOf(folder: string): Promise<number | undefined> {
+  const bytes = await firstNumber('du', ['-sx', '-B1', '--', folder])
+  const files = await firstNumber('du', ['-sx', '--inodes', '--', folder])
+  return bytes === undefined ? undefined : bytes + (files ?? 0) * FILE_BYTES
+}
+
+/**
+ * Measures a folder until it exceeds its limit, and then calls `exceeded` once.
+ * @param least shortest time between two measurements in milliseconds.
+ * @returns a function that stops the measurements.
+ */
+export function watchSize(
+  folder: string,
+  limit: number,
+  least: number,
+  exceeded: (bytes: number) => void,
+): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const measure = async (): Promise<void> => {
+    const begin = Date.now()
+    const bytes = await sizeOf(folder)
+    if (stopped) return
+    if (bytes !== undefined && bytes > limit) return exceeded(bytes)
+    const wait = (Date.now() - begin) / PART
+    again(Math.min(Math.max(wait, least), Math.max(least, MEASURE_MS.most)))
+  }
+  const again = (ms: number) => {
+    timer = setTimeout(() => void measure(), ms)
+    timer.unref()
+  }
+  again(least)
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * The folders of the provider `local`:
+ *
+ *     <data>/environments/place           random id of this folder
+ *     <data>/environments/owner.json      the process that uses the folder
+ *     <data>/environments/<id>/control.json
+ *                            /workspace   files of the environment
+ *                            /worker      files of the worker outside of the workspace, and its log
+ *                            /home, /tmp  only without a sandbox, which has its own in memory
+ *                            /logs        output of the worker, and the log of the provider
+ *                            /etc, /net   what a sandbox sees as its configuration, and its sockets
+ *
+ * Invariants:
+ * L1. `control.json` is written last: a folder without it was not prepared to the end.
+ * L2. A folder is renamed before it is removed, so that no half of an environment is ever found.
+ */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { privateFolder } from '../../storage/private.ts'
+import { ProviderFault } from '../provider.ts'
+import { identify, isRunning, type ProcessId } from './processes.ts'
+
+/** What the provider knows of an environment after a restart. */
+export interface Control {
+  readonly project: string
+  readonly environment_id: string
+  /** Id of the user and group that only this environment has; absent: those of the host. */
+  readonly uid?: number
+  /** The worker that was started last: its number, and its outermost process. */
+  readonly generation?: number
+  readonly supervisor?: ProcessId
+}
+export interface Folders {
+  /** The folder of all environments. */
+  readonly root: string
+  readonly place: string
+  /** The folder of an environment. @throws ProviderFault for an id that is no file name. */
+  of(environment_id: string): string
+  /** Returns what is known of an environment; undefined when it is not here. */
+  read(environment_id: string): Promise<Control | undefined>
+  write(control: Control): Promise<void>
+  /** Returns what is known of all environments. */
+  list(): Promise<readonly Control[]>
+  /** Removes an environment. @throws ProviderFault when files cannot be removed. */
+  remove(environment_id: string): Promise<void>
+  /** Removes what is no environment: folders that were being prepared or removed. */
+  removeRemains(): Promise<void>
+  /** Lets another process use the folder. */
+  release(): Promise<void>
+}
+/** Milliseconds to wait for the process that uses the folder, such as one that is being replaced. */
+const OWNER_TIMEOUT_MS = 10_000
+const LOOK_MS = 50
+const REMOVED = '.removed-'
+const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
+
+async function readJson<T>(path: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as T
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
+      return undefined
+    throw error
+  }
+}
+/** Replaces a file. A crash leaves the old or the new content. */
+async function writeAtomically(path: string, content: string): Promise<void> {
+  const next = `${path}.${randomBytes(4).toString('hex')}`
+  await writeFile(next, content, { mode: 0o600, flush: true })
+  await rename(next, path)
+}
+/** Runs a program. Returns the end of its error output, which is empty on success. */
+const run = (program: string, args: readonly string[]): Promise<string> =>
+  new Promise((done) => {
+    const child = spawn(program, args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
+    let text = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      text = (text + chunk.toString()).slice(-500)
+    })
+    child.once('error', (error) => done(error.message))
+    child.once('close', (code) => done(code === 0 ? '' : text || `${program}: exit code ${code}`))
+  })
+/**
+ * Removes a tree. The programs of the system handle trees that are deeper than the longest path, and
+ * follow no symbolic links; the functions of Node.js do not handle such trees.
+ */
+async function removeTree(path: string): Promise<void> {
+  if ((await run('rm', ['-rf', '--one-file-system', '--', path])) === '') return
+  // Folders without write permission keep their files, unless the user is root.
+  await run('chmod', ['-R', 'u+rwX', '--', path])
+  const error = await run('rm', ['-rf', '--one-file-system', '--', path])
+  if (error !== '') throw new ProviderFault(`Files of the environment cannot be removed: ${error}`)
+}
+
+/** Makes this process the only one that uses the folder. Returns the other one if that is impossible. */
+async function own(file: string): Promise<ProcessId | undefined> {
+  const until = Date.now() + OWNER_TIMEOUT_MS
+  for (;;) {
+    const owner = await readJson<ProcessId>(file)
+    if (!owner || owner.pid === process.pid || !(await isRunning(owner))) break
+    if (Date.now() > until) return owner
+    await sleep(LOOK_MS)
+  }
+  await writeAtomically(file, JSON.stringify(await identify(process.pid)))
+  return undefined
+}
+
+/**
+ * Opens the folder of environments, and creates it if necessary.
+ * @param data folder for all data of the node.
+ * @returns a reason when another process uses the folder.
+ */
+export async function openFolders(data: string): Promise<Folders | { unavailable: string }> {
+  const root = join(data, 'environments')
+  privateFolder(root)
+  const owner = await own(join(root, 'owner.json'))
+  if (owner)
+    return { unavailable: `process ${owner.pid} runs environments in ${root}; stop it first` }
+  const placeFile = join(root, 'place')
+  let id = (await readFile(placeFile, 'utf8').catch(() => '')).trim()
+  if (!/^[0-9a-f]{16}$/.test(id)) {
+    id = randomBytes(8).toString('hex')
+    await writeAtomically(placeFile, id)
+  }
+  const folderOf = (environment_id: string): string => {
+    if (!ID.test(environment_id)) throw new ProviderFault('The id of the environment is invalid.')
+    return join(root, environment_id)
+  }
+  const read = (environment_id: string) =>
+    readJson<Control>(join(folderOf(environment_id), 'control.json'))
+  const folders = async (): Promise<readonly string[]> =>
+    (await readdir(root, { withFileTypes: true }))
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+
+  return {
+    root,
+    place: `local/${id}`,
+    of: folderOf,
+    read,
+    write: (control) =>
+      writeAtomically(
+        join(folderOf(control.environment_id), 'control.json'),
+        JSON.stringify(control),
+      ),
+    async list() {
+      const names = (await folders()).filter((name) => ID.test(name))
+      return (await Promise.all(names.map(read))).filter((one) => one !== undefined)
+    },
+    async remove(environment_id) {
+      const removed = join(root, `${REMOVED}${randomBytes(8).toString('hex')}`)
+      try {
+        await rename(folderOf(environment_id), removed)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+        throw error
+      }
+      await removeTree(removed)
+    },
+    async removeRemains() {
+      for (const name of await folders())
+        if (name.startsWith(REMOVED) || !ID.test(name) || !(await read(name)))
+          await removeTree(join(root, name))
+    },
+    release: () => rm(join(root, 'owner.json'), { force: true }),
+  }
+}
+
+/** Creates an empty folder, and gives it a mode whatever the mask of this process is. */
+export async function createFolder(path: string, mode: number): Promise<void> {
+  await mkdir(path, { mode })
+  await chmod(path, mode)
+}

@@ -1,0 +1,94 @@
+/**
+ * The parent of the worker of an environment. In a sandbox, it is the only way out of its network
+ * namespace: it forwards ports of the loopback interface to sockets of the host. It starts the
+ * worker, passes signals to it, and ends with its exit code. It is plain JavaScript without
+ * packages, because a sandbox contains nothing else that is needed to run it.
+ *
+ * The host talks to it through file descriptor 4: it writes `stop` to end the worker, and closes the
+ * connection when the host ends. This process writes `started`, or `failed` and the reason.
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, readdirSync, readFileSync } from 'node:fs'
+import { connect, createServer, Socket } from 'node:net'
+import { constants } from 'node:os'
+
+const CONTROL = 4
+/** Milliseconds between the request to end and the end by force, when the host is gone. */
+const GRACE_MS = 2000
+const SETTINGS = 'BATON_INSIDE'
+
+/**
+ * @typedef {object} Settings
+ * @property {readonly string[]} command
+ * @property {string} cwd folder in which the worker starts
+ * @property {readonly {port: number, path: string}[]} forwards ports, and the sockets of the host
+ */
+/** @type {Settings} */
+const { command, cwd, forwards } = JSON.parse(process.env[SETTINGS] ?? '{}')
+delete process.env[SETTINGS]
+const control = new Socket({ fd: CONTROL })
+
+/** @param {string} reason */
+const fail = (reason) => control.end(`failed ${reason}\n`, () => process.exit(127))
+
+/**
+ * Forwards the connections to a port, byte for byte.
+ * @param {{port: number, path: string}} forward
+ */
+const listen = ({ port, path }) =>
+  new Promise((resolve, reject) => {
+    const server = createServer({ allowHalfOpen: true }, (near) => {
+      const far = connect({ path, allowHalfOpen: true })
+      for (const [one, other] of [
+        [near, far],
+        [far, near],
+      ]) {
+        one?.on('error', () => other?.destroy())
+        one?.on('close', () => other?.destroySoon())
+      }
+      near.pipe(far).pipe(near)
+    })
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => resolve(undefined))
+  })
+
+/** Flag of descriptors that programs which are started do not inherit. */
+const CLOSE_ON_EXEC = 0o2000000
+/**
+ * Closes what the host itself had inherited, such as the pipe of a process manager: Node.js passes
+ * it on to the processes that it starts.
+ */
+function closeInherited() {
+  for (const fd of readdirSync('/proc/self/fd').map(Number))
+    try {
+      const info = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')
+      const flags = Number.parseInt(/^flags:\s+(\d+)/m.exec(info)?.[1] ?? '0', 8)
+      if (fd > 2 && fd !== CONTROL && (flags & CLOSE_ON_EXEC) === 0) closeSync(fd)
+    } catch {
+      // The descriptor of the list itself is already closed.
+    }
+}
+
+function start() {
+  if (process.platform === 'linux') closeInherited()
+  const [program = '', ...args] = command
+  const child = spawn(program, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] })
+  child.once('spawn', () => control.write('started\n'))
+  child.once('error', (error) => fail(error.message))
+  child.once('exit', (code, signal) =>
+    process.exit(code ?? 128 + (constants.signals[signal ?? 'SIGKILL'] ?? 0)),
+  )
+  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']))
+    process.on(signal, () => child.kill(signal))
+  control.on('data', () => child.kill('SIGTERM'))
+  control.on('error', () => {})
+  control.on('close', () => {
+    child.kill('SIGTERM')
+    setTimeout(() => {
+      child.kill('SIGKILL')
+      process.exit(137)
+    }, GRACE_MS)
+  })
+}
+
+Promise.all(forwards.map(listen)).then(start, (error) => fail(error.message))

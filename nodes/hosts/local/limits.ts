@@ -1,0 +1,243 @@
+/**
+ * Limits of all processes of an environment together, by control groups of Linux: version 2 where
+ * memory, processes and processors are delegated to this process, otherwise those controllers of
+ * version 1 that it may use. Groups are below the group of this process, so that its own limits
+ * apply as well.
+ */
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** The limits of one environment. */
+export interface ResourceLimits {
+  readonly memory_bytes: number
+  /** Number of processors; may be a fraction. */
+  readonly cpus: number
+  readonly disk_bytes: number
+  readonly processes: number
+}
+type Controller = 'memory' | 'pids' | 'cpu'
+const controllers = ['memory', 'pids', 'cpu'] as const
+/** The group of one worker. */
+interface Group {
+  /** Files to which a process writes its id in order to join the group. */
+  readonly join: readonly string[]
+  /** How many processes were ended because of the limit of memory. */
+  oomKills(): Promise<number>
+  /** Removes the group, which must have no processes. */
+  remove(): Promise<void>
+}
+export interface Groups {
+  readonly version: 1 | 2
+  readonly controllers: readonly Controller[]
+  create(name: string, limits: ResourceLimits): Promise<Group>
+  /** Removes the groups that an earlier process left. */
+  clear(): Promise<void>
+  /** Removes the group that contains those of all workers. */
+  close(): Promise<void>
+}
+/** Folder in which each controller of this process is. With version 2, all are in the same. */
+export interface Hierarchy {
+  readonly version: 1 | 2
+  readonly folders: Readonly<Partial<Record<Controller, string>>>
+}
+
+const PERIOD_US = 100_000
+const REMOVE_TRIES = 100
+const REMOVE_WAIT_MS = 10
+
+const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
+
+/** Finds the groups of this process, without changing them. */
+async function hierarchies(): Promise<readonly Hierarchy[]> {
+  /** Paths in the hierarchies, by controller; version 2 has the name ''. */
+  const paths = new Map<string, string>()
+  for (const line of (await read('/proc/self/cgroup')).trim().split('\n')) {
+    const [, names = '', ...path] = line.split(':')
+    for (const name of names.split(',')) paths.set(name, path.join(':'))
+  }
+  const first: Partial<Record<Controller, string>> = {}
+  let second: string | undefined
+  for (const line of (await read('/proc/self/mountinfo')).trim().split('\n')) {
+    const [left = '', right = ''] = line.split(' - ')
+    const [, , , root = '/', mount = ''] = left.split(' ')
+    const [type, , options = ''] = right.split(' ')
+    /** The folder of the group of this process, if the mount shows it. */
+    const folder = (path?: string): string | undefined => {
+      if (path === undefined) return undefined
+      if (root === '/') return join(mount, path)
+      // The mount of a container shows only a part of the hierarchy.
+      return path.startsWith(root) ? join(mount, path.slice(root.length)) : mount
+    }
+    if (type === 'cgroup2') second ??= folder(paths.get(''))
+    if (type === 'cgroup')
+      for (const name of controllers) {
+        const path = options.split(',').includes(name) ? folder(paths.get(name)) : undefined
+        if (path !== undefined) first[name] ??= path
+      }
+  }
+  return [
+    ...(second === undefined
+      ? []
+      : [{ version: 2 as const, folders: { memory: second, pids: second, cpu: second } }]),
+    { version: 1, folders: first },
+  ]
+}
+
+/** The files that set a limit, in the order in which they are written. */
+function settingsOf(
+  version: 1 | 2,
+  controller: Controller,
+  { memory_bytes, processes, cpus }: ResourceLimits,
+): readonly { readonly file: string; readonly value: string; readonly optional?: true }[] {
+  const quota = Math.max(1000, Math.round(cpus * PERIOD_US))
+  switch (controller) {
+    case 'pids':
+      return [{ file: 'pids.max', value: String(processes) }]
+    case 'memory':
+      return version === 2
+        ? [
+            { file: 'memory.max', value: String(memory_bytes) },
+            { file: 'memory.swap.max', value: '0', optional: true },
+          ]
+        : [
+            { file: 'memory.limit_in_bytes', value: String(memory_bytes) },
+            // Memory and swap together; absent when the kernel does not count swap.
+            { file: 'memory.memsw.limit_in_bytes', value: String(memory_bytes), optional: true },
+          ]
+    case 'cpu':
+      return version === 2
+        ? [{ file: 'cpu.max', value: `${quota} ${PERIOD_US}` }]
+        : [
+            { file: 'cpu.cfs_period_us', value: String(PERIOD_US) },
+            { file: 'cpu.cfs_quota_us', value: String(quota) },
+          ]
+  }
+}
+
+/** Writes a file of a control group, which exists if its controller works. */
+const set = (path: string, value: string): Promise<void> => writeFile(path, value, { flag: 'r+' })
+
+/**
+ * Enables the controllers of version 2 for groups below `folder`. A group with processes of its own
+ * cannot have such groups, so its processes move to a group beside the new ones.
+ */
+async function delegate(folder: string): Promise<boolean> {
+  const offered = (await read(join(folder, 'cgroup.controllers'))).trim().split(/\s+/)
+  if (!controllers.every((name) => offered.includes(name))) return false
+  const enable = () => set(join(folder, 'cgroup.subtree_control'), '+memory +pids +cpu')
+  try {
+    await enable()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return false
+    try {
+      const own = join(folder, 'host')
+      await mkdir(own, { recursive: true })
+      for (const pid of (await read(join(folder, 'cgroup.procs'))).trim().split('\n'))
+        if (pid !== '') await set(join(own, 'cgroup.procs'), pid).catch(() => {})
+      await enable()
+    } catch {
+      return false
+    }
+  }
+  return true
+}
+
+async function remove(folder: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      await rmdir(folder)
+      return
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT') return
+      // The kernel releases the memory of processes after they have ended.
+      if (code !== 'EBUSY' || tries >= REMOVE_TRIES) throw error
+      await sleep(REMOVE_WAIT_MS)
+    }
+  }
+}
+
+/**
+ * Creates the groups of one hierarchy, if this process may.
+ * @param name of the group that contains those of all workers.
+ */
+async function open(
+  { version, folders }: Hierarchy,
+  name: string,
+  limits: ResourceLimits,
+): Promise<Groups | undefined> {
+  const usable = new Map<Controller, string>()
+  for (const controller of controllers) {
+    const folder = folders[controller]
+    if (folder === undefined) continue
+    const base = join(folder, name)
+    try {
+      if (version === 2 && !(await delegate(folder))) continue
+      await mkdir(base, { recursive: true })
+      if (version === 2 && !(await delegate(base))) continue
+      const probe = join(base, 'probe')
+      await mkdir(probe, { recursive: true })
+      for (const { file, value, optional } of settingsOf(version, controller, limits))
+        if (!optional) await set(join(probe, file), value)
+      await remove(probe)
+      usable.set(controller, base)
+    } catch {
+      await rmdir(base).catch(() => {})
+    }
+  }
+  if (usable.size === 0) return undefined
+  const bases = [...new Set(usable.values())]
+
+  return {
+    version,
+    controllers: [...usable.keys()],
+    async create(worker, wanted) {
+      const groups = bases.map((base) => join(base, worker))
+      for (const group of groups) await mkdir(group, { recursive: true })
+      for (const [controller, base] of usable)
+        for (const { file, value, optional } of settingsOf(version, controller, wanted)) {
+          const done = set(join(base, worker, file), value)
+          await (optional ? done.catch(() => {}) : done)
+        }
+      const memory = usable.get('memory')
+      return {
+        join: groups.map((group) => join(group, 'cgroup.procs')),
+        oomKills: async () => {
+          if (memory === undefined) return 0
+          const file = version === 2 ? 'memory.events' : 'memory.oom_control'
+          const text = await read(join(memory, worker, file))
+          return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+        },
+        remove: async () => {
+          for (const group of groups) await remove(group)
+        },
+      }
+    },
+    async close() {
+      for (const base of bases) await remove(base).catch(() => {})
+    },
+    async clear() {
+      for (const base of bases)
+        for (const entry of await readdir(base, { withFileTypes: true }))
+          if (entry.isDirectory()) await remove(join(base, entry.name))
+    },
+  }
+}
+
+/**
+ * Finds the control groups that this process may use.
+ * @param name of the group that contains those of all workers.
+ * @param found the hierarchies of this machine; other ones in tests.
+ */
+export async function openGroups(
+  name: string,
+  limits: ResourceLimits,
+  found?: readonly Hierarchy[],
+): Promise<Groups | undefined> {
+  for (const hierarchy of found ?? (await hierarchies())) {
+    const groups = await open(hierarchy, name, limits)
+    if (groups) return groups
+  }
+  return undefined
+}

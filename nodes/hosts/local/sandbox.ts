@@ -1,0 +1,168 @@
+/**
+ * The command that starts a process in a sandbox of bubblewrap. The process sees the programs of the
+ * system, its workspace and its own folder, and nothing else of the host: no other process, no data
+ * folder, no network except the sockets of its relay.
+ *
+ * A host of root starts bubblewrap as root, without a user namespace, and the process gets a user of
+ * its own; this needs no namespace that unprivileged users may create, which some systems forbid.
+ * Another host starts it in a user namespace, in which the process has the user id 1000.
+ */
+import { existsSync, lstatSync, readlinkSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { GATEWAY_SOCKET, PROXY_SOCKET } from './relay.ts'
+
+/** Paths and ports inside of a sandbox. */
+export const inside = {
+  workspace: '/workspace',
+  worker: '/var/worker',
+  logs: '/var/worker/logs',
+  home: '/home/worker',
+  sockets: '/run/sockets',
+  program: '/run/inside.mjs',
+  gateway_port: 18_480,
+  proxy_port: 18_481,
+} as const
+/** The id of the user in a sandbox of a host that is not root. */
+const SANDBOX_UID = 1000
+/** Descriptor from which bubblewrap reads the seccomp filter. */
+const SECCOMP_FD = 3
+
+export interface Tools {
+  readonly bwrap?: string
+  readonly setpriv?: string
+  readonly prlimit?: string
+}
+export interface SandboxParts {
+  readonly tools: Tools
+  /** Folder of the environment on the host. */
+  readonly folder: string
+  /** Id of the user of the environment; absent: a user namespace is used. */
+  readonly uid?: number
+  /** Folders and files that the process may read, with the same path as on the host. */
+  readonly readable: readonly string[]
+  /** Folder that the process must not see, even if one of the others contains it. */
+  readonly hidden: string
+  /** The file `inside.mjs` on the host. */
+  readonly program: string
+  /** Maximum size of each file system in memory, in bytes. */
+  readonly memory_files: number
+  /** Whether descriptor `SECCOMP_FD` is a filter. */
+  readonly seccomp: boolean
+}
+
+/** Folders of programs and libraries. Where they are links to /usr, the sandbox has the same links. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
+/** Files of /etc without secrets that programs need: libraries, certificates, time zone. */
+const CONFIGURATION = [
+  '/etc/alternatives',
+  '/etc/ca-certificates',
+  '/etc/ld.so.cache',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+  '/etc/localtime',
+  '/etc/mime.types',
+  '/etc/pki/ca-trust/extracted',
+  '/etc/pki/tls/certs',
+  '/etc/ssl/cert.pem',
+  '/etc/ssl/certs',
+  '/etc/ssl/openssl.cnf',
+]
+/** Names of the files that are written for each environment. */
+const WRITTEN = ['passwd', 'group', 'hosts', 'nsswitch.conf', 'gitconfig']
+
+/** Writes the files of /etc that a sandbox has instead of those of the host. */
+export async function writeConfiguration(folder: string, uid = SANDBOX_UID): Promise<void> {
+  const contents: Readonly<Record<string, string>> = {
+    passwd:
+      'root:x:0:0:root:/:/usr/sbin/nologin\n' +
+      `worker:x:${uid}:${uid}:worker:${inside.home}:/bin/bash\n` +
+      'nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n',
+    group: `root:x:0:\nworker:x:${uid}:\nnogroup:x:65534:\n`,
+    hosts: '127.0.0.1 localhost environment\n::1 localhost\n',
+    'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
+    gitconfig: `[http]\n\tproxy = http://127.0.0.1:${inside.proxy_port}\n`,
+  }
+  await rm(join(folder, 'etc'), { recursive: true, force: true })
+  await mkdir(join(folder, 'etc'), { mode: 0o700 })
+  for (const name of WRITTEN)
+    await writeFile(join(folder, 'etc', name), contents[name] ?? '', { mode: 0o644 })
+}
+
+/** The ports that `inside.mjs` forwards in a sandbox. */
+export const forwards = [
+  { port: inside.gateway_port, path: `${inside.sockets}/${GATEWAY_SOCKET}` },
+  { port: inside.proxy_port, path: `${inside.sockets}/${PROXY_SOCKET}` },
+] as const
+
+/** Whether a path is a folder or in it. */
+const isBelow = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
+/**
+ * Creates the folders above some paths. Bubblewrap would create those above files with mode 0700,
+ * and other users than root could not enter them.
+ */
+function foldersAbove(paths: readonly string[]): readonly string[] {
+  const above = new Set<string>()
+  for (const path of paths) {
+    const names = path.split('/').slice(1, -1)
+    for (const index of names.keys()) above.add(`/${names.slice(0, index + 1).join('/')}`)
+  }
+  return [...above].flatMap((path) => ['--perms', '0755', '--dir', path])
+}
+const readOnly = (path: string, at = path): readonly string[] => ['--ro-bind', path, at]
+
+/**
+ * Returns the arguments of bubblewrap, and what follows them up to the program to run. They contain
+ * no secret: variables are passed as such.
+ */
+export function sandboxCommand(parts: SandboxParts): readonly string[] {
+  const { tools, folder, uid, hidden } = parts
+  const system = SYSTEM.filter((path) => existsSync(path)).flatMap((path) =>
+    lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : readOnly(path),
+  )
+  const readable = [
+    ...CONFIGURATION.filter((path) => existsSync(path)),
+    ...parts.readable.filter((path) => !SYSTEM.some((one) => isBelow(path, one))),
+  ]
+  const inMemory = (path: string) => [
+    '--perms',
+    '1777',
+    '--size',
+    String(parts.memory_files),
+    '--tmpfs',
+    path,
+  ]
+  const mounted = [inside.workspace, inside.worker, inside.home, inside.sockets, inside.program]
+  const containsHidden = [...SYSTEM, ...readable].some((path) => isBelow(hidden, path))
+  const identity =
+    uid === undefined
+      ? ['--unshare-user', '--uid', String(SANDBOX_UID), '--gid', String(SANDBOX_UID)]
+      : ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name])
+  return [
+    tools.bwrap ?? 'bwrap',
+    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net'],
+    ...['--unshare-cgroup-try', '--hostname', 'environment', '--die-with-parent'],
+    ...['--new-session', '--cap-drop', 'ALL', ...identity],
+    ...system,
+    ...foldersAbove([...readable, ...mounted, '/etc/passwd']),
+    ...readable.flatMap((path) => readOnly(path)),
+    ...(containsHidden ? ['--tmpfs', hidden, '--remount-ro', hidden] : []),
+    ...WRITTEN.flatMap((name) => readOnly(join(folder, 'etc', name), `/etc/${name}`)),
+    ...['--proc', '/proc', '--dev', '/dev', ...inMemory('/dev/shm'), '--remount-ro', '/dev'],
+    ...[...inMemory('/tmp'), ...inMemory(inside.home)],
+    ...['--bind', join(folder, 'workspace'), inside.workspace],
+    ...['--bind', join(folder, 'worker'), inside.worker],
+    ...readOnly(join(folder, 'net'), inside.sockets),
+    ...readOnly(parts.program, inside.program),
+    ...['--remount-ro', '/', '--chdir', '/'],
+    ...(parts.seccomp ? ['--seccomp', String(SECCOMP_FD)] : []),
+    '--',
+    ...(uid === undefined ? [] : userCommand(tools, uid)),
+  ]
+}
+/** Returns the command that runs a program as another user, without capabilities. */
+export const userCommand = ({ setpriv = 'setpriv' }: Tools, uid: number): readonly string[] => [
+  ...[setpriv, `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--no-new-privs'],
+  ...['--inh-caps=-all', '--bounding-set=-all', '--'],
+]

@@ -1,0 +1,154 @@
+/** One process of a worker: its start through `inside.mjs`, its output, and its end. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Duplex, Readable } from 'node:stream'
+import { ProviderFault } from '../provider.ts'
+import type { LogFile } from './logs.ts'
+import { identify, kill, type ProcessId } from './processes.ts'
+
+export interface WorkerCommand {
+  readonly command: readonly string[]
+  readonly variables: Readonly<Record<string, string>>
+  /** Descriptor of the seccomp filter. */
+  readonly filter?: number
+  readonly stdout: LogFile
+  readonly stderr: LogFile
+  readonly signal: AbortSignal
+}
+export interface WorkerProcess {
+  readonly id: ProcessId
+  /** Resolves when the outermost process has ended. */
+  readonly ended: Promise<Ended>
+  /** Resolves when the output of the ended process and its descendants is written. */
+  drained(): Promise<void>
+  /** Asks the worker to end. */
+  stop(): void
+  /** Ends the outermost process and its group by force. */
+  kill(): void
+}
+interface Ended {
+  /** Absent when a signal ended the process. */
+  readonly code?: number
+}
+const START_TIMEOUT_MS = 30_000
+/** Milliseconds to wait for the rest of the output. A process that cannot be ended keeps it open. */
+const DRAIN_TIMEOUT_MS = 5000
+/** Milliseconds to wait for the messages of a process that has ended. */
+const LAST_WORDS_MS = 2000
+/** Maximum number of characters of an error of the start. */
+const MAX_ERROR = 300
+
+/** Writes what a stream delivers to a log. A full disk ends the log, not the worker. */
+async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void): Promise<void> {
+  let writable = true
+  try {
+    for await (const chunk of stream) {
+      see(chunk)
+      if (writable) await log.write(chunk).catch(() => (writable = false))
+    }
+  } catch {
+    // The stream was destroyed.
+  }
+}
+
+/** Waits for the message of `inside.mjs`. Resolves with the reason when the worker did not start. */
+function started(
+  child: ChildProcess,
+  control: Duplex,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return new Promise((done) => {
+    let text = ''
+    const end = (reason?: string) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      done(reason)
+    }
+    const abort = () => end('the start was cancelled')
+    const timer = setTimeout(() => end('it did not start in time'), START_TIMEOUT_MS)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    control.on('data', (chunk: Buffer) => {
+      // What runs in the sandbox could write without end.
+      if (text.length <= MAX_ERROR) text += chunk.toString()
+      if (text.startsWith('started')) end()
+      else if (text.includes('\n')) end(text.replace(/^failed /, '').trim())
+    })
+    child.once('error', (error) => end(error.message))
+    child.once('exit', (code, name) => {
+      // What it wrote before it ended may not be read yet.
+      const ended = () => end(`it ended with ${name ?? code}`)
+      if (control.readableEnded) ended()
+      control.once('end', ended)
+      setTimeout(ended, LAST_WORDS_MS).unref()
+    })
+  })
+}
+
+/**
+ * Starts a worker. Resolves when its process runs.
+ * @throws ProviderFault when it does not start; then nothing of the command runs, except what the
+ *   caller finds by its marker.
+ */
+export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess> {
+  const [program = '', ...args] = parts.command
+  const child = spawn(program, args, {
+    cwd: '/',
+    env: parts.variables,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', parts.filter ?? 'ignore', 'pipe'],
+  })
+  const control = child.stdio[4] as Duplex
+  control.on('error', () => {})
+  let error = ''
+  let seen = false
+  const copies = [
+    copy(child.stdout as Readable, parts.stdout, () => {}),
+    copy(child.stderr as Readable, parts.stderr, (chunk) => {
+      if (!seen && error.length < MAX_ERROR) error += chunk.toString()
+    }),
+  ]
+  const ended = new Promise<Ended>((done) => {
+    child.once('exit', (code) => {
+      // What the worker left in its group.
+      if (child.pid !== undefined) kill(-child.pid)
+      done(code === null ? {} : { code })
+    })
+    child.once('error', () => done({}))
+  })
+  const drained = async (): Promise<void> => {
+    control.destroy()
+    const close = () => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }
+    const timer = setTimeout(close, DRAIN_TIMEOUT_MS)
+    await Promise.all(copies)
+    clearTimeout(timer)
+    close()
+  }
+  const end = () => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    kill(-child.pid)
+    kill(child.pid)
+  }
+  const reason = await started(child, control, parts.signal)
+  const id = reason === undefined ? await identify(child.pid ?? 0) : undefined
+  seen = true
+  if (reason !== undefined) {
+    end()
+    await ended
+    await drained()
+    const details = error.trim().slice(0, MAX_ERROR)
+    throw new ProviderFault(
+      `The worker cannot be started: ${reason}${details === '' ? '' : ` (${details})`}.`,
+    )
+  }
+  return {
+    // A process that has already ended has no identity. It needs none.
+    id: id ?? { pid: child.pid ?? 0, started: '' },
+    ended,
+    drained,
+    stop: () => void control.write('stop\n'),
+    kill: end,
+  }
+}

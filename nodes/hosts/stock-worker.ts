@@ -1,0 +1,33 @@
+/**
+ * The stock worker, `baton environment-worker`: how it is started, and which files of this checkout
+ * it reads.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { program } from '../commands/child.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** What the bundle and the packages of this program consist of. The data folder is never in it. */
+const PARTS = [
+  'package.json',
+  'tsconfig.json',
+  'node_modules',
+  'actors',
+  'client',
+  'gateway',
+  'nodes',
+  'protocol',
+  'views',
+]
+
+export interface Program {
+  readonly command: readonly string[]
+  /** Folders and files that it reads. */
+  readonly readable: readonly string[]
+}
+/** Returns the stock worker. Builds the bundle of the program if it does not exist. */
+export const stockWorker = (): Program => ({
+  command: [process.execPath, ...program(), 'environment-worker'],
+  readable: PARTS.map((name) => join(root, name)).filter((path) => existsSync(path)),
+})

@@ -1,0 +1,147 @@
+/**
+ * The provider `local` with real processes, for tests: a data folder, a server in place of the
+ * gateway, and workers that are shell scripts.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { IsolationKind } from '../../../../nodes/hosts/local/isolation.ts'
+import { createLocalProvider, type LocalOptions } from '../../../../nodes/hosts/local/provider.ts'
+import type { Provider, WorkerExit, WorkerLaunch } from '../../../../nodes/hosts/provider.ts'
+import type { HostTask } from '../../../../protocol/environments/commands.ts'
+import type { LogName } from '../../../../protocol/environments/schema.ts'
+
+export const PROJECT = 'prj_1'
+export const MIB = 2 ** 20
+export const limits = {
+  memory_bytes: 512 * MIB,
+  cpus: 2,
+  disk_bytes: 1024 * MIB,
+  processes: 100,
+} as const
+const isLinux = process.platform === 'linux'
+const isRoot = process.getuid?.() === 0
+const works = (program: string, args: readonly string[]): boolean =>
+  spawnSync(program, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
+
+/** Why the tests of a kind of isolation are skipped on this machine; false when they run. */
+export const skipped: Readonly<Record<IsolationKind, string | false>> = {
+  sandbox:
+    !works('bwrap', ['--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '/bin/true']) &&
+    'bubblewrap (bwrap) is not installed or does not work here',
+  user: !(isLinux && isRoot) && 'another user requires root on Linux',
+  none: !isLinux && 'processes are found in /proc',
+}
+
+export const task = (environment_id: string, kind: HostTask['kind'] = 'start'): HostTask => ({
+  operation: 1,
+  kind,
+  project: PROJECT,
+  environment_id,
+  name: 'one',
+  provider: 'local',
+  repositories: [],
+})
+const signal = new AbortController().signal
+
+/** Opens the provider, which must be available. */
+export async function openLocal(options: LocalOptions): Promise<Provider> {
+  const provider = await createLocalProvider(options)
+  if ('unavailable' in provider) throw new Error(provider.unavailable)
+  return provider
+}
+/** A data folder like that of a node, with a secret in it. Removed with the test. */
+export function dataFolder(t: Test): string {
+  const data = mkdtempSync(join(tmpdir(), 'baton-local-'))
+  chmodSync(data, 0o700)
+  t.teardown(() => rmSync(data, { recursive: true, force: true, maxRetries: 3 }))
+  return data
+}
+/** A server in place of the gateway: answers with method, path and `Host`. */
+async function gateway(t: Test): Promise<string> {
+  const server = createServer((request, response) =>
+    response.end(`gateway: ${request.method} ${request.url} for ${request.headers.host}`),
+  )
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** A provider of one kind, with helpers to run scripts as workers. */
+export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOptions> = {}) {
+  const data = more.data ?? dataFolder(t)
+  const gateway_url = await gateway(t)
+  const warnings: string[] = []
+  const provider = await openLocal({
+    data,
+    limits,
+    unsafe: kind === 'none',
+    kinds: [kind],
+    warn: (sentence) => void warnings.push(sentence),
+    ...more,
+  })
+  t.teardown(() => provider.close())
+  const waiting = new Map<string, (exit: WorkerExit) => void>()
+  const early = new Map<string, WorkerExit>()
+  const keyOf = (id: string, generation: number) => `${id} ${generation}`
+  provider.onExit((exit) => {
+    const key = keyOf(exit.environment_id, exit.generation)
+    const found = waiting.get(key)
+    if (found) found(exit)
+    else early.set(key, exit)
+  })
+  /** The end of a worker that it was not asked for. */
+  const exitOf = (id: string, generation = 1): Promise<WorkerExit> =>
+    new Promise((done) => {
+      const exit = early.get(keyOf(id, generation))
+      if (exit) done(exit)
+      else waiting.set(keyOf(id, generation), done)
+    })
+  const log = async (id: string, log_name: LogName = 'stdout') =>
+    (await provider.logs(id, { log_name, tail: 5000, max_bytes: 128_000 }))?.content ?? ''
+  const provision = (id: string) => provider.provision(task(id, 'provision'), signal)
+  const start = (id: string, script: string, launch: Partial<WorkerLaunch> = {}) =>
+    provider.startWorker(
+      task(id),
+      {
+        generation: 1,
+        command: ['/bin/sh', '-c', script],
+        variables: { ACME_API_KEY: 'credential-of-the-worker' },
+        gateway_url,
+        url_variable: 'ACME_API_URL',
+        workspace_variable: 'ACME_RUNTIME_WORKSPACE',
+        log_variable: 'ACME_WORKER_LOG_DIR',
+        allowed_hosts: [],
+        ...launch,
+      },
+      signal,
+    )
+  /** Runs a script in a new environment to its end. Returns its output and its exit. */
+  const run = async (id: string, script: string, launch: Partial<WorkerLaunch> = {}) => {
+    await provision(id)
+    await start(id, script, launch)
+    const exit = await exitOf(id, launch.generation)
+    return { exit, output: await log(id), errors: await log(id, 'stderr') }
+  }
+  return { data, gateway_url, provider, warnings, exitOf, log, provision, start, run }
+}
+
+/** Whether a program is on this machine; tests that need it are skipped otherwise. */
+export const has = (program: string): boolean =>
+  works('/bin/sh', ['-c', `command -v ${program} >/dev/null`])
+
+/** Returns the ids of the processes whose arguments contain a text, this one and its test excluded. */
+export const processesWith = (text: string): readonly string[] =>
+  execFileSync('/bin/sh', ['-c', `grep -lsa -- "$T" /proc/[0-9]*/cmdline || true`], {
+    env: { ...process.env, T: text },
+    encoding: 'utf8',
+  })
+    .split('\n')
+    .filter((path) => path !== '')
