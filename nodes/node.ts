@@ -346,7 +346,8 @@ export async function startNode(
     if (status) stops.push(status.close)
     const owned = () => host.owned()
     const startHosts = async (own_gateway?: string): Promise<void> => {
-      const parts = { config, world, bus, ...(own_gateway && { own_gateway }) }
+      const installation = installed.organization
+      const parts = { config, world, bus, installation, ...(own_gateway && { own_gateway }) }
       if (config.roles.includes('hosts')) stops.push(await startHostsRole(parts))
     }
     if (!edge || !directory) {

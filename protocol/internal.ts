@@ -6,23 +6,18 @@
 
 import type { Definition } from './access/directory.ts'
 import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
-import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
 import type { ArtifactQueueCommands, ArtifactRunCommands } from './artifacts/commands.ts'
 import type { JsonObject } from './common.ts'
-import type {
-  EnvironmentBinding,
-  EnvironmentQueueCommands,
-  JobEnvironment,
-} from './environments/commands.ts'
+import type { EnvironmentQueueCommands } from './environments/commands.ts'
 import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
 import type { Interaction, InteractionKind } from './interactions/schema.ts'
 import type { Job, JobHeader } from './jobs/rows.ts'
 import type { RunOpening } from './loops/events.ts'
 import type { QueueReason } from './loops/run.ts'
-import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
+import type { TurnDefined } from './runs/turns.ts'
+import type { TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
-import type { TurnEnvironment } from './sessions/turns/definition.ts'
 
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = ArtifactQueueCommands &
@@ -218,49 +213,6 @@ export type RunCommands = ArtifactRunCommands & {
   'turn.defined': { input: TurnDefined; reply: undefined }
   /** From the session, once, when the turn has ended or cannot start. A repeat changes nothing. */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
-}
-/**
- * The turn that an agent step or a check step requests. An executor looks up its definition.
- * Without `agent`, the reviewer that the service itself provides judges a check.
- */
-export interface TurnWanted {
-  readonly turn_id: string
-  /** Id or name of the agent. */
-  readonly agent?: string
-  /** Id of the principal for which the run works; absent: the service. */
-  readonly asker?: string
-  readonly session: {
-    readonly scope: 'loop' | 'agent'
-    readonly ref_id: string
-    readonly name: string
-    readonly title?: string
-    readonly visibility?: 'project' | 'private'
-    readonly compaction_policy?: CompactionPolicy
-  }
-  /** The environment of the tools of the turn; without any member, the one of the agent. */
-  readonly environment?: TurnEnvironment
-  /** How the environment of the agent is created and used. */
-  readonly agent_environment?: AgentEnvironment
-  /** The turn has no tools that work in an environment. */
-  readonly no_environment?: true
-  readonly step: {
-    readonly timeout_seconds?: number
-    readonly thinking_effort?: ThinkingEffort
-    readonly model_route?: ModelRoute
-    readonly tool_names?: readonly string[]
-    readonly disable_tools?: boolean
-    readonly max_turns?: number
-    readonly max_duplicate_tool_calls?: number
-  }
-}
-/** What a run says about the environment of an agent, whose id it may not know. */
-export type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
-  Omit<JobEnvironment, 'binding'>
-/** The session of a turn of a run, and the definition with which the turn runs. */
-export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
-  readonly turn_id: string
-  readonly session_id: string
-  readonly place: Place
 }
 /** One expense. Costs are in whole thousandths of a credit. */
 interface Usage {

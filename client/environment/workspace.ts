@@ -203,7 +203,7 @@ const explanations: Readonly<Record<string, readonly [string, string]>> = {
   ENXIO: ['not_a_file', 'is not a regular file'],
 }
 /** Does something with files; failures name the path as the job gave it. @throws ActionFault */
-export async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
+async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {

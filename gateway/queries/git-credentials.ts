@@ -25,7 +25,7 @@ import { unsealHost } from '../commands/repositories/hosts.ts'
 import type { World } from '../ports.ts'
 
 /** What an environment may do with a repository. */
-export interface Grant {
+interface Grant {
   /** Name of the repository host. */
   readonly host: string
   /** The name as it was declared. */
@@ -37,10 +37,7 @@ export interface Grant {
  * repository is not declared. Names are compared without regard to case, as GitHub and GitLab do.
  * When several hosts have the repository, the first declaration decides.
  */
-export function grantOf(
-  declared: readonly EnvironmentRepository[],
-  full_name: string,
-): Grant | undefined {
+export function grantOf(declared: readonly EnvironmentRepository[], full_name: string): Grant | undefined {
   if (!isRepositoryName(full_name)) return undefined
   const all = declared
     .filter((one) => one.full_name.toLowerCase() === full_name.toLowerCase())
@@ -73,7 +70,7 @@ export function hostFields({
 
 /**
  * Returns a credential for the repository in the body of a call. It is refused with
- * `permission_denied` when the environment does not declare the repository or the host denies it,
+ * `forbidden` when the environment does not declare the repository or the host denies it,
  * and with `service_unavailable` when the host is not configured or does not answer.
  */
 export async function gitCredential(
@@ -87,7 +84,7 @@ export async function gitCredential(
   const grant = grantOf(repositories, repo_full_name)
   if (!grant)
     return refuse(
-      'permission_denied',
+      'forbidden',
       { repo_full_name },
       'The repository is not declared for this environment; declare it in `repositories`.',
     )
@@ -141,7 +138,7 @@ async function credentialOf(
   })
   if ('failed' in issued)
     return issued.failed === 'denied'
-      ? refuse('permission_denied', { repo_full_name: full_name }, issued.message)
+      ? refuse('forbidden', { repo_full_name: full_name }, issued.message)
       : unavailable(issued.message)
   return {
     ...hostFields(host),

@@ -17,8 +17,8 @@ import type { Agent } from '../../protocol/agents/schema.ts'
 import { isEnvironmentAction } from '../../protocol/environments/actions.ts'
 import { boundEnvironment } from '../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import type { TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { TurnWanted } from '../../protocol/runs/turns.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type {
   Defined,

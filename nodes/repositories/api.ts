@@ -8,14 +8,14 @@ import type { Post } from '../outbound/post.ts'
 /** Timeout of one request in milliseconds, and maximum size of its answer in bytes. */
 const LIMITS = { timeout: 8000, most: 512 * 1024 } as const
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** The body of a POST request as JSON; absent for GET. */
   readonly body?: unknown
 }
 /** An answer with a JSON object; `body` is empty when there is none. */
-export interface ApiAnswer {
+interface ApiAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }

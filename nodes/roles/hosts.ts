@@ -12,6 +12,8 @@ interface Role {
   readonly config: Config
   readonly world: World
   readonly bus: Bus
+  /** Id of the organization, which differs between installations. */
+  readonly installation: string
   /** URL of the gateway of this node, if it has one. */
   readonly own_gateway?: string
 }
@@ -25,6 +27,7 @@ export async function startHostsRole({
   config,
   world,
   bus,
+  installation,
   own_gateway,
 }: Role): Promise<() => Promise<void>> {
   const { environments, brand, key_prefix, log_level } = config
@@ -35,6 +38,11 @@ export async function startHostsRole({
     {
       data: config.data,
       environments,
+      installation,
+      gateway_url: gateway_url ?? '',
+      ...(config.public_url !== undefined && { public_url: config.public_url }),
+      clock: world,
+      random: world.random,
       allowed_networks: repositoryNetworks(config),
       warn: (sentence) => world.log.warn({ event: 'environment_provider_warning' }, sentence),
     },

@@ -137,8 +137,7 @@ const Invoke = Closed({
   input: Type.Optional(JsonObject),
   environment_id: Type.Optional(
     Type.String({
-      minLength: 1,
-      maxLength: 128,
+      pattern: '^env_[0-9A-Za-z]{1,64}$',
       description: 'The environment that performs the action; required for actions environment.*',
     }),
   ),

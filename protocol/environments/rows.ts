@@ -137,7 +137,7 @@ export const environments = {
     body: GitCredentialRequest,
     answeredBy: 'gateway',
     reply: GitCredential,
-    errors: ['not_found', 'permission_denied', 'service_unavailable'],
+    errors: ['not_found', 'forbidden', 'service_unavailable'],
   }),
   'environment.terminal': stream(`GET ${E}/terminal`, {
     tag,

@@ -27,7 +27,7 @@ export const environmentLimits = {
   capabilities: 64,
 } as const
 
-export const environmentStatuses = [
+const environmentStatuses = [
   'provisioning',
   'ready',
   'running',
@@ -75,13 +75,12 @@ export const Holder = Closed({
 })
 export type Holder = Static<typeof Holder>
 
-export const EnvironmentLease = Type.Object({
+const EnvironmentLease = Type.Object({
   id: Type.String(),
   holder: Holder,
   acquired_at: Timestamp,
   expires_at: Timestamp,
 })
-export type EnvironmentLease = Static<typeof EnvironmentLease>
 
 /** The additions of an environment record; `Environment` has their schemas. */
 export const environmentAdditions = additions({

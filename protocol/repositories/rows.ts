@@ -28,7 +28,7 @@ export const repositoryHostLimits = {
  * access tokens, which an API token creates. `token`: tokens that are stored and answered as they
  * are.
  */
-export const hostKinds = ['github_app', 'gitlab', 'token'] as const
+const hostKinds = ['github_app', 'gitlab', 'token'] as const
 export type HostKind = (typeof hostKinds)[number]
 const Kind = Type.Enum([...hostKinds])
 
@@ -138,7 +138,7 @@ function urlFault(url: string): string | undefined {
   return /[?#]/.test(url) ? 'must have neither a query nor a fragment' : undefined
 }
 /** The base URL in its stored form: normalised, without a trailing slash. */
-export const baseUrl = (url: string): string => new URL(url).href.replace(/\/+$/, '')
+const baseUrl = (url: string): string => new URL(url).href.replace(/\/+$/, '')
 
 function check(body: PutRepositoryHost): FieldError[] {
   const { kind, url } = body

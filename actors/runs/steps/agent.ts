@@ -11,9 +11,9 @@
 
 import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
-import type { TurnWanted } from '../../../protocol/internal.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import {

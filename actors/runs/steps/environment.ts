@@ -4,12 +4,12 @@
  */
 import { boundEnvironment, type JobEnvironment } from '../../../protocol/environments/commands.ts'
 import { isId } from '../../../protocol/ids.ts'
-import type { TurnWanted } from '../../../protocol/internal.ts'
 import {
   allowedRepositories,
   type Preparation,
   preparations,
 } from '../../../protocol/loops/repositories.ts'
+import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import {
   type EnvironmentPolicy,

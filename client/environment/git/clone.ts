@@ -17,8 +17,20 @@ import { remoteUrl } from './remote.ts'
 /** Number of attempts, and milliseconds between them. */
 const attempts = { maximum: 3, pause: 2000 } as const
 /** Failures that a further attempt would repeat. */
-const permanent =
-  /couldn't find remote ref|Remote branch .* not found|not our ref|unadvertised object|unknown revision|Authentication failed|could not read Username|told us to quit|invalid refspec/i
+const permanent = new RegExp(
+  [
+    "couldn't find remote ref",
+    'Remote branch .* not found',
+    'not our ref',
+    'unadvertised object',
+    'unknown revision',
+    'Authentication failed',
+    'could not read Username',
+    'told us to quit',
+    'invalid refspec',
+  ].join('|'),
+  'i',
+)
 
 interface Target {
   readonly url: string

@@ -20,12 +20,12 @@ const exec = promisify(execFile)
 const LIMITS = { processes: 16, bytes: 64 * 1024 * 1024, process_ms: 60_000 } as const
 
 /** The passwords of a repository. */
-export interface GitTokens {
+interface GitTokens {
   readonly read: string
   readonly push: string
 }
 /** A request that the server received. */
-export interface GitRequest {
+interface GitRequest {
   readonly repository: string
   readonly service: Service
   /** Status of the answer. */

@@ -90,8 +90,6 @@ export async function acquireFound(
     name: 'environment.acquire',
     input: { holder, ttl_seconds, ...lease },
   })
-  if (isRefusal(outcome))
-    // The environment was destroyed after it was found.
-    return outcome.refused === 'not_found' ? refuse('service_unavailable') : outcome
+  if (isRefusal(outcome)) return outcome
   return granted(edge.world, project, outcome.reply as LeaseGranted)
 }

@@ -16,7 +16,7 @@ import { seccompProgram } from './seccomp.ts'
 
 export type IsolationKind = 'sandbox' | 'user' | 'none'
 export const isolationKinds: readonly IsolationKind[] = ['sandbox', 'user', 'none']
-export interface UidRange {
+interface UidRange {
   readonly first: number
   readonly count: number
 }

@@ -16,10 +16,10 @@ export interface ResourceLimits {
   readonly disk_bytes: number
   readonly processes: number
 }
-export type Controller = 'memory' | 'pids' | 'cpu'
+type Controller = 'memory' | 'pids' | 'cpu'
 const controllers = ['memory', 'pids', 'cpu'] as const
 /** The group of one worker. */
-export interface Group {
+interface Group {
   /** Files to which a process writes its id in order to join the group. */
   readonly join: readonly string[]
   /** How many processes were ended because of the limit of memory. */
@@ -33,6 +33,8 @@ export interface Groups {
   create(name: string, limits: ResourceLimits): Promise<Group>
   /** Removes the groups that an earlier process left. */
   clear(): Promise<void>
+  /** Removes the group that contains those of all workers. */
+  close(): Promise<void>
 }
 /** Folder in which each controller of this process is. With version 2, all are in the same. */
 export interface Hierarchy {
@@ -69,11 +71,10 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
     }
     if (type === 'cgroup2') second ??= folder(paths.get(''))
     if (type === 'cgroup')
-      for (const name of controllers)
-        if (options.split(',').includes(name) && first[name] === undefined) {
-          const found = folder(paths.get(name))
-          if (found !== undefined) first[name] = found
-        }
+      for (const name of controllers) {
+        const path = options.split(',').includes(name) ? folder(paths.get(name)) : undefined
+        if (path !== undefined) first[name] ??= path
+      }
   }
   return [
     ...(second === undefined
@@ -212,6 +213,9 @@ async function open(
           for (const group of groups) await remove(group)
         },
       }
+    },
+    async close() {
+      for (const base of bases) await remove(base).catch(() => {})
     },
     async clear() {
       for (const base of bases)

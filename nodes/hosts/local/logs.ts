@@ -5,7 +5,7 @@
 import { constants, type FileHandle, open, readlink, rename } from 'node:fs/promises'
 
 /** Maximum size of a log file in bytes. */
-export const MAX_LOG_BYTES = 4 * 2 ** 20
+const MAX_LOG_BYTES = 4 * 2 ** 20
 
 /** A log that one process writes. */
 export interface LogFile {

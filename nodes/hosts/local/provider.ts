@@ -86,6 +86,7 @@ export async function createLocalProvider(
     groups,
   })
   if (!('isolation' in opened)) {
+    await groups?.close()
     await folders.release()
     return {
       unavailable:
@@ -97,7 +98,7 @@ export async function createLocalProvider(
   const isolationText = describe(isolation, limits, groups)
   if (isolation.kind !== 'sandbox')
     options.warn?.(
-      `Workers of environments run without a sandbox, because ${opened.missing.join('; ')}. ` +
+      `Workers of environments run without a sandbox. ${opened.missing.map((one) => `${one}. `).join('')}` +
         `In force: ${isolationText}.` +
         (isolation.kind === 'none'
           ? ' Workers can read the data folder and all keys of this installation.'
@@ -271,6 +272,7 @@ export async function createLocalProvider(
       }, STOP_TIMEOUT_MS)
       await Promise.all(all.map(({ finished }) => finished))
       clearTimeout(timer)
+      await groups?.close()
       await folders.release()
     },
   }

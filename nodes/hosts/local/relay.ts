@@ -25,6 +25,7 @@ import { request as secureRequest } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { socketBearerPrefix } from '../../../protocol/workers/socket.ts'
 import { AddressRefused, type Guard } from '../../outbound/guard.ts'
 
 export interface RelayParts {
@@ -54,7 +55,7 @@ function forwarded(headers: IncomingMessage['headers'], host?: string): Outgoing
   return { ...Object.fromEntries(kept), ...(host !== undefined && { host }) }
 }
 /** Connects two streams. The end of one is the end of the other. */
-function join2(one: Duplex, other: Duplex): void {
+function joinStreams(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],
     [other, one],
@@ -107,8 +108,9 @@ function gatewayServer(gateway: URL): Server {
   )
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())
-    const offered = request.headers['sec-websocket-protocol']?.includes('bearer') ?? false
-    if (!request.headers.authorization && !offered)
+    const offered = request.headers['sec-websocket-protocol']?.split(',') ?? []
+    const isOffered = offered.some((name) => name.trim().startsWith(socketBearerPrefix))
+    if (!request.headers.authorization && !isOffered)
       return reply(socket, '401 Unauthorized', 'A worker of an environment needs its credential.\n')
     const options = optionsOf(request)
     const onward = send({
@@ -130,7 +132,7 @@ function gatewayServer(gateway: URL): Server {
       socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`)
       if (first.length > 0) socket.write(first)
       if (head.length > 0) far.write(head)
-      join2(far, socket)
+      joinStreams(far, socket)
     })
     socket.on('close', () => onward.destroy())
     onward.end()
@@ -208,7 +210,7 @@ function proxyServer(parts: RelayParts): Server {
       (far) => {
         socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
         if (head.length > 0) far.write(head)
-        join2(far, socket)
+        joinStreams(far, socket)
       },
       (error: unknown) => {
         const [status, reason] = why(error)

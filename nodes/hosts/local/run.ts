@@ -5,13 +5,13 @@
 import { dirname, join } from 'node:path'
 import type { Guard } from '../../outbound/guard.ts'
 import type { WorkerExit, WorkerLaunch } from '../provider.ts'
+import { type Program, stockWorker } from '../stock-worker.ts'
 import { MEASURE_MS, watchSize } from './disk.ts'
 import type { Control } from './folders.ts'
 import { type Isolation, joinCommand, limitCommand, memoryFiles, openFilter } from './isolation.ts'
 import type { Groups, ResourceLimits } from './limits.ts'
 import { openLog } from './logs.ts'
 import { type Belonging, endProcesses, MARKER, type ProcessId } from './processes.ts'
-import { type Program, stockWorker } from './program.ts'
 import { openRelay } from './relay.ts'
 import { forwards, inside, sandboxCommand, userCommand, writeConfiguration } from './sandbox.ts'
 import { startProcess, type WorkerProcess } from './worker.ts'
@@ -210,6 +210,8 @@ export async function runWorker(parts: RunParts): Promise<Running> {
     const { code } = await worker.ended
     stopMeasuring()
     const killed = await oomKills()
+    await endProcesses(place.belonging(control))
+    await worker.drained()
     await release()
     await watched
     const error = reason ?? sentenceOf(code, killed, limits)

@@ -26,7 +26,7 @@ export const inside = {
 /** The id of the user in a sandbox of a host that is not root. */
 const SANDBOX_UID = 1000
 /** Descriptor from which bubblewrap reads the seccomp filter. */
-export const SECCOMP_FD = 3
+const SECCOMP_FD = 3
 
 export interface Tools {
   readonly bwrap?: string

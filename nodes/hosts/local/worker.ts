@@ -16,8 +16,10 @@ export interface WorkerCommand {
 }
 export interface WorkerProcess {
   readonly id: ProcessId
-  /** Resolves when the outermost process has ended and its output is written. */
+  /** Resolves when the outermost process has ended. */
   readonly ended: Promise<Ended>
+  /** Resolves when the output of the ended process and its descendants is written. */
+  drained(): Promise<void>
   /** Asks the worker to end. */
   stop(): void
   /** Ends the outermost process and its group by force. */
@@ -28,6 +30,10 @@ interface Ended {
   readonly code?: number
 }
 const START_TIMEOUT_MS = 30_000
+/** Milliseconds to wait for the rest of the output. A process that cannot be ended keeps it open. */
+const DRAIN_TIMEOUT_MS = 5000
+/** Milliseconds to wait for the messages of a process that has ended. */
+const LAST_WORDS_MS = 2000
 /** Maximum number of characters of an error of the start. */
 const MAX_ERROR = 300
 
@@ -68,7 +74,13 @@ function started(
       else if (text.includes('\n')) end(text.replace(/^failed /, '').trim())
     })
     child.once('error', (error) => end(error.message))
-    child.once('exit', (code, name) => end(`it ended with ${name ?? code}`))
+    child.once('exit', (code, name) => {
+      // What it wrote before it ended may not be read yet.
+      const ended = () => end(`it ended with ${name ?? code}`)
+      if (control.readableEnded) ended()
+      control.once('end', ended)
+      setTimeout(ended, LAST_WORDS_MS).unref()
+    })
   })
 }
 
@@ -95,22 +107,29 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
       if (!seen && error.length < MAX_ERROR) error += chunk.toString()
     }),
   ]
-  const exit = new Promise<Ended>((done) => {
-    child.once('exit', (code) => done(code === null ? {} : { code }))
+  const ended = new Promise<Ended>((done) => {
+    child.once('exit', (code) => {
+      // What the worker left in its group.
+      if (child.pid !== undefined) kill(-child.pid)
+      done(code === null ? {} : { code })
+    })
     child.once('error', () => done({}))
   })
-  const ended = exit.then(async (how) => {
-    // Descendants may keep the pipes open. They are ended, but their output is not awaited.
+  const drained = async (): Promise<void> => {
     control.destroy()
-    child.stdout?.destroy()
-    child.stderr?.destroy()
+    const close = () => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }
+    const timer = setTimeout(close, DRAIN_TIMEOUT_MS)
     await Promise.all(copies)
-    return how
-  })
+    clearTimeout(timer)
+    close()
+  }
   const end = () => {
-    if (child.pid === undefined) return
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     kill(-child.pid)
-    if (child.exitCode === null && child.signalCode === null) kill(child.pid)
+    kill(child.pid)
   }
   const reason = await started(child, control, parts.signal)
   const id = reason === undefined ? await identify(child.pid ?? 0) : undefined
@@ -118,6 +137,7 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
   if (reason !== undefined) {
     end()
     await ended
+    await drained()
     const details = error.trim().slice(0, MAX_ERROR)
     throw new ProviderFault(
       `The worker cannot be started: ${reason}${details === '' ? '' : ` (${details})`}.`,
@@ -127,6 +147,7 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
     // A process that has already ended has no identity. It needs none.
     id: id ?? { pid: child.pid ?? 0, started: '' },
     ended,
+    drained,
     stop: () => void control.write('stop\n'),
     kill: end,
   }

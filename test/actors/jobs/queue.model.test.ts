@@ -15,11 +15,11 @@ import type { Done } from '../support/stage.ts'
 import { QueueStage } from './queue-stage.ts'
 
 const JOBS = 4
-/** Pins a job to a managed environment. */
 const pin = {
   environment_id: 'env_1',
   environment: { holder: { kind: 'run', id: 'run_1' } },
 } as const
+const fence = fc.nat(3)
 const job = fc.integer({ min: 0, max: JOBS - 1 })
 const step = fc.oneof(
   {
@@ -55,10 +55,7 @@ const step = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('beat' as const), job, age: fc.nat(1) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('admit' as const), job, fence: fc.nat(3) }),
-  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('admit' as const), job, fence }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('refuse' as const), job }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), job }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), job, age: fc.nat(1) }) },
@@ -92,9 +89,7 @@ interface Seen {
   settled: number
   stop: boolean
   readonly pinned: boolean
-  /** Number with which the environment admitted the job. */
   fence?: number
-  /** Numbers of `environment.use` and `environment.done` that were sent. */
   used: number
   done: number
 }
@@ -192,9 +187,8 @@ class Observer {
       if (used !== (pinned ? 1 : 0) || done !== (pinned && status === 'ended' ? 1 : 0))
         throw new Error(`the environment of ${id} was told ${used} and ${done} times`)
     const { jobs, due } = this.queue.state
-    const first = due
-      .map((id) => dueAt(jobs[id] as NonNullable<(typeof jobs)[string]>))
-      .reduce((a, b) => Math.min(a, b), Infinity)
+    const times = due.map((id) => dueAt(jobs[id] as NonNullable<(typeof jobs)[string]>))
+    const first = Math.min(Infinity, ...times)
     if (first !== (this.queue.deadline() ?? Infinity))
       throw new Error('the deadline is not that of the first lease to end')
     const line = this.queue.line()
@@ -258,10 +252,8 @@ class Observer {
         )
         if (event.counted === 'failure') seen.failures++
         if (event.counted === 'loss') seen.losses++
-        must(
-          seen.failures < this.limits.max_attempts && seen.losses < this.limits.max_losses,
-          'attempts are bounded',
-        )
+        const { max_attempts, max_losses } = this.limits
+        must(seen.failures < max_attempts && seen.losses < max_losses, 'attempts are bounded')
       } else if (event.type === 'job.admitted') {
         must(seen.status === 'gated', 'only a gated job is admitted')
         seen.status = 'waiting'

@@ -47,7 +47,7 @@ export async function workspaceOf(
 }
 
 /** The context of a job. */
-export const contextOf = (more: Partial<ActionContext> = {}): ActionContext => ({
+const contextOf = (more: Partial<ActionContext> = {}): ActionContext => ({
   signal: new AbortController().signal,
   job: jobOf('x'),
   log: () => {},

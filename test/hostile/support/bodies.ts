@@ -80,6 +80,11 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'webhook.create': () => ({ name: `made ${++made}`, events: ['run.*'] }),
   'webhook.update': () => ({ events: ['run.failed'] }),
   'webhook.ping': () => ({ url: 'https://receiver.invalid/' }),
+  'repository_host.put': () => ({
+    kind: 'token',
+    url: 'https://git.invalid',
+    read_token: `token-${++made}`,
+  }),
   'secret.put': () => ({ entries: { word: `word ${++made}` } }),
   'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   'principal.create': () => ({ name: `bot ${++made}` }),

@@ -199,6 +199,13 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [webhook] = await Promise.all([
     s.ok('webhook.create', { ...at, name, enabled: false }),
     s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
+    s.ok('repository_host.put', {
+      ...at,
+      host_name: handle,
+      kind: 'token',
+      url: 'https://git.invalid',
+      read_token: mark,
+    }),
   ])
   const file = (await s.ok('session.attach', {
     ...at,
@@ -315,6 +322,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     action_id: () => place.organization_action,
     webhook_id: () => place.webhook,
     secret_name: () => place.handle,
+    host_name: () => place.handle,
     version: () => '2',
     session_id: () =>
       name === 'session.start_turn' || name === 'session.delete'

@@ -1,11 +1,11 @@
 /** Runs in environments: which one an action or a turn uses, and the end of the run. */
 import t from 'tap'
-import { run } from '../../../actors/runs/run.ts'
-import type { RunState } from '../../../actors/runs/state.ts'
-import type { JobHeader } from '../../../protocol/jobs/rows.ts'
-import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import { given, type Outcome } from '../../support/given.ts'
-import { action, failed, type Run, record, settle, sleep, started, step } from './story.ts'
+import { run } from '../../../../actors/runs/run.ts'
+import type { RunState } from '../../../../actors/runs/state.ts'
+import type { JobHeader } from '../../../../protocol/jobs/rows.ts'
+import type { Spec, Step } from '../../../../protocol/workflows/spec.ts'
+import { given, type Outcome } from '../../../support/given.ts'
+import { action, failed, type Run, record, settle, sleep, started, step } from '../story.ts'
 
 type Policy = NonNullable<NonNullable<Spec['defaults']>['environment']>
 const bash = (id: string, config: object = {}, more: Partial<Step> = {}): Step =>

@@ -1,11 +1,11 @@
 /** The system steps that prepare the repositories of a loop. */
 import t from 'tap'
-import { run } from '../../../actors/runs/run.ts'
-import type { RunState } from '../../../actors/runs/state.ts'
-import type { Repository } from '../../../protocol/loops/repositories.ts'
-import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import { given, type Outcome } from '../../support/given.ts'
-import { action, record, settle, step } from './story.ts'
+import { run } from '../../../../actors/runs/run.ts'
+import type { RunState } from '../../../../actors/runs/state.ts'
+import type { Repository } from '../../../../protocol/loops/repositories.ts'
+import type { Spec, Step } from '../../../../protocol/workflows/spec.ts'
+import { given, type Outcome } from '../../../support/given.ts'
+import { action, record, settle, step } from '../story.ts'
 
 const SHA = 'a'.repeat(40)
 const opened = (

@@ -1,0 +1,84 @@
+/** Limits: control groups of both versions, and the limits of processes without them. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Hierarchy, openGroups } from '../../../../nodes/hosts/local/limits.ts'
+import { dataFolder, limits, MIB, skipped, stage } from './stage.ts'
+
+const controllers = ['memory', 'pids', 'cpu'] as const
+
+t.test('without control groups, single processes are limited', async (t) => {
+  for (const kind of ['sandbox', 'user'] as const)
+    await t.test(kind, { skip: skipped[kind] }, async (t) => {
+      const { run, provider } = await stage(t, kind, {
+        groups: false,
+        limits: { ...limits, memory_bytes: 300 * MIB, processes: 30 },
+      })
+      t.match(provider.isolation, /limits by resource limits of processes: 300 MiB of memory for/)
+      const { output } = await run(
+        'env_1',
+        'ulimit -d; ulimit -c; ulimit -f; i=0; ' +
+          'while [ $i -lt 60 ]; do (sleep 100 & echo made) 2>/dev/null; i=$((i+1)); done; exit 0',
+      )
+      t.match(output, `${300 * 1024}\n0\n`)
+      const made = output.split('\n').filter((line) => line === 'made').length
+      t.ok(made > 0 && made < 30, `${made} processes`)
+      const bomb =
+        'const a = []; for (;;) { a.push(Buffer.alloc(8 * 2 ** 20, 1)); console.log(a.length) }'
+      const { output: sizes, exit } = await run('env_2', '', {
+        command: [process.execPath, '-e', bomb],
+      })
+      t.ok(8 * Number(sizes.trim().split('\n').at(-1)) <= 300, 'memory is limited')
+      t.equal(exit.idle, false)
+    })
+})
+
+t.test('a group of version 1 for each controller', { skip: real() }, async (t) => {
+  const groups = await openGroups('baton-test-limits', limits)
+  t.ok(groups)
+  if (!groups) return
+  const group = await groups.create('one', limits)
+  t.ok(group.join.every((file) => existsSync(file)))
+  t.equal(await group.oomKills(), 0)
+  await group.remove()
+  t.notOk(group.join.some((file) => existsSync(file)))
+  await groups.create('left', limits)
+  await groups.clear()
+  await groups.close()
+  t.notOk(group.join.some((file) => existsSync(join(file, '../..'))))
+})
+function real(): string | false {
+  const writable = existsSync('/sys/fs/cgroup/pids/pids.max') || existsSync('/sys/fs/cgroup/pids')
+  return !(writable && process.getuid?.() === 0) && 'this machine has no writable control groups'
+}
+
+t.test('what is written for version 2', async (t) => {
+  // Files in place of those of the kernel: this shows the names and values, not their effect.
+  const folder = dataFolder(t)
+  const make = (path: string) => {
+    mkdirSync(path, { recursive: true })
+    writeFileSync(join(path, 'cgroup.controllers'), 'cpuset cpu memory pids\n')
+    writeFileSync(join(path, 'cgroup.subtree_control'), '')
+    for (const name of ['memory.max', 'memory.swap.max', 'pids.max', 'cpu.max', 'cgroup.procs'])
+      writeFileSync(join(path, name), '')
+  }
+  for (const path of ['', 'baton-x', 'baton-x/one']) make(join(folder, path))
+  const found: Hierarchy = {
+    version: 2,
+    folders: Object.fromEntries(controllers.map((name) => [name, folder])),
+  }
+  // The probe cannot be removed, because its files are real ones; a kernel removes them with it.
+  t.equal(await openGroups('baton-x', limits, [found]), undefined)
+  t.equal(readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +pids +cpu')
+})
+
+t.test('a hierarchy without the controllers is not used', async (t) => {
+  const folder = dataFolder(t)
+  writeFileSync(join(folder, 'cgroup.controllers'), 'hugetlb\n')
+  const found: Hierarchy = {
+    version: 2,
+    folders: Object.fromEntries(controllers.map((name) => [name, folder])),
+  }
+  t.equal(await openGroups('baton-x', limits, [found]), undefined)
+  t.equal(await openGroups('baton-x', limits, [{ version: 1, folders: {} }]), undefined)
+})
