@@ -244,7 +244,8 @@ t.test('lists are filtered, and show destroyed environments on request', async (
 })
 
 t.test('the start of a worker is accepted, and waits for a host', async (t) => {
-  const { id: environment_id } = await create()
+  const repositories = [{ full_name: 'a/b', push: false }]
+  const { id: environment_id } = await create({ repositories })
   const input = { environment_id, keep_warm: '5m', concurrency: 2 }
   const started = await Promise.all([
     s.call('environment.start_worker', input),
