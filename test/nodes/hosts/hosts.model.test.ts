@@ -28,6 +28,7 @@ async function stage(delays: readonly number[]) {
   const actor = environmentActor({
     environments: {
       default_provider: 'memory',
+      aliases: {},
       wake_ms: 30_000,
       provision_ms: 24 * 3_600_000,
       retain_ms: 0,
