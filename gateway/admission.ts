@@ -16,7 +16,7 @@ import type { OrganizationDirectory } from '../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
-import { authorize, enter } from './auth/authorize.ts'
+import { authorizeRow, enter } from './auth/authorize.ts'
 import { charged } from './auth/rate.ts'
 import { BODY_LIMIT, type Call, type Edge, factsOf, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
@@ -185,12 +185,7 @@ const findProject: Stage = (admission) => {
 const requirePermission: Stage = (admission) => {
   const { edge, routed, slots } = admission
   const caller = callerOf(admission)
-  const refused = authorize(
-    edge.world.settings.brand,
-    routed.row.shape.permission,
-    caller,
-    slots['action_name'],
-  )
+  const refused = authorizeRow(edge.world.settings.brand, routed.row.shape, caller, slots)
   admission.missing = refused
   return isSelfAccess(factsOf(routed), caller) ? undefined : refused
 }

@@ -4,7 +4,7 @@
  * data. The first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
-import { authorize, enter } from './auth/authorize.ts'
+import { authorizeRow, enter } from './auth/authorize.ts'
 import { type Call, type Edge, factsOf } from './call.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { isSelfAccess, ownAgent } from './sessions/self-access.ts'
@@ -26,12 +26,7 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
   if (isRefusal(known)) return known
   const place = project && enter(caller, known, project.id, slots['id'] !== undefined)
   if (place && isRefusal(place)) return place
-  const refused = authorize(
-    world.settings.brand,
-    row.shape.permission,
-    caller,
-    slots['action_name'],
-  )
+  const refused = authorizeRow(world.settings.brand, row.shape, caller, slots)
   if (
     refused &&
     !(isSelfAccess(factsOf(call), caller) && (await ownAgent(edge, { ...call, caller })))

@@ -10,6 +10,7 @@ import type { Prefix } from '../protocol/ids.ts'
 import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
+import type { IssuedToken, TokenFailure, TokenRequest } from '../protocol/repositories/token.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
@@ -41,6 +42,13 @@ export interface World {
    * reason is found. The method is absent when destinations cannot be checked.
    */
   unreachable?(url: string): Promise<string | undefined>
+  /** Like `unreachable`, for a host of repositories, which only workers of environments call. */
+  unreachableRepository?(url: string): Promise<string | undefined>
+  /**
+   * Issues a token for a repository, or returns the one that it issued before. The method is absent
+   * when repository hosts cannot be called.
+   */
+  repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
   /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files
   /**

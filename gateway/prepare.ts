@@ -33,6 +33,7 @@ import { environmentPreparations } from './commands/environments/prepare.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
+import { hostPreparations } from './commands/repositories/hosts.ts'
 import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -287,6 +288,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...memoryPreparations,
   ...actionPreparations,
   ...webhookPreparations,
+  ...hostPreparations,
   ...tableNamePreparations,
   ...rowPreparations,
   ...artifactPreparations,

@@ -37,7 +37,7 @@ import { createMetrics } from './observe/metrics.ts'
 import { readiness } from './observe/ready.ts'
 import { serveStatus } from './observe/status.ts'
 import { createGuard } from './outbound/guard.ts'
-import { createVet } from './outbound/vet.ts'
+import { openOutbound } from './outbound/open.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault } from './process/port-fault.ts'
 import { createEmbedder } from './roles/embed.ts'
@@ -256,7 +256,7 @@ export async function startNode(
       unready,
       storage: report,
       metrics: metrics.text,
-      unreachable: createVet(guard),
+      ...openOutbound(guard, systemClock.now, config),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined
@@ -346,10 +346,9 @@ export async function startNode(
     if (status) stops.push(status.close)
     const owned = () => host.owned()
     const startHosts = async (own_gateway?: string): Promise<void> => {
-      if (config.roles.includes('hosts'))
-        stops.push(
-          await startHostsRole({ config, world, bus, ...(own_gateway && { own_gateway }) }),
-        )
+      const installation = installed.organization
+      const parts = { config, world, bus, installation, ...(own_gateway && { own_gateway }) }
+      if (config.roles.includes('hosts')) stops.push(await startHostsRole(parts))
     }
     if (!edge || !directory) {
       await startHosts()

@@ -52,6 +52,8 @@ export interface WorldParts {
   readonly log: Log
   readonly count: Counters
   unreachable(url: string): Promise<string | undefined>
+  unreachableRepository(url: string): Promise<string | undefined>
+  readonly repositoryToken?: World['repositoryToken']
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
   metrics(): Promise<string>
@@ -166,6 +168,8 @@ export function createWorld(parts: WorldParts): World {
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,
+    unreachableRepository: parts.unreachableRepository,
+    ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),
     ...(parts.files && { files: parts.files }),
     ...(parts.embedder && { embedder: parts.embedder }),
     lock: locks.lock,

@@ -21,6 +21,7 @@ import { loops } from './loops/rows.ts'
 import { mcp } from './mcp/rows.ts'
 import { memory } from './memory/rows.ts'
 import { audit, projects } from './projects/rows.ts'
+import { repositoryHosts } from './repositories/rows.ts'
 import { runs } from './runs/rows.ts'
 import { attachments } from './sessions/attachment-rows.ts'
 import { sessions } from './sessions/rows.ts'
@@ -60,6 +61,7 @@ export const api = {
   ...transcripts,
   ...webhooks,
   ...secrets,
+  ...repositoryHosts,
   ...mcp,
   ...attachments,
   ...tables,

@@ -117,6 +117,11 @@ export interface Shape {
   readonly locateBy?: 'run' | 'interaction'
   /** An agent may call the row for itself without the permission. */
   readonly selfAccess?: true
+  /**
+   * The worker of an environment may call the row with its own credential, without the permission.
+   * With the slot `environment_id`, it may do so for its own environment.
+   */
+  readonly environment?: true
   /** The command can grant permissions. Callers may grant only permissions that they hold. */
   readonly grantsPermissions?: true
   /**

@@ -6,7 +6,6 @@
 
 import type { Definition } from './access/directory.ts'
 import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
-import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
 import type { ArtifactQueueCommands, ArtifactRunCommands } from './artifacts/commands.ts'
 import type { JsonObject } from './common.ts'
 import type { EnvironmentQueueCommands } from './environments/commands.ts'
@@ -16,9 +15,9 @@ import type { Interaction, InteractionKind } from './interactions/schema.ts'
 import type { Job, JobHeader } from './jobs/rows.ts'
 import type { RunOpening } from './loops/events.ts'
 import type { QueueReason } from './loops/run.ts'
-import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
+import type { TurnDefined } from './runs/turns.ts'
+import type { TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
-import type { Registration } from './workers/socket.ts'
 
 /** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
 export type QueueCommands = ArtifactQueueCommands &
@@ -215,40 +214,6 @@ export type RunCommands = ArtifactRunCommands & {
   /** From the session, once, when the turn has ended or cannot start. A repeat changes nothing. */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
-/**
- * The turn that an agent step or a check step requests. An executor looks up its definition.
- * Without `agent`, the reviewer that the service itself provides judges a check.
- */
-export interface TurnWanted {
-  readonly turn_id: string
-  /** Id or name of the agent. */
-  readonly agent?: string
-  /** Id of the principal for which the run works; absent: the service. */
-  readonly asker?: string
-  readonly session: {
-    readonly scope: 'loop' | 'agent'
-    readonly ref_id: string
-    readonly name: string
-    readonly title?: string
-    readonly visibility?: 'project' | 'private'
-    readonly compaction_policy?: CompactionPolicy
-  }
-  readonly step: {
-    readonly timeout_seconds?: number
-    readonly thinking_effort?: ThinkingEffort
-    readonly model_route?: ModelRoute
-    readonly tool_names?: readonly string[]
-    readonly disable_tools?: boolean
-    readonly max_turns?: number
-    readonly max_duplicate_tool_calls?: number
-  }
-}
-/** The session of a turn of a run, and the definition with which the turn runs. */
-export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
-  readonly turn_id: string
-  readonly session_id: string
-  readonly place: Place
-}
 /** One expense. Costs are in whole thousandths of a credit. */
 interface Usage {
   readonly usage_id: string
@@ -346,44 +311,4 @@ export interface InteractionOpening
   /** The `depth` of the source events of the interaction. */
   readonly depth: number
   readonly chain?: Chain
-}
-
-/** Internal commands of the actor of one worker instance. */
-export type WorkerCommands = {
-  /**
-   * Starts a worker session, or resumes the one whose token hash is `given_token_hash`. `session`
-   * and `token_hash` belong to a new session. Refused with `conflict` while the instance has
-   * another session that may still be alive.
-   */
-  'worker.register': {
-    input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
-    reply: {
-      registration: Registration
-      resumed: boolean
-      draining: boolean
-      replaced?: { session: string; gateway: string }
-    }
-  }
-  /**
-   * Reports that a connection is alive: at each heartbeat interval in which the gateway received
-   * something from the worker, and when the worker's filters change. `leases`: number of jobs that
-   * the session holds. `takes`: the new filters, if they have changed. `current` is false when
-   * another connection has replaced this one.
-   */
-  'worker.seen': {
-    input: {
-      session: string
-      generation: number
-      leases: number
-      takes?: Pick<Registration, 'queues' | 'action_names' | 'models'>
-    }
-    reply: { current: boolean }
-  }
-  'worker.closed': {
-    input: { session: string; generation: number; leases: number }
-    reply: undefined
-  }
-  /** The worker has announced that it is draining. */
-  'worker.drained': { input: { session: string }; reply: undefined }
-  wake: { input: unknown; reply: undefined }
 }

@@ -26,6 +26,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         /^typebox$|^typebox\/value$|^ai$|^@ai-sdk\//,
         /^mammoth$|^htmlparser2$|^fflate$|^saxes$/,
         /^@oxc-node\/core$|^esbuild$|^tar\/header$|^@aws-sdk\/(client-s3|lib-storage)$/,
+        /^@octokit\/auth-app$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -36,7 +37,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
     packages: new RegExp(
       [
         /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
-        /^csv-parse$|^csv-stringify\/sync$|^mime$/,
+        /^csv-parse$|^csv-stringify\/sync$|^mime$|^@lydell\/node-pty$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -72,10 +73,12 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]fflate['"]/, /^nodes\/executor\/documents\/|^gateway\/files\/office\.ts$/],
   // Model providers are called from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
+  [/['"]@octokit\/auth-app['"]/, /^nodes\/repositories\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
   [/['"]csv-(parse|stringify)/, /^client\/cli\/tables\//],
-  [/from ['"]mime['"]/, /^client\/cli\/artifacts\//],
+  [/from ['"]mime['"]/, /^client\/(cli|environment)\/(artifacts|actions)\//],
+  [/['"]@lydell\/node-pty['"]/, /^client\/environment\/terminal\.ts$/],
   // Only the chat page renders Markdown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.
@@ -157,7 +160,7 @@ const long: Readonly<Record<string, number>> = {
   'test/scenarios/channels/channels.test.ts': 550,
   'test/scenarios/events/events.test.ts': 450,
   'test/scenarios/interactions/interactions.test.ts': 850,
-  'test/scenarios/access/isolation.test.ts': 500,
+  'test/scenarios/access/isolation.test.ts': 550,
   'test/scenarios/loops/loops-policies.test.ts': 550,
   'test/scenarios/mcp/mcp.test.ts': 650,
   'test/scenarios/access/people.test.ts': 500,

@@ -54,7 +54,8 @@ t.test('the shape of each row fits its verb', async (t) => {
       )
       if (shape.to && 'mint' in shape.to)
         t.ok(shape.status === 201 || shape.status === 202, `${name} makes something`)
-      if (method === 'DELETE') t.equal(shape.status, 204, name)
+      if (method === 'DELETE')
+        t.equal(shape.status, shape.reply ? undefined : 204, `${name} answers what it says`)
     } else if (shape.upload) {
       t.equal(method, 'POST', `${name} sends a body`)
       t.strictSame([shape.to, shape.each], [undefined, undefined], `${name}: the gateway answers`)

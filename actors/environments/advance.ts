@@ -60,7 +60,7 @@ const wantsWorker = (state: KeptEnvironment): boolean =>
   state.worker.requested === true || hasJob(state, (job) => waitsForWorker(state.record, job))
 
 /** Asks the queues to fail jobs that no worker has. */
-export function refuseJobs(
+function refuseJobs(
   on: Draft,
   jobs: readonly PinnedJob[],
   error_message: string,

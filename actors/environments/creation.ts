@@ -29,7 +29,7 @@ const byMode: Readonly<
 }
 
 /** The name of an environment that no client named: unique, because the id is. */
-export const generatedName = (id: string): string => `env-${id.slice(id.indexOf('_') + 1)}`
+const generatedName = (id: string): string => `env-${id.slice(id.indexOf('_') + 1)}`
 
 /** Returns the record of a new environment. `provider` is the resolved one. */
 export function newEnvironment(

@@ -134,6 +134,10 @@ export const environmentName: Actor<
         ? { events: [], reply: existing(before.environment_id) }
         : create(input, cause).decided
     },
+    'environment_name.key': () => ({
+      events: [{ type: 'environment_name.keyed' }],
+      reply: undefined,
+    }),
     'environment_name.take': ({ held }, { name, key, environment_id }) => {
       const before = getOwn(held, key)
       if (before && before.environment_id !== environment_id)
@@ -165,6 +169,7 @@ export const environmentName: Actor<
     },
   },
   evolve: {
+    'environment_name.keyed': (state) => state,
     'environment_name.taken': ({ held }, { key, environment_id, provider }) => ({
       held: { ...held, [key]: { environment_id, provider } },
     }),

@@ -120,7 +120,14 @@ function provisioned(on: Draft, error: string | undefined): void {
   change(
     on,
     error === undefined
-      ? { status: 'ready', last_seen_at: timestamp(on.cause.at), error: null }
+      ? {
+          status: 'ready',
+          last_seen_at: timestamp(on.cause.at),
+          error: null,
+          // The claim has changed these in the state already; views follow with the record.
+          place: on.state.record.place ?? null,
+          isolation: on.state.record.isolation ?? null,
+        }
       : { status: 'failed', error },
   )
 }

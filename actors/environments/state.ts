@@ -1,8 +1,3 @@
-/**
- * State of an environment: how each event changes it, and the questions that several rules ask. The
- * rules are in `advance.ts` and in the files of the commands.
- */
-import { timestamp } from '../../protocol/common.ts'
 import type {
   EnvironmentEvent,
   EnvironmentJob,
@@ -11,8 +6,9 @@ import type {
   PinnedJob,
   WorkerOfEnvironment,
 } from '../../protocol/environments/events.ts'
+import { recordPatch } from '../../protocol/environments/record.ts'
 import type { Environment, EnvironmentStatus, Holder } from '../../protocol/environments/schema.ts'
-import { type Patch, patch } from '../../protocol/patch.ts'
+import { patch } from '../../protocol/patch.ts'
 
 /** Null: the environment was never created. */
 export type EnvironmentState = KeptEnvironment | null
@@ -60,10 +56,6 @@ const marked = (
   }
   return next
 }
-const recorded = (state: KeptEnvironment, change: Patch<Environment>): KeptEnvironment => ({
-  ...state,
-  record: patch(state.record, change),
-})
 const operating = (state: KeptEnvironment, change: Partial<Operation>): KeptEnvironment =>
   state.operation ? { ...state, operation: { ...state.operation, ...change } } : state
 const working = (
@@ -87,7 +79,7 @@ function ended(
 ): KeptEnvironment {
   const next: KeptEnvironment = { ...without(state, 'operation'), heard: at }
   const kind = state.operation?.kind
-  if (displaced) return recorded(next, { place: null, isolation: null })
+  if (displaced) return next
   if (kind === 'destroy' && outcome === 'failed') return { ...next, teardowns: next.teardowns + 1 }
   return next
 }
@@ -100,22 +92,22 @@ type Arms = {
   ) => KeptEnvironment
 }
 const arms: Omit<Arms, 'environment.created'> = {
-  'environment.updated': (state, { record }) => recorded(state, record),
+  'environment.updated': (state) => state,
   'environment.status_changed': (state, { record }, at) => ({
-    ...recorded(state, record),
+    ...state,
     ...(record.status === 'retained' && { retained_at: at }),
   }),
-  'environment.destroyed': (state, { record }) => ({
-    ...recorded(without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'), record),
+  'environment.destroyed': (state) => ({
+    ...without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'),
     teardowns: 0,
   }),
-  'environment.leased': (state, { record, fence, until }) => ({
-    ...recorded(without(state, 'lease_over'), record),
+  'environment.leased': (state, { fence, until }) => ({
+    ...without(state, 'lease_over'),
     fence,
     lease_until: until,
   }),
-  'environment.lease_ended': (state, { record, expired }) => ({
-    ...recorded(without(state, 'lease_until'), record),
+  'environment.lease_ended': (state, { expired }) => ({
+    ...without(state, 'lease_until'),
     lease_over: expired ? 'expired' : 'released',
   }),
   'environment.lease_settled': (state) => without(state, 'lease_over'),
@@ -140,9 +132,9 @@ const arms: Omit<Arms, 'environment.created'> = {
     jobs: without(state.jobs, job_id),
   }),
   'environment.operation_requested': requested,
-  'environment.operation_claimed': (state, { host, place, isolation, token_hash, at }) => {
+  'environment.operation_claimed': (state, { host, token_hash, at }) => {
     const claimed = operating(
-      recorded({ ...state, heard: at }, { place, isolation: isolation ?? null }),
+      { ...state, heard: at },
       {
         host,
         progress: at,
@@ -192,7 +184,8 @@ export function apply(
     event: EnvironmentEvent,
     at: number,
   ) => KeptEnvironment
-  return arm(state, event, at)
+  const change = recordPatch(event)
+  return arm(change ? { ...state, record: patch(state.record, change) } : state, event, at)
 }
 
 /** The record as clients see it. */
@@ -221,9 +214,3 @@ export const hasJob = (
   { jobs }: KeptEnvironment,
   holds: (job: EnvironmentJob) => boolean,
 ): boolean => Object.values(jobs).some(holds)
-
-/** Members of a record that change with its status. */
-export const statusPatch = (status: EnvironmentStatus, at: number): Patch<Environment> => ({
-  status,
-  updated_at: timestamp(at),
-})

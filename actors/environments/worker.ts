@@ -4,7 +4,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
 import type { StartWorker, WorkerStarted } from '../../protocol/environments/schema.ts'
-import { refuse } from '../../protocol/errors.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, endWorker } from './advance.ts'
 import { change, type Draft, draft, type EnvironmentSettings, emit, finish } from './draft.ts'
@@ -31,11 +31,11 @@ export function startWorker(
   const { status } = state.record
   if (unstartable.has(status)) return refuse('environment_not_ready', { status })
   if (isAttached(state))
-    return refuse(
-      'bad_request',
-      { provider: state.record.provider },
-      'The worker of this environment is not started by the service.',
-    )
+    return refuseFields({
+      field: 'environment_id',
+      message: 'names an environment whose worker the service does not start',
+      actual: state.record.id,
+    })
   const { session, launch } = state.worker
   const on = draft(state, cause, settings)
   const isLive = state.worker.state === 'connected'
@@ -116,19 +116,22 @@ function enter(on: Draft, session: string): void {
 /** The session of the worker has ended permanently. */
 export function workerGone(
   state: EnvironmentState,
-  { session }: Commands['environment.worker_gone']['input'],
+  { session, drained }: Commands['environment.worker_gone']['input'],
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decided<'environment.worker_gone'> {
   if (state?.worker.session !== session) return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
-  endWorker(on, true)
+  endWorker(on, !drained)
   if (isAttached(state) && state.record.status !== 'destroyed') change(on, { status: 'orphaned' })
   advance(on)
   return finish(on, undefined)
 }
 
-/** A worker attaches its workspace again, or for the first time. */
+/**
+ * A worker attaches its workspace again, or for the first time. While another worker is live, nothing
+ * changes, and the gateway refuses the attachment.
+ */
 export function reattach(
   state: EnvironmentState,
   { session, instance, tags }: Commands['environment.reattach']['input'],
@@ -136,6 +139,9 @@ export function reattach(
   settings: EnvironmentSettings,
 ): Decided<'environment.reattach'> {
   if (!state || !isAttached(state)) return { events: [], reply: undefined }
+  const { worker } = state
+  if (worker.state === 'connected' && worker.session !== session && worker.instance !== instance)
+    return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
   if (tags) change(on, { tags })
   if (state.worker.session !== session) {

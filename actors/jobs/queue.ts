@@ -3,9 +3,10 @@
  * `<shard>.<name>`. The shard host, gateways and executors match its jobs with workers.
  *
  * Invariants:
- * Q1. A job is in exactly one state: gated until its environment admits it, waiting, resting before
- *     its next attempt, under one lease, or ended. Reports and heartbeats must present the complete
- *     lease token, so a superseded token changes nothing, except for late results (report.ts).
+ * Q1. A job is in exactly one state: gated until its environment admits it (environments.ts),
+ *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted is
+ *     never gated again. Reports and heartbeats must present the complete lease token, so a superseded
+ *     token changes nothing, except for late results (report.ts).
  * Q2. A job whose cancellation was requested is never leased again.
  * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
  *     fairness key.
@@ -26,7 +27,8 @@ import type { Actor } from '../actor.ts'
 import { add, inOrder } from '../heap.ts'
 import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
-import { cancelled, giveBack, lost, reasons, rested, settle, together } from './outcomes.ts'
+import { admit, unavailable } from './environments.ts'
+import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
   attemptsOf,
@@ -195,31 +197,8 @@ export function queueActor(
         const expired = held?.lease?.session === session && held.lease.assumed
         return { ...(expired ? lost(held, cause.at) : { events: [] }), reply: undefined }
       },
-      'queue.admit': (state, { job_ids, fence }, cause) => ({
-        events: heldOf(state, job_ids).flatMap(({ gated, header }): QueueEvent[] =>
-          gated
-            ? [
-                {
-                  type: 'job.admitted',
-                  id: header.id,
-                  fence,
-                  job: { updated_at: timestamp(cause.at) },
-                },
-              ]
-            : [],
-        ),
-        reply: undefined,
-      }),
-      'queue.unavailable': (state, { job_ids, error_type, error_message }, cause) => ({
-        ...together(
-          heldOf(state, job_ids)
-            .filter(({ lease }) => !lease)
-            .map((held) =>
-              settle(held, { outcome: 'failed', error_type, error_message }, cause.at),
-            ),
-        ),
-        reply: undefined,
-      }),
+      'queue.admit': admit,
+      'queue.unavailable': unavailable,
       'job.publish_artifact': publishArtifact,
       wake: (state, _input, cause) => {
         const due: Held[] = []
@@ -311,7 +290,7 @@ export function queueActor(
     ask: {
       /** Headers of the jobs to offer next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
-      /** The number of leased jobs, and the number of waiting and resting jobs. */
+      /** The number of leased jobs, and the number of waiting, resting and gated jobs. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }

@@ -133,6 +133,7 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   tellRun(on, run_id, 'run.open', {
     loop: { id: record.id, version_id: version.id, version: version.number, name: record.name },
     spec: specOf(record),
+    ...(record.repositories?.length && { repositories: record.repositories }),
     ...(record.agent_id && { agent_id: record.agent_id }),
     definitions,
     event: event.values,

@@ -1,7 +1,8 @@
 /**
  * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
- * toolkits, skills, bindings, actions, webhooks and secrets. It also tracks the loops of the
- * project. This file contains the table; the decisions are in the other files of this folder.
+ * toolkits, skills, bindings, actions, webhooks, secrets and repository hosts. It also tracks the
+ * loops of the project. This file contains the table; the decisions are in the other files of this
+ * folder.
  */
 
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
@@ -22,6 +23,7 @@ import type {
   ProjectCommands,
   Reserved,
 } from '../../protocol/projects/configuration.ts'
+import type { RepositoryHostEvent, SealedHost } from '../../protocol/repositories/rows.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills/schema.ts'
 import type { ToolkitEvent } from '../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../protocol/webhooks/rows.ts'
@@ -63,6 +65,7 @@ import { createAgent, type Domain, deleteAgent, openInbox, updateAgent } from '.
 import { evolveRemoval, isRemoval, removalSettled, removingArtifacts } from './artifact-removal.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { endProject, evolveLoops, noteLoop } from './loops.ts'
+import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository-hosts.ts'
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
 import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
@@ -92,6 +95,7 @@ type ProjectEvent =
   | ActionEvent
   | WebhookEvent
   | SecretEvent
+  | RepositoryHostEvent
   | LoopsEvent
   | PartingEvent
   | ArtifactRemovalEvent
@@ -118,6 +122,7 @@ type Extra = {
   'webhook.create': NewSecret
   'webhook.rotate_secret': NewSecret
   'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
+  'repository_host.put': SealedHost
 }
 
 const [toolkit, skill, binding] = [
@@ -206,6 +211,8 @@ export function projectActor(
       'webhook.ping': pingWebhook,
       'secret.put': bound(putSecret),
       'secret.delete': deleteSecret,
+      'repository_host.put': putHost,
+      'repository_host.delete': deleteHost,
       'loop.note': noteLoop,
       'project.end': removingArtifacts(endProject),
       'job.settled': (state, input, cause) =>
@@ -275,6 +282,7 @@ export function projectActor(
       ...evolveActions,
       ...evolveWebhooks,
       ...evolveSecrets,
+      ...evolveHosts,
       ...evolveLoops,
       ...evolvePartings,
       ...evolveRemoval,
@@ -324,6 +332,8 @@ export function projectActor(
       webhook: webhookOf,
       secret: secretOf,
       secrets: secretList,
+      repository_host: hostOf,
+      repository_hosts: hostList,
       job_spec: (state, input: { readonly job_id: string }) =>
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },

@@ -14,6 +14,7 @@ import type { AgentCapabilities } from '../../protocol/agents/capabilities.ts'
 import type { MessagingBinding } from '../../protocol/agents/messaging-bindings.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { KeptRepositoryHost } from '../../protocol/repositories/rows.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
 import type { Toolkit } from '../../protocol/toolkits/schema.ts'
 import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
@@ -43,6 +44,8 @@ export interface ProjectState extends KeyHolder {
   webhooks: Record<string, KeptWebhook>
   /** Secrets by name. */
   secrets: Record<string, KeptSecret>
+  /** Hosts of repositories by name. */
+  repository_hosts: Record<string, KeptRepositoryHost>
   /**
    * Ids under which workflows can no longer be created (H2 of protocol/projects/configuration.ts),
    * each with the time in Unix milliseconds at which it was added.
@@ -89,6 +92,7 @@ export const bare = (): ProjectState => ({
   actions: {},
   webhooks: {},
   secrets: {},
+  repository_hosts: {},
   loops: {},
   partings: {},
 })

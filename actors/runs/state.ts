@@ -12,8 +12,7 @@
  * S3. `engine.position` is the index of the current step; after the last step, it is the number of
  *     steps. While `engine.ending` is present, it is an index into the cleanup steps, and
  *     `engine.ending` contains the position at which the run ended.
- * S4. The output of a completed step is stored in the `result` of its record; the engine keeps no
- *     copy.
+ * S4. The engine keeps no copy of the output of a step, which is in the `result` of its record.
  * S5. Each active branch or item has its own position and its own step records (`branches`). When
  *     it completes or fails, only its outcome remains (`yields`). Outcomes are stored in chunks, so
  *     that the cost of an event does not grow with the number of earlier items.
@@ -25,6 +24,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Chain } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { RunRecord } from '../../protocol/loops/record.ts'
+import type { Repository } from '../../protocol/loops/repositories.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import { type RunStep, terminal } from '../../protocol/runs/schema.ts'
@@ -236,13 +236,14 @@ export interface Engine extends Place {
   readonly trigger_id?: string
   /** Ids of the most recently recorded usages, to detect repeats. */
   readonly usages?: readonly string[]
-  /**
-   * Present when the loop has spent its daily budget, so that no further step begins. The amounts
-   * are credits. `true` in runs of older releases.
-   */
+  /** Set when the loop has spent its daily budget, in credits. `true` in runs of older releases. */
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent for steps that specify none. */
   readonly agent_id?: string
+  /** The repositories that the first steps of the run clone, one each. */
+  readonly repositories?: readonly Repository[]
+  /** The run has used its own environment, which is told of the end of the run. */
+  readonly own_environment?: true
 }
 
 export interface RunState {
@@ -391,7 +392,6 @@ export function deadline(state: RunState | null): number | undefined {
     ending ? Infinity : (wall_deadline ?? Infinity),
     more_at ?? Infinity,
   )
-  if (state.branches)
-    for (const branch of state.branches) first = Math.min(first, branch.wait?.due ?? Infinity)
+  for (const branch of state.branches ?? []) first = Math.min(first, branch.wait?.due ?? Infinity)
   return first === Infinity ? undefined : first
 }

@@ -12,15 +12,24 @@
  * W3. A drain stays in force across reconnects, until a new session begins.
  * W4. Most heartbeats update `seen` by soft events, so a new owner of the shard treats a connected
  *     worker as just seen, unless it is stale.
+ * W5. When a session that serves an environment ends, its environment is notified once, unless the
+ *     next session of the instance registers for the same environment. A session ends when it is
+ *     stale, when another session replaces it, and when it has drained and left.
  */
 
 import type { Address } from '../../protocol/entry.ts'
+import { isManagedEnvironment } from '../../protocol/environments/commands.ts'
 import { refuse } from '../../protocol/errors.ts'
-import type { WorkerCommands } from '../../protocol/internal.ts'
+import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
-import type { Registration, WorkerEvent, workers } from '../../protocol/workers/socket.ts'
+import type {
+  Registration,
+  ServedEnvironment,
+  WorkerEvent,
+  workers,
+} from '../../protocol/workers/socket.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
-import type { Actor } from '../actor.ts'
+import type { Actor, Effect } from '../actor.ts'
 
 export interface WorkerState {
   registration?: Registration
@@ -32,6 +41,8 @@ export interface WorkerState {
   stale: boolean
   /** Whether an operator requested a drain, or the worker announced one. */
   draining: boolean
+  /** Whether the environment of the session was notified of its end. */
+  ended?: boolean
 }
 type Change = Extract<WorkerEvent, { readonly instance: string }>
 type Taken = Pick<Registration, 'queues' | 'action_names' | 'models'>
@@ -46,6 +57,32 @@ const toGateway = (gateway: string, message: GatewayMessage) => [
 /** Whether this is the current connection of the session. */
 const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
   registration?.session === session && registration.generation === generation
+
+/** The session and its environment, if it serves one of this service. */
+const served = ({ session, environment_id }: Registration): ServedEnvironment | undefined =>
+  environment_id !== undefined && isManagedEnvironment(environment_id)
+    ? { session, environment_id }
+    : undefined
+const leave = ({ session, environment_id }: ServedEnvironment, drained = false): Effect => ({
+  tell: {
+    to: { kind: 'environment', id: environment_id },
+    name: 'environment.worker_gone',
+    input: { session, ...(drained && { drained }) },
+  },
+})
+/** The registration of a session that no longer serves the environment that it attached. */
+function detached(registration: Registration): Registration {
+  const { attached, environment_id: _, ...rest } = registration
+  return attached ? rest : registration
+}
+/** The attached environment of a session that continues. */
+const carriedOver = (
+  { attached, environment_id }: Registration,
+  asked: Pick<Registration, 'environment_id'>,
+): Pick<Registration, 'environment_id' | 'attached'> | undefined =>
+  attached && environment_id !== undefined && asked.environment_id === undefined
+    ? { environment_id, attached }
+    : undefined
 
 /** Whether a worker's queues, actions and models are still those that it registered. */
 const same = ({ queues, action_names, models }: Registration, takes: Taken): boolean =>
@@ -62,6 +99,10 @@ export function workerActor(
 ): Actor<WorkerState, WorkerEvent, typeof workers, 'worker', WorkerCommands> {
   const change = (state: WorkerState, changes: Partial<WorkerState>): WorkerState =>
     Object.assign(state, changes)
+  const end = ({ registration }: WorkerState): Partial<WorkerState> => ({
+    ended: true,
+    ...(registration && { registration: detached(registration) }),
+  })
   const gone = (state: WorkerState, at: number): boolean =>
     at - state.seen > timing.takeover * 1000 || (!state.connected && state.leases === 0)
   return {
@@ -84,7 +125,10 @@ export function workerActor(
           generation: (old?.generation ?? 0) + 1,
           connected_at: cause.at,
           ...(resumed && { session: old.session, token_hash: old.token_hash }),
+          ...(resumed && carriedOver(old, asked)),
         }
+        const before = old && !state.ended ? served(old) : undefined
+        const left = before?.environment_id === registration.environment_id ? undefined : before
         const replaced = old &&
           (!resumed || state.connected) && {
             replaced: { session: old.session, gateway: old.gateway },
@@ -95,7 +139,7 @@ export function workerActor(
             ...(released
               ? [{ type: 'worker.drain_cleared' as const, instance: asked.instance, at: cause.at }]
               : []),
-            { type: 'worker.registered', registration, ...replaced },
+            { type: 'worker.registered', registration, ...replaced, ...(left && { left }) },
           ],
           reply: { registration, resumed, draining: state.draining && !released, ...replaced },
         }
@@ -118,20 +162,45 @@ export function workerActor(
           reply: { current: true },
         }
       },
-      'worker.closed': (state, { leases, ...held }, cause) => ({
-        events:
-          state.registration && state.connected && isCurrent(state, held)
-            ? [
-                { type: 'worker.seen', at: cause.at, leases },
-                {
-                  type: 'worker.disconnected',
-                  instance: state.registration.instance,
-                  at: cause.at,
-                },
-              ]
-            : [],
-        reply: undefined,
-      }),
+      'worker.closed': (state, { leases, ...held }, cause) => {
+        const { registration, connected, draining } = state
+        if (!registration || !connected || !isCurrent(state, held))
+          return { events: [], reply: undefined }
+        const left = draining && leases === 0 ? served(registration) : undefined
+        return {
+          events: [
+            { type: 'worker.seen', at: cause.at, leases },
+            {
+              type: 'worker.disconnected',
+              instance: registration.instance,
+              at: cause.at,
+              ...(left && { left }),
+            },
+          ],
+          reply: undefined,
+        }
+      },
+      'worker.attach': (state, { session, environment_id }) => {
+        const { registration, connected, stale } = state
+        if (registration?.session !== session || !connected || stale)
+          return refuse('not_found', { resource: 'worker' }, 'The worker is not connected.')
+        if (registration.environment_id === environment_id) return { events: [], reply: undefined }
+        if (registration.environment_id !== undefined)
+          return refuse(
+            'conflict',
+            { environment_id: registration.environment_id },
+            'The worker serves another environment.',
+          )
+        return {
+          events: [
+            {
+              type: 'worker.attached',
+              registration: { ...registration, environment_id, attached: true },
+            },
+          ],
+          reply: undefined,
+        }
+      },
       'worker.drained': ({ registration, draining }, { session }, cause) => ({
         events:
           registration?.session === session && !draining
@@ -154,13 +223,24 @@ export function workerActor(
           reply: { worker_instance_id: instance, state: 'draining' },
         }
       },
-      wake: (state, _input, cause) => ({
-        events:
-          state.registration && !state.stale && cause.at >= state.seen + timing.stale * 1000
-            ? [{ type: 'worker.stale', instance: state.registration.instance, at: cause.at }]
-            : [],
-        reply: undefined,
-      }),
+      wake: ({ registration, connected, stale, seen, ended }, _input, cause) => {
+        if (!registration || stale || cause.at < seen + timing.stale * 1000)
+          return { events: [], reply: undefined }
+        const { instance, gateway, generation } = registration
+        const left = ended ? undefined : served(registration)
+        return {
+          events: [
+            {
+              type: 'worker.stale',
+              instance,
+              at: cause.at,
+              ...(left && { left }),
+              ...(left && connected && { expelled: { gateway, generation } }),
+            },
+          ],
+          reply: undefined,
+        }
+      },
     },
     evolve: {
       'worker.registered': (state, { registration }, at) =>
@@ -169,28 +249,56 @@ export function workerActor(
           connected: true,
           seen: at,
           stale: false,
+          ended: false,
           ...(state.registration?.session !== registration.session && { leases: 0 }),
         }),
       'worker.seen': (state, { at, leases }) => change(state, { seen: at, leases, stale: false }),
-      'worker.disconnected': (state) => change(state, { connected: false }),
-      'worker.stale': (state) => change(state, { stale: true }),
+      'worker.attached': (state, { registration }) => change(state, { registration }),
+      'worker.disconnected': (state, { left }) =>
+        change(state, { connected: false, ...(left ? end(state) : {}) }),
+      'worker.stale': (state, { left }) =>
+        change(state, { stale: true, ...(left ? end(state) : {}) }),
       'worker.draining': (state) => change(state, { draining: true }),
       'worker.drain_requested': (state) => change(state, { draining: true }),
       'worker.drain_cleared': (state) => change(state, { draining: false }),
     },
     react: {
       'worker.registered': (
-        { registration, replaced }: Extract<WorkerEvent, { type: 'worker.registered' }>,
+        { registration, replaced, left }: Extract<WorkerEvent, { type: 'worker.registered' }>,
         self: Address,
-      ) =>
-        replaced
+      ) => [
+        ...(replaced
           ? toGateway(replaced.gateway, {
               type: 'supersede',
               project: self.project,
               session: replaced.session,
               generation: registration.generation,
             })
-          : [],
+          : []),
+        ...(left ? [leave(left)] : []),
+      ],
+      'worker.attached': (
+        { registration }: Extract<WorkerEvent, { type: 'worker.attached' }>,
+        self: Address,
+      ) =>
+        toGateway(registration.gateway, {
+          type: 'attach',
+          project: self.project,
+          session: registration.session,
+          environment_id: registration.environment_id ?? '',
+        }),
+      'worker.disconnected': ({ left }: Change) => (left ? [leave(left, true)] : []),
+      'worker.stale': ({ left, expelled }: Change, self: Address) => [
+        ...(left ? [leave(left)] : []),
+        ...(left && expelled
+          ? toGateway(expelled.gateway, {
+              type: 'supersede',
+              project: self.project,
+              session: left.session,
+              generation: expelled.generation + 1,
+            })
+          : []),
+      ],
       'worker.drain_requested': ({ gateway, session }: Change, self: Address) =>
         gateway !== undefined && session !== undefined
           ? toGateway(gateway, { type: 'drain', project: self.project, session })
@@ -199,6 +307,8 @@ export function workerActor(
     ask: {
       /** Whether a connection is the current one. */
       current: (state, held: Held) => isCurrent(state, held),
+      registration: ({ registration, connected, stale }) =>
+        connected && !stale ? (registration ?? null) : null,
     },
     deadline: ({ registration, stale, seen }) =>
       registration && !stale ? seen + timing.stale * 1000 : undefined,

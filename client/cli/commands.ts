@@ -11,6 +11,7 @@ import { clientFor, connected } from './connection/connection.ts'
 import { addLogin } from './connection/login.ts'
 import { addProfiles } from './connection/profile.ts'
 import { addCall, addGroups } from './derived.ts'
+import { addEnvironmentWorker } from './environment-worker.ts'
 import type { Environment } from './mistake.ts'
 import { processShell, type Shell } from './shell.ts'
 import { addExport } from './tables/export.ts'
@@ -29,6 +30,7 @@ export function addClientCommands(
   shell: Shell = processShell(env),
 ): void {
   addWorker(program, shell)
+  addEnvironmentWorker(program, shell)
   addFollow(program, shell)
   addArtifacts(program, shell)
   addCall(program, shell)

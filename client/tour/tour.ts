@@ -1,9 +1,9 @@
 /**
  * The tour. Two workers execute a workflow over the files of a folder; the tour follows it live and
- * checks the results against `wc` and `sha256sum`. Three more parts follow: a loop with a git
- * repository (commits.ts), an agent that answers a question about the folder (question.ts), and a
- * report with a table of its files (reports.ts). The tour verifies statements in the README on this
- * machine, even while gateways and nodes are being killed.
+ * checks the results against `wc` and `sha256sum`. Four more parts follow: a loop with a git
+ * repository (commits.ts), an agent that answers a question about the folder (question.ts), a report
+ * with a table of its files (reports.ts), and an agent with a workspace (git/coding.ts). The tour
+ * verifies statements in the README on this machine, even while gateways and nodes are being killed.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -16,6 +16,7 @@ import { Worker } from '../worker.ts'
 import { tourActions } from './actions.ts'
 import { tourOfCommits } from './commits.ts'
 import { byPath } from './files.ts'
+import { tourOfCoding } from './git/coding.ts'
 import { type Measured, together } from './measure.ts'
 import { tourOfQuestion } from './question.ts'
 import { tourOfReports } from './reports.ts'
@@ -39,6 +40,8 @@ export interface TourOptions {
   readonly agent?: boolean
   /** Whether to run the fourth part, a report with a table; true by default. */
   readonly tables?: boolean
+  /** Whether to run the fifth part, an agent with a workspace; true by default. */
+  readonly coding?: boolean
   /** Ends the tour early; it still cleans up. */
   readonly signal?: AbortSignal
 }
@@ -103,7 +106,10 @@ export async function runTour(options: TourOptions): Promise<boolean> {
     const reported =
       options.tables === false ||
       (await tourOfReports({ at, url, key, folder, shown, signal: stop.signal }))
-    return measured && told && answered && reported
+    const coded =
+      options.coding === false ||
+      (await tourOfCoding({ at, url, key, folder, shown, signal: stop.signal }))
+    return measured && told && answered && reported && coded
   } catch (error) {
     shown.stop()
     shown.line(

@@ -189,7 +189,7 @@ export class Core {
   }
 
   #register(): void {
-    const { instance, name, version, environment_id, queues, actions } = this.#options
+    const { instance, name, version, environment_id, queues, capabilities, actions } = this.#options
     this.#registering = this.#clock.after(coreTiming.register, () =>
       this.#line.drop('no reply to the registration'),
     )
@@ -202,6 +202,7 @@ export class Core {
       action_names: Object.keys(actions),
       ...(this.#token !== undefined && { worker_session_token: this.#token, ...this.#held() }),
       ...(queues && { queues: [...queues] }),
+      ...(capabilities && { capabilities: [...capabilities] }),
       ...(name !== undefined && { name }),
       ...(version !== undefined && { version }),
       ...(environment_id !== undefined && { environment_id }),

@@ -71,6 +71,8 @@ export interface WorkerOptions {
   readonly version?: string
   /** Id of the managed environment that this process runs in. */
   readonly environment_id?: string
+  /** What the worker is able to do besides its actions, for lists of workers. */
+  readonly capabilities?: readonly string[]
   /** Handlers by action name; the worker claims jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>
   readonly onState?: (state: WorkerState) => void

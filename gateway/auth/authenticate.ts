@@ -2,7 +2,8 @@
  * Authentication: finds the caller that a credential belongs to, and the caller's permissions. What
  * a caller may do with them is decided in `authorize.ts`. A project key has the permissions of its
  * principal's roles, capped by its scope role. A personal token has the permissions of its person's
- * roles. An organization key has the permissions of its role in all projects.
+ * roles. An organization key has the permissions of its role in all projects. The worker of an
+ * environment has no permissions; rows declare that it may call them.
  *
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
@@ -26,11 +27,13 @@ import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
 import { type SystemRole, systemRoles } from '../../protocol/access/schema.ts'
 import { isPersonal } from '../../protocol/access/user-rows.ts'
 import type { Credential, Principal } from '../../protocol/entry.ts'
+import { parseEnvironmentCredential } from '../../protocol/environments/credential.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { World } from '../ports.ts'
+import { openEnvironmentWorkers } from './environment-workers.ts'
 import type { Touches } from './key-last-used.ts'
 import { createReader, keyHash, type Presented, tagIn, tagOf } from './keys.ts'
 
@@ -43,11 +46,18 @@ export interface Caller {
     | { readonly kind: 'project'; readonly project_id: string }
   /** Unbranded ids of permissions. They apply in every project that `scope` includes. */
   readonly permissions: ReadonlySet<string>
+  /** Present for the worker of an environment: its number, and the environment. */
+  readonly environment?: { readonly id: string; readonly generation: number }
   /**
    * The parts of the presented credential that authenticate the caller again: the key's hash, the
-   * project tag and, if it was given, the project handle.
+   * project tag and, if they were given, the project handle and the environment.
    */
-  readonly proof: { readonly hash: string; readonly tag: string; readonly handle?: string }
+  readonly proof: {
+    readonly hash: string
+    readonly tag: string
+    readonly handle?: string
+    readonly environment_id?: string
+  }
 }
 
 export interface Authentication {
@@ -80,11 +90,15 @@ const credentialOf = ({ id, name }: ApiKey): Credential => ({
   name,
 })
 
-const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({
-  hash: keyHash(world, text),
-  tag: tagIn(text),
-  ...(handle !== undefined && { handle }),
-})
+const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => {
+  const worker = parseEnvironmentCredential(world.settings.key_prefix, text)
+  return {
+    hash: keyHash(world, text),
+    tag: tagIn(text),
+    ...(handle !== undefined && { handle }),
+    ...(worker && { environment_id: worker.environment_id }),
+  }
+}
 
 /**
  * Creates the authentication of a gateway.
@@ -122,6 +136,7 @@ export function openAuthentication(
   }
   const expired = (key: ApiKey): boolean => hasExpired(key, world.now())
 
+  const workerOf = openEnvironmentWorkers(world, projectsMarked)
   const found = new WeakMap<Caller['proof'], Found>()
   const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
     organization === known &&
@@ -131,6 +146,7 @@ export function openAuthentication(
   function find(proof: Caller['proof']): MaybePromise<Caller | Refusal> {
     return andThen(directory.organization(), (known) => {
       if (isRefusal(known)) return known
+      if (proof.environment_id !== undefined) return workerOf(known, proof, proof.environment_id)
       const before = found.get(proof)
       return before && still(before, known) ? before.caller : search(known, proof)
     })
@@ -177,7 +193,7 @@ export function openAuthentication(
     return refuse('unauthorized')
   }
   function noted(caller: Caller | Refusal): Caller | Refusal {
-    if (!isRefusal(caller)) touches?.note(caller)
+    if (!isRefusal(caller) && !caller.environment) touches?.note(caller)
     return caller
   }
   const read = createReader((presented) => proofOf(world, presented))

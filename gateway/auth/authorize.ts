@@ -6,13 +6,34 @@
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { allows } from '../../protocol/access/roles.ts'
 import { brandedPermission, type Permission } from '../../protocol/access/schema.ts'
+import type { Row } from '../../protocol/contract.ts'
 import { type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from './authenticate.ts'
 
+const NOT_FOR_WORKERS = 'The worker of an environment may not do this.'
+
 /**
- * Returns `permission_denied` for a caller without the permission of a row, otherwise undefined.
+ * Returns `permission_denied` for a caller that may not call a row, otherwise undefined. The worker
+ * of an environment may call the rows that declare it, and of those with an environment in their
+ * path only for its own.
+ * @param slots decoded slots of the path.
+ */
+export function authorizeRow(
+  brand: string,
+  { permission, environment }: Pick<Row['shape'], 'permission' | 'environment'>,
+  caller: Caller,
+  slots: Readonly<Record<string, string>>,
+): Refusal | undefined {
+  if (!caller.environment) return authorize(brand, permission, caller, slots['action_name'])
+  const isOwn = (slots['environment_id'] ?? caller.environment.id) === caller.environment.id
+  return environment && isOwn ? undefined : refuse('permission_denied', undefined, NOT_FOR_WORKERS)
+}
+
+/**
+ * Returns `permission_denied` for a caller without a permission, otherwise undefined. The worker of
+ * an environment has none.
  * @param brand the brand of the installation, in any letter case.
  * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.
@@ -20,10 +41,12 @@ import type { Caller } from './authenticate.ts'
 export function authorize(
   brand: string,
   permission: Permission | 'authenticated',
-  { permissions }: Caller,
+  { permissions, environment }: Caller,
   action?: string,
 ): Refusal | undefined {
-  if (permission === 'authenticated' || allows(permissions, permission)) return undefined
+  if (permission === 'authenticated')
+    return environment && refuse('permission_denied', undefined, NOT_FOR_WORKERS)
+  if (allows(permissions, permission)) return undefined
   const wanted =
     permission === 'actions.execute.*' && action !== undefined
       ? `actions.execute.${action}`

@@ -19,8 +19,7 @@ import type { ConfiguredTool } from '../../protocol/agents/definition.ts'
 import { permissionsOver } from '../../protocol/agents/selectors.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
-import { actionPlaces } from '../../protocol/rules/workflow-check/actions.ts'
-import type { Spec } from '../../protocol/workflows/spec.ts'
+import { actionPlaces, type Naming } from '../../protocol/rules/workflow-check/actions.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'
 
@@ -33,7 +32,7 @@ import type { Edge } from '../call.ts'
 export function refusedActions(
   edge: Pick<Edge, 'world'>,
   { permissions }: Pick<Caller, 'permissions'>,
-  definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>,
+  definition: Naming,
   path = '',
 ): Refusal | undefined {
   const impossible = impossibleSteps(edge, definition, path)
@@ -95,7 +94,7 @@ function refusedExecution(
 /** Refuses steps that can never succeed. The refusal lists the locations of at most 50 of them. */
 function impossibleSteps(
   { world }: Pick<Edge, 'world'>,
-  definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>,
+  definition: Naming,
   path: string,
 ): Refusal | undefined {
   const brand = world.settings.brand.toLowerCase()

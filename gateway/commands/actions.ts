@@ -9,6 +9,7 @@ import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/er
 import { maskUrl } from '../../protocol/masked-url.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
 import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
+import { needsEnvironment } from '../../protocol/workflows/environment.ts'
 import { authorize } from '../auth/authorize.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Sink } from '../http/respond.ts'
@@ -65,6 +66,24 @@ function inputRefusal(
   )
 }
 
+/** Refuses a call that needs an environment and names none, or that cannot be made in one. */
+function misplaced(
+  { name, endpoint_kind }: CatalogEntry,
+  environment_id: string | undefined,
+): Refusal | undefined {
+  if (environment_id === undefined)
+    return needsEnvironment({ action_name: name })
+      ? refuseFields({ field: 'environment_id', message: 'is required for this action' })
+      : undefined
+  return endpoint_kind === 'builtin'
+    ? refuseFields({
+        field: 'environment_id',
+        message: 'is not allowed: this action is not performed in an environment',
+        actual: environment_id,
+      })
+    : undefined
+}
+
 /**
  * Prepares a direct call: checks the input and that the action is ready. The answer is the result,
  * or the status of the call when the wait times out. A dry run is answered without a call.
@@ -72,7 +91,12 @@ function inputRefusal(
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call
   if (!project) return {}
-  const { input = {}, timeout_seconds = DEFAULT_WAIT_S, dry_run } = call.body as Invoke
+  const {
+    input = {},
+    timeout_seconds = DEFAULT_WAIT_S,
+    dry_run,
+    environment_id,
+  } = call.body as Invoke
   const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
   if (isRefusal(entry)) return entry
   const workflow = publishedHandle(entry.name)
@@ -83,7 +107,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
       `Only ${callersOf(entry.name, edge.world.settings.brand.toLowerCase())} can call this action; ` +
         'clients use its endpoints.',
     )
-  const misfit = inputRefusal(entry, input)
+  const misfit = inputRefusal(entry, input) ?? misplaced(entry, environment_id)
   if (misfit) return misfit
   if (dry_run && entry.annotations['read_only'] !== true)
     return refuseFields({

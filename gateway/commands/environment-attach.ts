@@ -1,7 +1,171 @@
-/** Attaching the workspace of a connected worker as an environment. */
-import { refuse } from '../../protocol/errors.ts'
+/**
+ * Attaching the workspace of a connected worker as an environment. The holder of the name decides,
+ * and makes the session the worker of the environment. Then the session is told, by the actor of its
+ * worker, to take the jobs of the environment.
+ */
+import { scopeKey } from '../../protocol/environments/commands.ts'
+import type {
+  AttachEnvironment,
+  CreateEnvironment,
+  Environment,
+} from '../../protocol/environments/schema.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import type { Registration } from '../../protocol/workers/socket.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
+import { hexOf } from '../http/hex.ts'
+import { originOf } from '../http/origin.ts'
 import type { Prepare } from '../prepare.ts'
+import { nameHolder, reservedFaults } from './environments/creation.ts'
 
-/** Refuses every attachment, because this release cannot find the session of the worker yet. */
-export const prepareAttach: Prepare = () =>
-  refuse('service_unavailable', undefined, 'Workers cannot attach environments yet.')
+/** Maximum number of workers of a principal among which a session is searched. */
+const MAX_CANDIDATES = 200
+
+const noWorker = refuse('not_found', { resource: 'worker' }, 'No such worker is connected.')
+
+const workerAt = ({ world }: Edge, project: string, instance: string) => ({
+  project,
+  kind: 'worker' as const,
+  id: world.id('worker', `${project}/${instance}`),
+})
+
+/** The connected workers of the caller's principal that the request may mean. */
+async function candidates(
+  edge: Edge,
+  call: Call,
+  instance: string | undefined,
+): Promise<readonly Registration[] | Refusal> {
+  const project = scopeId(edge, call)
+  const { id } = call.caller.principal
+  let instances = instance === undefined ? undefined : [instance]
+  if (!instances) {
+    const listed = await edge.world.view(project, 'worker.list', {})
+    if (isRefusal(listed)) return listed
+    instances = listed.items
+      .filter(({ principal_id }) => principal_id === id)
+      .map(({ worker_instance_id }) => worker_instance_id)
+      .slice(0, MAX_CANDIDATES)
+  }
+  const found: Registration[] = []
+  for (const one of instances) {
+    const registration = await edge.world.ask(workerAt(edge, project, one), 'registration', {})
+    if (registration && isRefusal(registration)) return registration
+    if (registration?.principal_id === id) found.push(registration)
+  }
+  return found
+}
+
+/** The session that the request means. */
+async function sessionOf(
+  edge: Edge,
+  call: Call,
+  { worker_instance_id, worker_session_token }: AttachEnvironment,
+): Promise<Registration | Refusal> {
+  const all = await candidates(edge, call, worker_instance_id)
+  if (isRefusal(all)) return all
+  const token_hash =
+    worker_session_token === undefined ? undefined : edge.world.hash(worker_session_token)
+  const [one, ...others] = all.filter(
+    (registration) => token_hash === undefined || registration.token_hash === token_hash,
+  )
+  if (!one) return noWorker
+  return others.length === 0
+    ? one
+    : refuseFields({
+        field: 'worker_instance_id',
+        message: 'is required, because the caller has several connected workers',
+      })
+}
+
+const creationOf = (
+  { name, scope, owned_by, tags }: AttachEnvironment,
+  { caller }: Call,
+): CreateEnvironment & { readonly name: string; readonly provider: string } => ({
+  name,
+  provider: 'worker',
+  owned_by: owned_by ?? caller.principal.id,
+  mode: 'manual',
+  ...(scope !== undefined && { scope }),
+  ...(tags && { tags }),
+})
+
+/** Refuses a worker that serves another environment than the one of this name. */
+async function checkFree(
+  { world }: Edge,
+  project: string,
+  creation: ReturnType<typeof creationOf>,
+  { environment_id: id }: Registration,
+): Promise<Refusal | undefined> {
+  if (id === undefined) return undefined
+  const record = isId(id, 'environment')
+    ? await world.ask({ project, kind: 'environment', id }, 'get', {})
+    : null
+  if (record && isRefusal(record)) return record
+  return record?.name === creation.name && scopeKey(record) === scopeKey(creation)
+    ? undefined
+    : refuse('conflict', { environment_id: id }, 'The worker serves another environment.')
+}
+
+/**
+ * Makes the session take the jobs of the environment. Refused with `environment_worker_conflict`
+ * when another live worker serves it.
+ */
+async function bind(
+  edge: Edge,
+  call: Call,
+  environment_id: string,
+  { session, instance }: Registration,
+): Promise<Environment | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const environment = { project, kind: 'environment', id: environment_id } as const
+  const standing = await world.ask(environment, 'standing', {})
+  if (!standing) return refuse('service_unavailable')
+  if (isRefusal(standing)) return standing
+  if (standing.worker.session !== session) return refuse('environment_worker_conflict')
+  const sent = () => ({
+    command_id: hexOf(world.random(16)),
+    origin: originOf(world, call.caller, call.incoming, call.request_id),
+  })
+  const bound = await world.command({
+    ...workerAt(edge, project, instance),
+    ...sent(),
+    name: 'worker.attach',
+    input: { session, environment_id },
+  })
+  if (!isRefusal(bound)) return standing.environment
+  // The session ended, or was attached elsewhere, in the meantime; its actor does not say so.
+  if (bound.refused === 'not_found' || bound.refused === 'conflict')
+    await world.command({
+      ...environment,
+      ...sent(),
+      name: 'environment.worker_gone',
+      input: { session },
+    })
+  return bound
+}
+
+/** Prepares an attachment. */
+export const prepareAttach: Prepare = async (edge, call) => {
+  const body = call.body as AttachEnvironment
+  const faults = reservedFaults(edge, body)
+  if (faults.length > 0) return refuseFields(...faults)
+  const worker = await sessionOf(edge, call, body)
+  if (isRefusal(worker)) return worker
+  const project = scopeId(edge, call)
+  const creation = creationOf(body, call)
+  const refused = await checkFree(edge, project, creation, worker)
+  if (refused) return refused
+  const { session, instance } = worker
+  return {
+    id: nameHolder(edge, project, body.name),
+    input: { creation, worker: { session, instance } },
+    answer: async (reply) => {
+      const { id, status_code } = reply as Environment & { readonly status_code?: number }
+      const record = await bind(edge, call, id, worker)
+      return isRefusal(record)
+        ? record
+        : { ...record, ...(status_code !== undefined && { status_code }) }
+    },
+  }
+}

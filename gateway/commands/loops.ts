@@ -11,7 +11,7 @@ import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
-import type { Trigger } from '../../protocol/loops/schema.ts'
+import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
@@ -168,7 +168,7 @@ async function save(
 ): Promise<Prepared | Refusal> {
   if (!project) return {}
   const unknown =
-    refusedActions(edge, caller, body as Partial<Spec>) ??
+    refusedActions(edge, caller, body as Partial<Spec> & Pick<Loop, 'repositories'>) ??
     (await unknownAgents(edge, project.id, body as { steps?: readonly Step[]; agent_id?: string }))
   if (unknown) return unknown
   const workflows = await workflowsOf(

@@ -19,6 +19,6 @@ export const environmentRecords = {
   'environment.get': find,
   'environment.git_credentials': async (edge: Edge, call: Call) => {
     const found = await find(edge, call)
-    return isRefusal(found) ? found : gitCredential(found)
+    return isRefusal(found) ? found : gitCredential(edge, call, scopeId(edge, call), found)
   },
 } as const

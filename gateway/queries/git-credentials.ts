@@ -1,8 +1,152 @@
-/** Short-lived credentials for the repositories of an environment. */
+/**
+ * The broker of credentials for repositories: decides whether and with which rights an environment
+ * gets a credential for a repository. Tokens are made behind the port `World.repositoryToken`.
+ *
+ * Invariants:
+ * B1. Only repositories that the environment declares get a credential. It can push only if the
+ *     declaration has `push: true`; the requested operation grants nothing.
+ * B2. A request for push that is not declared is answered with a credential that can read, because
+ *     git asks one credential helper for all of its operations.
+ * B3. A token is neither stored nor logged. The log has who got one, and for what.
+ */
+import { timestamp } from '../../protocol/common.ts'
+import type {
+  Environment,
+  EnvironmentRepository,
+  GitCredential,
+  GitCredentialRequest,
+} from '../../protocol/environments/schema.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isRepositoryName } from '../../protocol/repositories/name.ts'
+import { kindRules, type RepositoryHost } from '../../protocol/repositories/rows.ts'
+import type { TokenRequest } from '../../protocol/repositories/token.ts'
+import type { Call, Edge } from '../call.ts'
+import { unsealHost } from '../commands/repositories/hosts.ts'
+import type { World } from '../ports.ts'
 
-import type { Environment, GitCredential } from '../../protocol/environments/schema.ts'
-import { type Refusal, refuse } from '../../protocol/errors.ts'
+/** What an environment may do with a repository. */
+interface Grant {
+  /** Name of the repository host. */
+  readonly host: string
+  /** The name as it was declared. */
+  readonly full_name: string
+  readonly access: TokenRequest['access']
+}
+/**
+ * Returns what an environment with these declarations may do with a repository; undefined when the
+ * repository is not declared. Names are compared without regard to case, as GitHub and GitLab do.
+ * When several hosts have the repository, the first declaration decides.
+ */
+export function grantOf(
+  declared: readonly EnvironmentRepository[],
+  full_name: string,
+): Grant | undefined {
+  if (!isRepositoryName(full_name)) return undefined
+  const all = declared
+    .filter((one) => one.full_name.toLowerCase() === full_name.toLowerCase())
+    .map(({ provider = 'github', ...one }) => ({ ...one, provider }))
+  const [first] = all
+  return (
+    first && {
+      host: first.provider,
+      full_name: first.full_name,
+      access: all.some(({ provider, push }) => push && provider === first.provider)
+        ? 'write'
+        : 'read',
+    }
+  )
+}
 
-/** Refuses every request, because no host of repositories is connected. */
-export const gitCredential = (_: Environment): GitCredential | Refusal =>
-  refuse('service_unavailable', undefined, 'No repository host is connected.')
+/** Returns what a credential says about its host. */
+function hostFields({
+  kind,
+  url,
+  username,
+}: RepositoryHost): Omit<GitCredential, 'token' | 'expires_at' | 'repo_full_name'> {
+  const { host } = new URL(url)
+  return {
+    host,
+    username: username ?? kindRules[kind].username,
+    ...(url !== `https://${host}` && { url }),
+  }
+}
+
+/**
+ * Returns a credential for the repository in the body of a call. It is refused with
+ * `forbidden` when the environment does not declare the repository or the host denies it,
+ * and with `service_unavailable` when the host is not configured or does not answer.
+ */
+export async function gitCredential(
+  { world }: Pick<Edge, 'world'>,
+  { body, caller }: Pick<Call, 'body' | 'caller'>,
+  project: string,
+  { id, status, repositories = [] }: Environment,
+): Promise<GitCredential | Refusal> {
+  if (status === 'destroyed') return refuse('not_found')
+  const { repo_full_name } = body as GitCredentialRequest
+  const grant = grantOf(repositories, repo_full_name)
+  if (!grant)
+    return refuse(
+      'forbidden',
+      { repo_full_name },
+      'The repository is not declared for this environment; declare it in `repositories`.',
+    )
+  const credential = await credentialOf(world, project, grant)
+  const refused = isRefusal(credential)
+  world.log.info(
+    {
+      event: refused ? 'git_credential_refused' : 'git_credential_issued',
+      project,
+      environment_id: id,
+      principal: caller.principal.id,
+      repository: grant.full_name,
+      host: grant.host,
+      access: grant.access,
+      ...(refused && { reason: credential.message }),
+    },
+    refused ? 'git credential refused' : 'git credential issued',
+  )
+  return credential
+}
+
+const unavailable = (message: string): Refusal =>
+  refuse('service_unavailable', { retry_after: 5 }, message)
+
+async function credentialOf(
+  world: World,
+  project: string,
+  { host: name, full_name, access }: Grant,
+): Promise<GitCredential | Refusal> {
+  const to = { project, kind: 'project', id: project } as const
+  const kept = await world.ask(to, 'repository_host', { name })
+  if (isRefusal(kept)) return kept
+  if (!kept || !world.repositoryToken)
+    return unavailable(
+      `The project has no repository host with the name "${name}"; an administrator can add it ` +
+        `with PUT /v1/projects/{project}/repository-hosts/${encodeURIComponent(name)}.`,
+    )
+  const { host, material } = kept
+  const secrets = unsealHost(world, project, material)
+  if (!secrets)
+    return unavailable(
+      `The secrets of the repository host "${name}" cannot be read; store them again.`,
+    )
+  const issued = await world.repositoryToken({
+    project,
+    host,
+    secrets,
+    revision: world.hash(material.sealed),
+    full_name,
+    access,
+  })
+  if ('failed' in issued)
+    return issued.failed === 'denied'
+      ? refuse('forbidden', { repo_full_name: full_name }, issued.message)
+      : unavailable(issued.message)
+  return {
+    ...hostFields(host),
+    token: issued.token,
+    expires_at: timestamp(issued.expires_at),
+    repo_full_name: full_name,
+  }
+}

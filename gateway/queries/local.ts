@@ -24,6 +24,7 @@ import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
 import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
+import { hostQueries } from '../commands/repositories/hosts.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
   answer,
@@ -283,6 +284,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ),
   ...catalogQueries,
   ...secretQueries,
+  ...hostQueries,
   'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries

@@ -17,8 +17,8 @@ import type { Agent } from '../../protocol/agents/schema.ts'
 import { isEnvironmentAction } from '../../protocol/environments/actions.ts'
 import { boundEnvironment } from '../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import type { TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { TurnWanted } from '../../protocol/runs/turns.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type {
   Defined,
@@ -114,8 +114,11 @@ export interface Wanted {
   readonly operation?: { readonly timeout_seconds?: number }
   /** The settings of the step, for a turn of a run. */
   readonly step?: TurnWanted['step']
-  /** The environment of the run, for a turn of a run that uses it. */
-  readonly environment?: TurnEnvironment
+  /**
+   * The environment of a turn of a run, if it is not the one of the agent. Null: the turn has no tools
+   * that work in an environment.
+   */
+  readonly environment?: TurnEnvironment | null
 }
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /**
@@ -202,7 +205,9 @@ export async function define(
   ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
-  const allowedTools = allowed(tools, step)
+  const allowedTools = allowed(tools, step).filter(
+    ({ name }) => wanted.environment !== null || !isEnvironmentAction(name),
+  )
   const environment = environmentOf(allowedTools, agent, wanted)
   const usableTools = environment
     ? allowedTools.map((tool) =>

@@ -4,14 +4,16 @@
  * written here.
  */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
 import { timestamp } from '../../protocol/common.ts'
+import { boundEnvironment } from '../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { TurnDefined, TurnWanted } from '../../protocol/runs/turns.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
-import { agentOf, define } from './definition.ts'
+import { agentOf, define, type Wanted } from './definition.ts'
 import { locate } from './session-id.ts'
 
 const REVIEWER =
@@ -52,6 +54,27 @@ async function named(
   return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
 }
 
+/** What the run says about the environment of the turn; null: the turn has none. */
+function environmentFor(
+  { id, principal_id }: Pick<Agent, 'id' | 'principal_id'>,
+  { environment, agent_environment, no_environment }: TurnWanted,
+): Pick<Wanted, 'environment'> {
+  if (no_environment) return { environment: null }
+  if (environment) return { environment }
+  if (!agent_environment) return {}
+  const { holder, passive, ...wishes } = agent_environment
+  return {
+    environment: {
+      id: boundEnvironment(id),
+      use: {
+        holder,
+        binding: { mode: 'agent', owner_id: id, owned_by: principal_id, ...wishes },
+        ...(passive && { passive }),
+      },
+    },
+  }
+}
+
 /**
  * Returns the session and the definition of a turn of a run. Refused with `forbidden` when the
  * starter of the run may not read the session.
@@ -59,8 +82,9 @@ async function named(
 export async function turnFor(
   asking: CapabilityReader,
   project: string,
-  { turn_id, agent: text, asker = '', session, step }: TurnWanted,
+  wanted: TurnWanted,
 ): Promise<TurnDefined | Refusal> {
+  const { turn_id, agent: text, asker = '', session, step } = wanted
   const given = text === undefined ? reviewer(asking) : undefined
   const agent = given?.agent ?? (await named(asking, project, text ?? ''))
   if (isRefusal(agent)) return agent
@@ -108,7 +132,7 @@ export async function turnFor(
     project,
     agent,
     located.session ?? { ...(compaction_policy && { compaction_policy }) },
-    { step },
+    { step, ...environmentFor(agent, wanted) },
     given,
   )
   if (isRefusal(defined)) return defined

@@ -34,6 +34,8 @@ export interface Grant {
   readonly handle: string
   readonly principal: Principal
   readonly credential?: Credential
+  /** The environment whose worker connects with its own credential, and the worker's number. */
+  readonly environment?: { readonly id: string; readonly generation: number }
   /** Identifies the access. Connections with the same key are checked again together. */
   readonly key: string
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
@@ -147,7 +149,7 @@ export const secret = (world: World, bytes: number): string => hexOf(world.rando
  * returned as the refusal `internal`, so that callers handle only one kind of failure.
  * @param id the command id. A retry must pass the same id.
  */
-export function command<K extends 'queue' | 'worker', N extends CommandName<K>>(
+export function command<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
   edge: Edge,
   grant: Grant,
   to: AddressOf<K>,

@@ -3,7 +3,7 @@
  * the session when its connection has ended.
  */
 import { isRefusal } from '../../protocol/errors.ts'
-import type { WorkerCommands } from '../../protocol/internal.ts'
+import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import { command, type Edge, registryOf } from './edge.ts'
 import { expire, giveBack, lapse } from './jobs/held-leases.ts'

@@ -1,15 +1,22 @@
 /**
  * Handles registrations, by which connections become worker sessions. The `worker` actor of the
- * instance decides whether to accept a registration. The gateway sends the command to this actor,
+ * instance decides whether to accept a registration, and the environment that the worker names
+ * whether it may serve it (`environments/`). The gateway sends the commands to these actors,
  * answers with `worker.registered` before any other frame except errors, and counts the leases of a
  * resumed session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
-import type { WorkerCommands } from '../../protocol/internal.ts'
+import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
 import { command, type Edge, secret } from './edge.ts'
+import {
+  type Barred,
+  confirmEnvironment,
+  enterEnvironment,
+  placeOf,
+} from './environments/registration.ts'
 import { countLeases } from './jobs/leases.ts'
 import { settle } from './jobs/offers.ts'
 import { beat, leave } from './presence.ts'
@@ -29,10 +36,12 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   const fresh = `${prefixes.session}_${secret(world, 24)}`
   const given = frame.worker_session_token || undefined
   const worker = world.id('worker', `${project}/${instance}`)
+  const place = { id: placeOf(connection.grant, frame), instance }
+  const barred = await enterEnvironment(edge, connection.grant, place, frame)
+  if (barred) return expelled(connection, barred, message_id)
   const {
     name,
     version,
-    environment_id,
     capabilities = [],
     queues = [],
     action_names = [],
@@ -48,7 +57,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
     concurrency_limit,
     ...(name !== undefined && { name }),
     ...(version !== undefined && { version }),
-    ...(environment_id !== undefined && { environment_id }),
+    ...(place.id !== undefined && { environment_id: place.id }),
     capabilities,
     queues,
     action_names,
@@ -62,15 +71,25 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
     'worker.register',
     input,
   )
-  connection.registering = false
-  if (isRefusal(outcome))
+  if (isRefusal(outcome)) {
+    connection.registering = false
     return refused(
       connection,
       outcome,
       `instance ${instance} is already connected to project ${handle}`,
       message_id,
     )
+  }
   const entered = outcome.reply
+  const late = await confirmEnvironment(edge, connection.grant, place, entered.registration.session)
+  connection.registering = false
+  if (late) {
+    // Otherwise the same instance could not register again for a while.
+    const { session, generation } = entered.registration
+    const to = { project, kind: 'worker', id: worker } as const
+    await command(edge, connection.grant, to, 'worker.closed', { session, generation, leases: 0 })
+    return expelled(connection, late, message_id)
+  }
   const session = sessionOf(edge, connection, worker, entered)
   connection.onEnd = () => leave(edge, session)
   if (connection.isClosed) return leave(edge, session)
@@ -99,6 +118,16 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   })
   if (session.draining) connection.send({ type: 'worker.drain' })
   void countLeases(edge, session, entered, frame.leases)
+}
+
+function expelled(
+  connection: Connection,
+  { code, message }: Barred,
+  message_id: string | undefined,
+): void {
+  connection.registering = false
+  connection.fail(code, message, message_id)
+  connection.close(closeCodes.internal, 'registration failed')
 }
 
 function refused(
@@ -139,6 +168,7 @@ function sessionOf(
       action_names,
       models,
       ...(environment_id !== undefined && { environment_id }),
+      ...(connection.grant.environment && { pinned_only: true as const }),
     }),
     counted: !resumed,
     draining,

@@ -53,7 +53,7 @@ export interface Ready {
 /** An open claim. It is due at the end of its poll time. */
 export interface Claim extends Task {
   readonly message_id: string | undefined
-  readonly wants: Wants
+  wants: Wants
   slots: number
 }
 /**

@@ -7,9 +7,9 @@
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
+import { socketBearerPrefix, socketProtocol, workers } from '../../protocol/workers/socket.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
-import { authorize, enter } from '../auth/authorize.ts'
+import { authorizeRow, enter } from '../auth/authorize.ts'
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
@@ -96,7 +96,7 @@ async function grantOf(
   const project = enter(caller, known, name)
   if (isRefusal(project)) return project
   const may = (who: Caller): Refusal | undefined =>
-    authorize(world.settings.brand, 'work.execute', who)
+    authorizeRow(world.settings.brand, workers['worker.socket'].shape, who, {})
   const refusal = may(caller)
   if (refusal) return refusal
   const { principal, credential, proof } = caller
@@ -110,6 +110,7 @@ async function grantOf(
   }
   return {
     ...(principal.type === 'agent' && { asleep }),
+    ...(caller.environment && { environment: caller.environment }),
     project: project.id,
     handle: project.handle,
     principal,

@@ -54,6 +54,7 @@ function fingerprint(root) {
  * own files.
  */
 const APART = [
+  '@lydell/node-pty',
   '@oxc-node/core',
   'better-sqlite3',
   'esbuild',

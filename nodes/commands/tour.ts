@@ -56,6 +56,7 @@ export async function runTourCommand({
   loop,
   agent,
   tables,
+  coding,
 }: {
   server?: string
   key?: string
@@ -63,6 +64,7 @@ export async function runTourCommand({
   loop: boolean
   agent: boolean
   tables: boolean
+  coding: boolean
 }): Promise<void> {
   const stop = new AbortController()
   process.once('SIGINT', () => stop.abort())
@@ -72,6 +74,7 @@ export async function runTourCommand({
     loop,
     agent,
     tables,
+    coding,
     out: process.stdout,
     signal: stop.signal,
   }

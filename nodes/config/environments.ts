@@ -9,24 +9,44 @@ import { bytes, duration, each, integer, matching, type Parse } from './parse.ts
 import { optional, setting, type ValuesOf } from './setting.ts'
 
 const NAME = '[a-z][a-z0-9_-]{0,63}'
+/** Hosts of this machine in URLs. */
+const LOOPBACK = '(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])'
 const HttpProvider = Type.Object(
   {
     name: Type.String({ pattern: `^${NAME}$` }),
-    url: Type.String({ pattern: '^https?://[^\\s?#]+$', maxLength: 2048 }),
-    secret: Type.String({ minLength: 16, maxLength: 512 }),
+    url: Type.String({
+      pattern: `^(https://[^\\s?#]+|http://${LOOPBACK}(:\\d+)?(/[^\\s?#]*)?)$`,
+      maxLength: 2048,
+    }),
+    secret: Type.String({ pattern: '^[\\x21-\\x7e]{16,512}$' }),
+    gateway_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]*[^\\s?#/]$' })),
   },
   { additionalProperties: false },
 )
-/** A provider outside of Baton: its URL, and the secret that signs the requests to it. */
+/**
+ * A provider outside of Baton: its URL, the secret that authenticates requests to it, and the URL of
+ * a gateway as its workers reach it. Requests contain credentials of workers, so a URL without TLS
+ * is accepted only on this machine.
+ */
 export type HttpProvider = Static<typeof HttpProvider>
 
 /** Limits of one environment. */
-interface EnvironmentLimits {
+export interface EnvironmentLimits {
   readonly memory_bytes: number
   /** Number of processors; may be a fraction. */
   readonly cpus: number
   readonly disk_bytes: number
   readonly processes: number
+}
+/** The container engine, and the containers of workers. */
+interface DockerConfig {
+  /** Path of the engine's Unix socket. */
+  readonly socket: string
+  readonly image: string
+  /** Network mode of containers; absent: the engine's default. */
+  readonly network?: string
+  /** Command of the worker in the image; absent: the program of this installation. */
+  readonly command?: readonly string[]
 }
 export interface EnvironmentConfig {
   /** Names of the providers; those of a node with the role `hosts` are the ones that it runs. */
@@ -36,6 +56,7 @@ export interface EnvironmentConfig {
   /** Provider names that clients may use for other providers. */
   readonly aliases: Readonly<Record<string, string>>
   readonly http_providers: readonly HttpProvider[]
+  readonly docker: DockerConfig
   /** Whether the provider `local` may run workers without isolation. */
   readonly unsafe_local: boolean
   /** URL of a gateway as this node reaches it; absent: that of this node, or the public one. */
@@ -74,6 +95,10 @@ const cpus: Parse<number> = (text) =>
   /^\d{1,4}(\.\d{1,3})?$/.test(text) && Number(text) >= 0.1 && Number(text) <= 1024
     ? Number(text)
     : wrong('must be a number of processors from 0.1 to 1024')
+const words: Parse<readonly string[]> = (text) =>
+  /^[\w./:@=+-]+( [\w./:@=+-]+)*$/.test(text)
+    ? text.split(' ')
+    : wrong('must be a command such as baton environment-worker')
 const httpProviders: Parse<readonly HttpProvider[]> = (text) => {
   let value: unknown
   try {
@@ -121,7 +146,27 @@ export const environmentTable = {
   ),
   BATON_HTTP_PROVIDERS: optional(
     httpProviders,
-    'Providers outside of Baton (name, url and secret of each), as JSON or the path of a JSON file',
+    'Providers outside of Baton (name, url and secret of each, and gateway_url if needed), ' +
+      'as JSON or the path of a JSON file',
+  ),
+  BATON_DOCKER_SOCKET: setting(
+    '/var/run/docker.sock',
+    matching(/^\/[^\0]+$/, 'must be the absolute path of a Unix socket'),
+    'Unix socket of the Docker or Podman API, for the provider docker',
+  ),
+  BATON_DOCKER_IMAGE: setting(
+    'docker.io/library/node:22-bookworm',
+    matching(/^[A-Za-z0-9][\w./:@-]{0,254}$/, 'must be the name of an image'),
+    'Image of the provider docker; it needs Node.js 20 or newer, git and bash',
+  ),
+  BATON_DOCKER_NETWORK: optional(
+    matching(/^[A-Za-z0-9][\w.:-]{0,127}$/, 'must be a network such as host, or its name'),
+    "Network of containers of the provider docker; by default the engine's default",
+  ),
+  BATON_DOCKER_COMMAND: optional(
+    words,
+    'Command of the worker in the image of the provider docker; ' +
+      'by default the program of this installation, which is mounted',
   ),
   BATON_UNSAFE_LOCAL: setting(
     'off',
@@ -217,6 +262,12 @@ export function environmentsOf(
     default_provider,
     aliases: Object.fromEntries(aliases.filter(([name]) => !known(name))),
     http_providers,
+    docker: {
+      socket: v.BATON_DOCKER_SOCKET,
+      image: v.BATON_DOCKER_IMAGE,
+      ...(v.BATON_DOCKER_NETWORK !== undefined && { network: v.BATON_DOCKER_NETWORK }),
+      ...(v.BATON_DOCKER_COMMAND && { command: v.BATON_DOCKER_COMMAND }),
+    },
     unsafe_local: v.BATON_UNSAFE_LOCAL,
     ...(v.BATON_GATEWAY_URL !== undefined && { gateway_url: v.BATON_GATEWAY_URL }),
     limits: {

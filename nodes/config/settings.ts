@@ -252,7 +252,7 @@ export const table = {
   BATON_OUTBOUND_ALLOW: setting(
     '',
     each(network),
-    'Networks that HTTP actions and webhook deliveries may call ' +
+    'Networks that HTTP actions, webhook deliveries and repository hosts may use ' +
       'in addition to public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8',
   ),
   BATON_EXECUTOR_CONCURRENCY: setting(

@@ -8,7 +8,7 @@ import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.
 import { turnFor } from '../../gateway/sessions/turn-opening.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import type { TurnWanted } from '../../protocol/internal.ts'
+import type { TurnWanted } from '../../protocol/runs/turns.ts'
 import type { Handler } from './handler.ts'
 import { refused } from './refused.ts'
 import { systemOrigin } from './system-origin.ts'

@@ -9,6 +9,7 @@
  */
 import type { World } from '../../gateway/ports.ts'
 import type { HostRequest } from '../../protocol/environments/commands.ts'
+import { CREDENTIAL_BYTES } from '../../protocol/environments/credential.ts'
 import type { LogsAnswer, LogsRequest } from '../../protocol/environments/logs.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type { Bus } from '../host/ports.ts'
@@ -27,10 +28,11 @@ export interface HostParts {
   /** Looks up the project of an environment. @throws ProviderFault when it cannot be read. */
   project(id: string): Promise<ProjectFacts>
   /** Makes the credential of the worker of an environment, from random bytes. */
-  credential(environment_id: string, random: Uint8Array): string
+  credential(
+    of: { readonly project: string; readonly environment_id: string },
+    random: Uint8Array,
+  ): string
 }
-/** Bytes of randomness in the credential of a worker. */
-const CREDENTIAL_BYTES = 20
 
 /** Starts a host. Returns a function that stops it gracefully. */
 export function startHost(parts: HostParts): () => Promise<void> {
@@ -44,7 +46,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
     actors,
     limits: parts.limits,
     launch: parts.launch,
-    credential: (id) => parts.credential(id, world.random(CREDENTIAL_BYTES)),
+    credential: (of) => parts.credential(of, world.random(CREDENTIAL_BYTES)),
     project: (id) => parts.project(id),
     environments: () => presences.reduce((sum, presence) => sum + presence.count(), 0),
     ended: (provider, of, how) => presences[providers.indexOf(provider)]?.ended(of, how),

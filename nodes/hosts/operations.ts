@@ -37,7 +37,7 @@ export interface OperationParts {
   readonly limits: HostLimits
   readonly launch: LaunchSettings
   /** Makes the credential of the worker of an environment. */
-  credential(environment_id: string): string
+  credential(of: Pick<HostRequest, 'project' | 'environment_id'>): string
   /** Looks a project up. @throws ProviderFault when it cannot be read. */
   project(id: string): Promise<ProjectFacts>
   /** The number of environments of this host. */
@@ -135,8 +135,7 @@ export function createOperations(parts: OperationParts): Operations {
     request: HostRequest,
     signal: AbortSignal,
   ): Promise<Ended> {
-    const credential =
-      request.kind === 'start' ? parts.credential(request.environment_id) : undefined
+    const credential = request.kind === 'start' ? parts.credential(request) : undefined
     const claimed = await actors.send(request, 'environment.claim', {
       operation: request.operation,
       host: world.node,

@@ -3,16 +3,26 @@
  * out, and the node starts without it.
  */
 import type { EnvironmentConfig } from '../config/environments.ts'
+import type { Clock } from '../host/ports.ts'
 import type { Provider } from './provider.ts'
 
 export interface ProviderParts {
   /** Folder for all data of the node. */
   readonly data: string
   readonly environments: EnvironmentConfig
-  /** Networks that may be called on behalf of users, in addition to public addresses. */
+  /** Id that differs between installations, which may share an engine or a service. */
+  readonly installation: string
+  /** URL of a gateway, as this host reaches it. */
+  readonly gateway_url: string
+  /** URL of the installation, if it is configured. */
+  readonly public_url?: string
+  readonly clock: Pick<Clock, 'now' | 'later'>
+  /** Makes random bytes. */
+  random(length: number): Uint8Array
+  /** Networks that hosts of repositories may be in, besides public addresses. */
   readonly allowed_networks: readonly string[]
-  /** Receives a warning about a provider that works, but not as it should. */
-  warn(name: string, sentence: string): void
+  /** Receives warnings for the operator. */
+  warn(sentence: string): void
 }
 /** Why a provider cannot work on this machine, and what to install or set. */
 interface Unavailable {
@@ -20,8 +30,22 @@ interface Unavailable {
 }
 type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
 
-/** The providers of this release, by name. */
+/**
+ * The providers of this release, by name. A provider that is not configured is not loaded, because a
+ * node must start fast.
+ */
 const builtIn: Readonly<Record<string, Open>> = {
+  docker: async ({ environments: { docker, limits }, random, ...parts }) => {
+    const { createDockerProvider } = await import('./docker/docker.ts')
+    const { installedProgram, programOfImage } = await import('./docker/program.ts')
+    return createDockerProvider({
+      ...parts,
+      ...docker,
+      limits,
+      program: docker.command ? programOfImage(docker.command) : installedProgram(),
+      random: () => Buffer.from(random(12)).toString('hex'),
+    })
+  },
   local: async ({ data, environments, allowed_networks, warn }) => {
     const { createLocalProvider } = await import('./local/provider.ts')
     return createLocalProvider({
@@ -29,7 +53,7 @@ const builtIn: Readonly<Record<string, Open>> = {
       limits: environments.limits,
       unsafe: environments.unsafe_local,
       allowed_networks,
-      warn: (sentence) => warn('local', sentence),
+      warn,
     })
   },
 }
@@ -43,11 +67,20 @@ export async function openProviders(
   report: (name: string, reason: string) => void,
 ): Promise<readonly Provider[]> {
   const opened: Provider[] = []
+  const { limits, gateway_url } = parts.environments
+  // Other services reach the installation from outside, unless a setting says otherwise.
+  const outside = gateway_url ?? parts.public_url ?? parts.gateway_url
   for (const name of parts.environments.providers) {
+    const service = parts.environments.http_providers.find((one) => one.name === name)
     const open = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
-    const provider: Provider | Unavailable = open
-      ? await open(parts)
-      : { unavailable: 'this release does not have it' }
+    const provider: Provider | Unavailable = service
+      ? (await import('./http/http.ts')).createHttpProvider({
+          ...parts,
+          gateway_url: outside,
+          ...service,
+          limits,
+        })
+      : ((await open?.(parts)) ?? { unavailable: 'This release does not have it.' })
     if ('unavailable' in provider) report(name, provider.unavailable)
     else opened.push(provider)
   }

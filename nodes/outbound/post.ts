@@ -1,5 +1,5 @@
 /**
- * Sends a POST request to an address that a user configured: the guard checks the address, time and
+ * Sends a request to an address that a user configured: the guard checks the address, time and
  * size are limited, and redirects are not followed. This module handles only HTTP and the guard;
  * the caller interprets the answer. It uses `node:http`, because undici treats an unrequested `100
  * Continue` as a failure (nodejs/undici#197), although RFC 9110, section 15.2, requires clients to
@@ -12,6 +12,8 @@ import { orAborted, watchdog } from '../../client/watchdog.ts'
 import { AddressRefused, type Guard, type Resolved } from './guard.ts'
 
 export interface Sending {
+  /** POST by default. A GET request has an empty `body`. */
+  readonly method?: 'GET' | 'POST'
   readonly url: string
   /** Accepted schemes, with their colons. */
   readonly schemes: readonly ('https:' | 'http:')[]
@@ -95,16 +97,20 @@ export const createPost =
 
 function exchange(
   target: URL,
-  { headers, body, most, cut }: Sending,
+  { method = 'POST', headers, body, most, cut }: Sending,
   addresses: readonly Resolved[],
   signal: AbortSignal,
 ): Promise<Received | Failed> {
   const options: RequestOptions = {
-    method: 'POST',
+    method,
     agent: false,
     signal,
     lookup: pinned(addresses),
-    headers: { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' },
+    headers: {
+      ...headers,
+      ...(method === 'POST' && { 'content-length': String(Buffer.byteLength(body)) }),
+      connection: 'close',
+    },
   }
   return new Promise((resolve, reject) => {
     const answered = (answer: IncomingMessage) => {

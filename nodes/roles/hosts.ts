@@ -1,15 +1,19 @@
 /** The role `hosts`: the providers of environments that this node runs. */
 import type { World } from '../../gateway/ports.ts'
+import { environmentCredential } from '../../protocol/environments/credential.ts'
 import type { Config } from '../config.ts'
 import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
 import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
+import { repositoryNetworks } from '../outbound/networks.ts'
 
 interface Role {
   readonly config: Config
   readonly world: World
   readonly bus: Bus
+  /** Id of the organization, which differs between installations. */
+  readonly installation: string
   /** URL of the gateway of this node, if it has one. */
   readonly own_gateway?: string
 }
@@ -23,6 +27,7 @@ export async function startHostsRole({
   config,
   world,
   bus,
+  installation,
   own_gateway,
 }: Role): Promise<() => Promise<void>> {
   const { environments, brand, key_prefix, log_level } = config
@@ -33,12 +38,13 @@ export async function startHostsRole({
     {
       data: config.data,
       environments,
-      allowed_networks: config.outbound_allow,
-      warn: (provider, reason) =>
-        world.log.warn(
-          { event: 'environment_provider_weak', provider, reason },
-          'a provider of environments works without its full isolation',
-        ),
+      installation,
+      gateway_url: gateway_url ?? '',
+      ...(config.public_url !== undefined && { public_url: config.public_url }),
+      clock: world,
+      random: world.random,
+      allowed_networks: repositoryNetworks(config),
+      warn: (sentence) => world.log.warn({ event: 'environment_provider_warning' }, sentence),
     },
     (provider, reason) =>
       world.log.warn(
@@ -52,8 +58,7 @@ export async function startHostsRole({
     providers,
     limits: environments.host,
     launch: { brand, log_level, gateway_url: gateway_url ?? '' },
+    credential: (of, random) => environmentCredential(key_prefix, of, random),
     project: (id) => readProject(world, id),
-    credential: (environment_id, random) =>
-      `${key_prefix}env_${environment_id}_${Buffer.from(random).toString('hex')}`,
   })
 }

@@ -135,6 +135,12 @@ const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [
 
 const Invoke = Closed({
   input: Type.Optional(JsonObject),
+  environment_id: Type.Optional(
+    Type.String({
+      pattern: '^env_[0-9A-Za-z]{1,64}$',
+      description: 'The environment that performs the action; required for actions environment.*',
+    }),
+  ),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -41,6 +41,7 @@ export const artifacts = {
   'artifact.create': blob(`POST ${P}`, {
     tag,
     permission: 'authenticated',
+    environment: true,
     summary: 'Upload an artifact; a worker does so under its lease token',
     body: Upload,
     upload: 'streamed',
@@ -83,6 +84,7 @@ export const artifacts = {
   }),
   'artifact.get': query(`GET ${one}`, {
     ...read,
+    environment: true,
     summary: 'One artifact',
     answeredBy: 'gateway',
     reply: ArtifactRecord,
@@ -90,6 +92,7 @@ export const artifacts = {
   }),
   'artifact.content': blob(`GET ${one}/content`, {
     ...read,
+    environment: true,
     summary: 'The bytes of an artifact, or one range of them',
     query: Closed({
       download: Type.Optional(Type.Boolean({ description: 'Always as an attachment' })),

@@ -190,8 +190,14 @@ export type EnvironmentCommands = {
     }
     reply: undefined
   }
-  /** From the actor of a worker: the session has ended permanently. */
-  'environment.worker_gone': { input: { readonly session: string }; reply: undefined }
+  /**
+   * From the actor of a worker: the session has ended permanently. `drained`: it had finished its
+   * jobs and left.
+   */
+  'environment.worker_gone': {
+    input: { readonly session: string; readonly drained?: true }
+    reply: undefined
+  }
   /** From an executor, when the project was deleted: destroys the environment. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
@@ -231,6 +237,12 @@ export interface EnvironmentFacts {
  * for the project and once for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
+  /**
+   * From a gateway, to the actor whose id is derived from an idempotency key instead of a name:
+   * stores the request. The name is part of the request, so a different request under the same key
+   * may go to another holder, and only this actor can refuse it with `idempotency_key_conflict`.
+   */
+  'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
    * From a gateway, before the scope or the owner of an environment changes: takes the name for
    * another key as well. Refused with `already_exists` when another environment has it.

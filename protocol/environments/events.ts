@@ -200,6 +200,8 @@ export interface EnvironmentStanding {
 
 /** Events of the holder of a name; `key` is a `scopeKey`. */
 export type EnvironmentNameEvent =
+  /** Only of actors whose id is derived from an idempotency key. */
+  | (Event & { readonly type: 'environment_name.keyed' })
   | (Event & {
       readonly type: 'environment_name.taken'
       readonly key: string

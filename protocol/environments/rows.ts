@@ -74,6 +74,7 @@ export const environments = {
   'environment.get': query(`GET ${E}`, {
     ...read,
     ...shown,
+    environment: true,
     summary: 'One environment',
     answeredBy: 'gateway',
     reply: Environment,
@@ -131,11 +132,12 @@ export const environments = {
   'environment.git_credentials': query(`POST ${E}/git/credentials`, {
     tag,
     permission: 'work.execute',
+    environment: true,
     summary: 'A short-lived credential for one repository of an environment',
     body: GitCredentialRequest,
     answeredBy: 'gateway',
     reply: GitCredential,
-    errors: ['not_found', 'permission_denied', 'service_unavailable'],
+    errors: ['not_found', 'forbidden', 'service_unavailable'],
   }),
   'environment.acquire': command(`POST ${E}/acquire`, {
     ...write,

@@ -6,6 +6,7 @@
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { Closed, Tags, Timestamp } from '../common.ts'
+import { REPOSITORY_NAME, REPOSITORY_NAME_LENGTH } from '../repositories/name.ts'
 
 /** Limits of environments. Lengths are in characters, times in milliseconds unless stated. */
 export const environmentLimits = {
@@ -26,7 +27,7 @@ export const environmentLimits = {
   capabilities: 64,
 } as const
 
-export const environmentStatuses = [
+const environmentStatuses = [
   'provisioning',
   'ready',
   'running',
@@ -51,9 +52,15 @@ export type RetentionPolicy = Static<typeof RetentionPolicy>
 export const Lifetime = Type.Enum(['run', 'lease', 'explicit'])
 export type Lifetime = Static<typeof Lifetime>
 
+const RepositoryName = Type.String({
+  minLength: 3,
+  maxLength: REPOSITORY_NAME_LENGTH,
+  pattern: REPOSITORY_NAME,
+  description: 'owner/name',
+})
 /** A repository that the jobs of an environment may use. */
 export const EnvironmentRepository = Closed({
-  full_name: Type.String({ minLength: 1, maxLength: 256, description: 'owner/name' }),
+  full_name: RepositoryName,
   push: Type.Boolean({ description: 'Jobs may get a credential that can push' }),
   provider: Type.Optional(
     Type.String({ maxLength: 64, description: 'Name of the repository host; github by default' }),
@@ -68,13 +75,12 @@ export const Holder = Closed({
 })
 export type Holder = Static<typeof Holder>
 
-export const EnvironmentLease = Type.Object({
+const EnvironmentLease = Type.Object({
   id: Type.String(),
   holder: Holder,
   acquired_at: Timestamp,
   expires_at: Timestamp,
 })
-export type EnvironmentLease = Static<typeof EnvironmentLease>
 
 /** The additions of an environment record; `Environment` has their schemas. */
 export const environmentAdditions = additions({
@@ -90,7 +96,8 @@ const Name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
 })
 const Id = Type.String({ minLength: 1, maxLength: 128 })
-const Provider = Type.String({
+/** A provider, by its own name or by one that the installation maps to it. */
+export const Provider = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[a-z][a-z0-9_-]*$',
@@ -242,9 +249,10 @@ export const WorkerLogs = Type.Object({
 export type WorkerLogs = Static<typeof WorkerLogs>
 
 export const GitCredentialRequest = Closed({
-  repo_full_name: Type.String({ minLength: 1, maxLength: 256, description: 'owner/name' }),
+  repo_full_name: RepositoryName,
   operation: Type.Optional(Type.Enum(['clone', 'fetch', 'push'])),
 })
+export type GitCredentialRequest = Static<typeof GitCredentialRequest>
 export const GitCredential = Type.Object({
   host: Type.String(),
   username: Type.String(),

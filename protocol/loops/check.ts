@@ -10,6 +10,7 @@ import { scheduleFault } from '../rules/schedule.ts'
 import { checkDuration } from '../rules/workflow-check/bounds.ts'
 import { checkSpec } from '../rules/workflow-check/check.ts'
 import { below } from '../rules/workflow-check/path.ts'
+import { isRef, isRepositoryName, preparationIds } from './repositories.ts'
 import { type Authored, specOf, type Trigger, triggerKey } from './schema.ts'
 
 function checkTrigger(trigger: Trigger, path: string): FieldError[] {
@@ -69,7 +70,7 @@ function checkTriggers(triggers: readonly Trigger[]): FieldError[] {
 }
 
 function checkRepositories({ repositories = [], triggers = [] }: Authored): FieldError[] {
-  return repositories.flatMap(({ source = 'static', full_name }, index) => {
+  return repositories.flatMap(({ source = 'static', full_name, ref }, index) => {
     const at = below('repositories', index)
     return [
       ...(source === 'static' && full_name === undefined
@@ -78,6 +79,18 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
       ...(source === 'match' && !triggers.some(({ kind }) => kind === 'event')
         ? [{ field: below(at, 'source'), message: 'match needs a trigger of kind event' }]
         : []),
+      ...(source === 'static' && full_name !== undefined && !isRepositoryName(full_name)
+        ? [{ field: below(at, 'full_name'), message: 'must be owner/name', actual: full_name }]
+        : []),
+      ...(ref !== undefined && !isRef(ref)
+        ? [
+            {
+              field: below(at, 'ref'),
+              message: 'is not a branch, tag, reference or commit',
+              actual: ref,
+            },
+          ]
+        : []),
     ]
   })
 }
@@ -85,9 +98,10 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
 /** Returns the faults of the definition of a loop, at most 50. */
 export const checkLoop = (authored: Authored & { readonly agent_id?: string }): FieldError[] =>
   [
-    ...checkSpec(specOf(authored), '', 'event', authored.agent_id).map((fault) =>
-      fault.field === '' ? { ...fault, field: 'body' } : fault,
-    ),
+    ...checkSpec(specOf(authored), '', 'event', {
+      prepares: preparationIds(authored.repositories?.length ?? 0),
+      ...(authored.agent_id !== undefined && { agent_id: authored.agent_id }),
+    }).map((fault) => (fault.field === '' ? { ...fault, field: 'body' } : fault)),
     ...checkTriggers(authored.triggers ?? []),
     ...checkRepositories(authored),
   ].slice(0, 50)

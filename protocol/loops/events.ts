@@ -11,6 +11,7 @@ import type { Chain, Firing, Overrun, SourceEvent, Watch } from '../events/sourc
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 import type { Spec } from '../workflows/spec.ts'
+import type { Repository } from './repositories.ts'
 import type { QueueReason, RunSource } from './run.ts'
 import type { Loop } from './schema.ts'
 import type { LoopStanding } from './standing.ts'
@@ -205,6 +206,8 @@ export interface RunOpening {
     readonly name: string
   }
   readonly spec: Spec
+  /** The repositories that the run clones before its first step. */
+  readonly repositories?: readonly Repository[]
   /** Id of the agent for steps that name no agent. */
   readonly agent_id?: string
   readonly definitions: Readonly<Record<string, Definition>>

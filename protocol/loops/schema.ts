@@ -73,7 +73,14 @@ export type Trigger = Static<typeof Trigger>
 
 export const Repository = Closed({
   source: Type.Optional(Type.Enum(['static', 'match'])),
-  provider: Type.Optional(Type.Enum(['github'])),
+  provider: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      pattern: '^[a-z][a-z0-9_-]*$',
+      description: 'Name of the repository host; github by default',
+    }),
+  ),
   id: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
   full_name: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   ref: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),

@@ -146,7 +146,7 @@ export const projects = {
 } as const
 
 // Additions to the published values of `resource_type`: `organization`, `organization_action`,
-// `personal_token`, and `secret` for the named secrets of a project.
+// `personal_token`, `secret` for the named secrets of a project, and `repository_host`.
 export const AuditEntry = Type.Object({
   id: Type.String(),
   org_id: Type.String(),

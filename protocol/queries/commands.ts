@@ -14,12 +14,7 @@ import type {
   EnvironmentReplies,
 } from '../environments/commands.ts'
 import type { Published, SourceCommands } from '../events/sources.ts'
-import type {
-  InteractionCommands,
-  QueueCommands,
-  RunCommands,
-  WorkerCommands,
-} from '../internal.ts'
+import type { InteractionCommands, QueueCommands, RunCommands } from '../internal.ts'
 import type { HandleCommands, LoopCommands } from '../loops/events.ts'
 import type { PlaceCommands } from '../loops/places.ts'
 import type { MemoryCommands } from '../memory/schema.ts'
@@ -27,6 +22,7 @@ import type { OrganizationCommands, ProjectCommands } from '../projects/configur
 import type { SessionCommands } from '../sessions/commands.ts'
 import type { TableCommands, TableNameCommands, TableReplies } from '../tables/events.ts'
 import type { DeliveryCommands } from '../webhooks/delivery.ts'
+import type { WorkerCommands } from '../workers/commands.ts'
 
 /** Internal commands by kind of actor. */
 interface InternalCommands {

@@ -32,6 +32,7 @@ import type { JobHeader } from '../jobs/rows.ts'
 import type { HandleOwner } from '../loops/events.ts'
 import type { TriggerFacts, TriggerStanding } from '../loops/rows.ts'
 import type { LoopStanding } from '../loops/standing.ts'
+import type { KeptRepositoryHost, RepositoryHost } from '../repositories/rows.ts'
 import type { Run } from '../runs/schema.ts'
 import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
 import type { Generating } from '../sessions/transcript/previews.ts'
@@ -39,6 +40,7 @@ import type { Skill } from '../skills/schema.ts'
 import type { Table } from '../tables/schema.ts'
 import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
 import type { KeptWebhook } from '../webhooks/rows.ts'
+import type { Registration } from '../workers/socket.ts'
 
 type Optional<T> = T | null | undefined
 /** The content of a job, for the worker or executor that performs it. */
@@ -78,6 +80,9 @@ export interface OwnerQueries {
     webhook: { input: { readonly webhook_id: string }; reply: KeptWebhook | null }
     secret: { input: { readonly ref: string }; reply: FoundSecret | null }
     secrets: { input: NoInput; reply: readonly Secret[] }
+    /** A repository host with its sealed secrets, or null. */
+    repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
+    repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
     job_spec: JobSpec
   }
   run: {
@@ -124,6 +129,8 @@ export interface OwnerQueries {
       input: { readonly session: string; readonly generation: number }
       reply: boolean
     }
+    /** The registration of a connected worker, or null. */
+    registration: { input: NoInput; reply: Registration | null }
   }
   interaction: {
     /** The record of the interaction; null if it does not exist or was deleted. */

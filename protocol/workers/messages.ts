@@ -41,6 +41,13 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
+  /** The session has attached an environment, and takes its jobs from now on. */
+  | {
+      readonly type: 'attach'
+      readonly project: string
+      readonly session: string
+      readonly environment_id: string
+    }
   /** Drops the cached configuration of a project or of the organization, and then replies. */
   | { readonly type: 'forget'; readonly project: string }
 

@@ -115,6 +115,8 @@ export interface Filters {
   readonly action_names?: readonly string[]
   readonly models?: readonly { readonly provider: string; readonly model: string }[]
   readonly environment_id?: string
+  /** Only jobs that are pinned to the environment match. */
+  readonly pinned_only?: true
 }
 
 /** A leased job as a worker receives it. The schema is closed. */
@@ -160,6 +162,8 @@ const frameErrors = [
   'invalid_actor',
   'worker_instance_conflict',
   'register_failed',
+  'environment_forbidden',
+  'environment_conflict',
   'claim_failed',
   'temporarily_unavailable',
   'lease_lost',
@@ -297,6 +301,7 @@ export const workers = {
     summary: 'The worker socket (WebSocket)',
     tag: 'workers',
     permission: 'work.execute',
+    environment: true,
     stream: 'socket',
   }),
   'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', {
@@ -325,6 +330,11 @@ export interface Registration {
   readonly name?: string
   readonly version?: string
   readonly environment_id?: string
+  /**
+   * The environment was attached to the session, and is not in the worker's registration. It stays
+   * attached until the session ends.
+   */
+  readonly attached?: true
   readonly capabilities: readonly string[]
   readonly queues: readonly string[]
   readonly action_names: readonly string[]
@@ -332,17 +342,27 @@ export interface Registration {
   readonly connected_at: number
 }
 
+/** A worker session and the environment whose jobs it takes. */
+export interface ServedEnvironment {
+  readonly session: string
+  readonly environment_id: string
+}
+
 /** Events of the actor of a worker instance. */
 export type WorkerEvent =
   /**
    * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
-   * gateway of the connection that the new connection replaces.
+   * gateway of the connection that the new connection replaces. `left`: a session that has ended
+   * thereby, and the environment that it served.
    */
   | (Event & {
       readonly type: 'worker.registered'
       readonly registration: Registration
       readonly replaced?: { readonly session: string; readonly gateway: string }
+      readonly left?: ServedEnvironment
     })
+  /** A worker has attached its workspace as this environment. */
+  | (Event & { readonly type: 'worker.attached'; readonly registration: Registration })
   | (Event & {
       readonly type:
         | 'worker.disconnected'
@@ -354,5 +374,9 @@ export type WorkerEvent =
       readonly at: number
       readonly gateway?: string
       readonly session?: string
+      /** The session has ended, and no longer serves this environment. */
+      readonly left?: ServedEnvironment
+      /** With `left`: a connection that is still open must register again. */
+      readonly expelled?: { readonly gateway: string; readonly generation: number }
     })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })

@@ -5,6 +5,7 @@
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Duration, JsonObject } from '../common.ts'
+import { EnvironmentMode, Provider, RetentionPolicy } from '../environments/schema.ts'
 import { publishedHandle } from '../naming.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
 
@@ -40,17 +41,16 @@ export const Limits = Closed({
   max_duplicate_tool_calls: count,
   pause_after_consecutive_failures: count,
 })
+/** The environment policy; `environment.ts` states what it means. */
 export const Environment = Closed({
   disabled: Type.Optional(Type.Boolean()),
-  mode: Type.Optional(Type.Enum(['manual', 'run', 'agent', 'loop'])),
+  mode: Type.Optional(EnvironmentMode),
   environment_id: Type.Optional(Type.String()),
   template_id: Type.Optional(Type.String()),
-  provider: Type.Optional(Type.Enum(['sprites', 'cloudflare_containers', 'worker'])),
+  provider: Type.Optional(Provider),
   runtime_version: Type.Optional(Type.String()),
   auto_start_worker: Type.Optional(Type.Boolean()),
-  retention_policy: Type.Optional(
-    Type.Enum(['manual', 'destroy_on_success', 'retain_on_failure', 'retain_always']),
-  ),
+  retention_policy: Type.Optional(RetentionPolicy),
 })
 
 export const Defaults = Closed({

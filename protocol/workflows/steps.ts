@@ -54,7 +54,8 @@ const action = {
     Type.Enum(['managed', 'worker', 'environment'], {
       description:
         'managed: only the service executes it; worker: only a worker; ' +
-        'environment: only a worker of environment_id. ' +
+        'environment: only a worker of the environment of the step, the policy or the run; ' +
+        'actions named environment.* are always executed so. ' +
         'Without it the service executes actions that have an endpoint, and workers the others',
     }),
   ),

@@ -122,6 +122,8 @@ const spent = new Set([
   'run_not_suspended',
   'run_not_failed',
   'session_turn_active',
+  'environment_leased',
+  'environment_worker_unavailable',
 ])
 /** Codes with which a channel may refuse a permitted request because of the caller's membership. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])

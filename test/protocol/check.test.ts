@@ -204,3 +204,63 @@ t.test('a start gets defaults and is checked against the declared types', async 
     'spec.input.n.default: must be of type integer, not text',
   ])
 })
+
+t.test('actions without an environment of their own follow the policy', async (t) => {
+  const bash = (config: object = {}) =>
+    ({ kind: 'action', config: { action_name: 'environment.bash', ...config } }) as Step
+  const under = (environment: NonNullable<Spec['defaults']>['environment'], steps = [bash()]) =>
+    faults(steps, { defaults: { ...(environment && { environment }) } })
+  const at = 'spec.steps[0].config'
+  t.same(under(undefined), [], 'the run has an environment')
+  t.same(under({ mode: 'run', provider: 'docker' }), [])
+  t.same(under({ disabled: true }), [
+    `${at}.environment_id: is required: defaults.environment is disabled`,
+  ])
+  t.same(under({ disabled: true }, [bash({ environment_id: 'env_1' })]), [])
+  t.same(under({ disabled: true }, [action()]), [], 'other actions need none')
+  const each = { kind: 'for_each', config: { items: [1], steps: [bash()] } } as Step
+  t.same(under({ disabled: true }, [each]), [
+    `${at}.steps[0].config.environment_id: is required: defaults.environment is disabled`,
+  ])
+  t.same(under({ mode: 'manual' }), [
+    'spec.defaults.environment.environment_id: is required by the mode manual',
+  ])
+  t.same(under({ mode: 'manual', environment_id: 'env_1' }), [])
+  t.same(under({ mode: 'loop' }), [
+    'spec.defaults.environment.mode: only a loop has an environment of a loop',
+  ])
+  t.same(under({ mode: 'agent' }), [
+    'spec.defaults.environment.mode: actions of steps need a loop with the id of its agent in agent_id',
+  ])
+  t.same(under({ mode: 'agent' }, [action()]), [], 'agent steps have agents of their own')
+  const of = (agent_id: string) =>
+    checkSpec({ steps: [bash()], defaults: { environment: { mode: 'agent' } } }, '', 'event', {
+      agent_id,
+      prepares: [],
+    }).length
+  t.equal(of('agt_01ARZ3NDEKTSV4RRFFQ69G5FAV'), 0)
+  t.equal(of('coder'), 1, 'the name of an agent does not identify its environment')
+})
+
+t.test('the service itself performs no action in an environment', async (t) => {
+  const managed = (config: object) =>
+    faults([{ kind: 'action', config: { execution_location: 'managed', ...config } } as Step])
+  t.same(managed({ action_name: 'send' }), [])
+  t.same(managed({ action_name: 'send', environment_id: 'env_1' }), [
+    'spec.steps[0].config.environment_id: what the service executes has none',
+  ])
+  t.match(
+    managed({ action_name: 'environment.bash' })[0],
+    /execution_location: must be environment/,
+  )
+  t.same(
+    faults([
+      {
+        kind: 'action',
+        config: { action_name: 'send', execution_location: 'environment' },
+      } as Step,
+    ]),
+    [],
+    'an id is not required',
+  )
+})

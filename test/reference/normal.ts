@@ -25,8 +25,11 @@ const STANDING: Readonly<Record<string, string>> = {
   verification_uri_complete: 'http://localhost:8080/device?user_code=BCDF-GHJK',
 }
 /** Names to which the recording appends a number. */
-const NUMBERED =
-  /^(agent|bot|file|Flow|key|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
+const NUMBERED = new RegExp(
+  '^(agent|bot|desk|file|Flow|key|laptop|Loop|made|Made|made shared|made\\.shared|person|Question|' +
+    'role|token|word)[ -]\\d+$',
+  'g',
+)
 /** The maximum length of arrays in an example. */
 const ITEMS = 2
 

@@ -37,6 +37,7 @@ export function invoke(
   {
     action_name,
     input = {},
+    environment_id,
     timeout_seconds = 0,
     external_id,
     definitions,
@@ -44,7 +45,17 @@ export function invoke(
   cause: Cause,
 ): Decision<RunEvent, Reply<Row>> {
   const spec: Spec = {
-    steps: [{ id: STEP, kind: 'action', config: { action_name, parameters: input } }],
+    steps: [
+      {
+        id: STEP,
+        kind: 'action',
+        config: {
+          action_name,
+          parameters: input,
+          ...(environment_id !== undefined && { environment_id }),
+        },
+      },
+    ],
     workflow_type: 'action.invoke',
   }
   const decision = start(

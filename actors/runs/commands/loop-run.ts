@@ -8,6 +8,7 @@ import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunOpening } from '../../../protocol/loops/events.ts'
 import type { RunRecord } from '../../../protocol/loops/record.ts'
+import { withPreparation } from '../../../protocol/loops/repositories.ts'
 import { cut } from '../../../protocol/naming.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
@@ -43,7 +44,8 @@ export function open(
         }
       : nothing
   const record = recordOf(opening, cause)
-  const { spec, event, meta, config } = opening
+  const { event, meta, config } = opening
+  const spec = withPreparation(opening.spec, opening.repositories ?? [])
   const on = birth(
     { ...record, ...nameOf(spec, record, event, { ...meta }, config) },
     spec,
@@ -117,6 +119,7 @@ const engineOf = ({
   chain,
   queue_reason,
   agent_id,
+  repositories,
 }: RunOpening): Engine => ({
   meta: {},
   config: {},
@@ -131,6 +134,7 @@ const engineOf = ({
   ...(Object.keys(definitions).length > 0 && { definitions }),
   ...(queue_reason && { held: 'start' as const }),
   ...(agent_id !== undefined && { agent_id }),
+  ...(repositories?.length && { repositories }),
   ...(actor && { actor }),
 })
 const startedPayload = ({ state: { record } }: Draft): JsonObject => {

@@ -9,6 +9,8 @@
  *     failure may pause the loop, and the timeline shows the pause before the end of the run. A
  *     failed run therefore first notifies its loop, whose reply `run.end` ends the run in the same
  *     commit (`leaving`).
+ * N4. The event that ends a run also tells the run's own environment, whatever the outcome is. It is
+ *     an effect, like the messages of the queue about the jobs of the run, and so comes after them.
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'
@@ -29,6 +31,7 @@ import {
 } from '../draft.ts'
 import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
 import type { Ending } from '../state.ts'
+import { environmentEnds } from '../steps/environment.ts'
 import { expressionScope, outputs } from './expression-scope.ts'
 import { leaveBranches } from './leave-branches.ts'
 import { endWait } from './resume.ts'
@@ -74,12 +77,18 @@ function leave(on: Draft, ending: Ending): void {
   })
 }
 
+const ends = {
+  'run.completed': 'completed',
+  'run.failed': 'failed',
+  'run.cancelled': 'cancelled',
+} as const
 /**
  * Emits the event that ends the run. Withdraws the open interactions of a completed run, and
  * notifies the parent, if it waits, and the loop, unless the run failed.
  */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
+  const status = ends[type]
   const changes = { ...run, completed_at: now(on) }
   const about = aboutOf(on.state, { ...changes, updated_at: now(on) })
   const engine = {
@@ -92,7 +101,11 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
     ...(step !== undefined && { step }),
     payload,
     run: changes,
-    note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
+    note: {
+      about,
+      ...environmentEnds(on.state, status),
+      ...(Object.keys(engine).length > 0 && { engine }),
+    },
   })
   // A completed run no longer needs its open interactions. A failed run keeps them, because it may
   // be retried.
@@ -100,7 +113,7 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
     for (const id of asked ?? [])
       tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
   settleParent(on)
-  const { id: run_id, status } = on.state.record
+  const { id: run_id } = on.state.record
   if (status === 'completed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
 }
 

@@ -10,9 +10,9 @@ import { keyBelow, stepsAt } from './places.ts'
 
 /**
  * Returns the roots: `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`), and
- * `steps` by key and by index. In a branch, `steps` also contains the branch's own steps, and an
- * item has the roots `item` and `index`. Only completed steps are included: a skipped step is
- * undefined, like a step that has not run.
+ * `steps` by key and by index; system steps that prepare repositories have no index. In a branch,
+ * `steps` also contains the branch's own steps, and an item has the roots `item` and `index`. Only
+ * completed steps are included: a skipped step is undefined, like a step that has not run.
  */
 export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): JsonObject {
   const { record, engine } = state
@@ -21,9 +21,12 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   const meta = record.meta ?? engine.meta
   const run = runRoot(record, engine.attempt)
   const done = outputs(state)
+  const system = engine.repositories?.length ?? 0
   // The id of a step may equal the index of another step; ids take precedence.
   const steps = [
-    ...done.map(([, output, index]) => [String(index), { output }] as const),
+    ...done.flatMap(([, output, index]) =>
+      index < system ? [] : [[String(index - system), { output }] as const],
+    ),
     ...done.map(([key, output]) => [key, { output }] as const),
   ]
   if (at === undefined)

@@ -117,7 +117,7 @@ const moreOf = ({
   ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
 })
 
-/** Publishes that the run has ended. */
+/** Publishes that the run has ended, and tells the run's own environment, if the run used it. */
 export const sayEnd =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {
@@ -129,7 +129,10 @@ export const sayEnd =
       ...event.payload,
       ...(typeof completed_at === 'string' && { completed_at }),
     }
-    return toEvents(self, 'source.publish', publication(self, event_type, about, payload, record))
+    return [
+      ...toEvents(self, 'source.publish', publication(self, event_type, about, payload, record)),
+      ...tellOnward(event),
+    ]
   }
 /** Publishes the verdict of a check, an exceeded budget, or stalled progress. */
 export const sayVerdict =

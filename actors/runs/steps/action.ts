@@ -9,9 +9,11 @@
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
+import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { publishedHandle } from '../../../protocol/naming.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, placeOf, tellQueue, tellRun } from '../draft.ts'
@@ -22,20 +24,38 @@ import { specOf } from '../engine/places.ts'
 import { suspend } from '../engine/suspend.ts'
 import type { OpenWait } from '../state.ts'
 import { childOf, isDeepest, startChild, tooDeep } from './child.ts'
+import { actionEnvironment, ownUse, preparationAt } from './environment.ts'
 import { dueOf } from './timeout.ts'
 
 /** An action step of a spec. */
 export type ActionStep = Extract<Step, { kind: 'action' }>
 
+/** What the queue adds to the content of a job in an environment, at its largest. */
+const FENCED = { environment: { fence: Number.MAX_SAFE_INTEGER } }
+
 /** Requests the action, and waits for its result. */
 export function executeAction(on: Draft, step: ActionStep): void {
+  const prepared = preparationAt(on)
+  if (prepared && 'fault' in prepared) {
+    failStep(on, { error_type: 'repository_unknown', error: prepared.fault }, true)
+    return
+  }
+  const environment = actionEnvironment(on.state, step.config)
+  if (environment && 'error' in environment) {
+    failStep(on, environment, true)
+    return
+  }
   const given = step.config.parameters ?? {}
-  const parameters = on.state.engine.invoked
-    ? given
-    : (renderText(given, expressionScope(on)) as JsonObject)
-  const size = sizeOf(JSON.stringify(specOf(step, parameters)), sizes.spec)
+  const parameters = prepared
+    ? { ...prepared }
+    : on.state.engine.invoked
+      ? given
+      : (renderText(given, expressionScope(on)) as JsonObject)
+  const spec = { ...specOf(step, parameters), ...(environment && FENCED) }
+  const size = sizeOf(JSON.stringify(spec), sizes.spec)
   if (size <= sizes.spec)
-    if (publishedHandle(step.config.action_name) === undefined) call(on, step, parameters)
+    if (environment || publishedHandle(step.config.action_name) === undefined)
+      call(on, step, parameters, environment)
     else callWorkflow(on, step, parameters)
   else
     failStep(
@@ -68,16 +88,23 @@ function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void
   startChild(on, child, true, dueOf(on, step), run_id)
 }
 
-function call(on: Draft, step: ActionStep, parameters: JsonObject): void {
+function call(
+  on: Draft,
+  step: ActionStep,
+  parameters: JsonObject,
+  environment: TurnEnvironment | undefined,
+): void {
   const at = current(on)
   if (!at?.row) return
   const { key, row } = at
   const job_id = on.cause.mint('job')
   const action = step.config.action_name
   const due = dueOf(on, step)
+  const note = ownUse(on.state, environment)
   emit(on, 'action.called', {
     step: key,
     payload: { action, step: key, parameters, job_id, attempt: row.attempt },
+    ...(note.engine && { note }),
   })
   const wait: OpenWait = {
     kind: 'worker',
@@ -93,7 +120,7 @@ function call(on: Draft, step: ActionStep, parameters: JsonObject): void {
     { job_id, action, queue: on.state.record.queue, subject: job_id },
     { job_id, inputs: parameters, waiting_on: null },
   )
-  tellQueue(on, 'queue.enqueue', jobOf(on, step, key, job_id))
+  tellQueue(on, 'queue.enqueue', jobOf(on, step, key, job_id, environment))
 }
 
 function jobOf(
@@ -101,10 +128,11 @@ function jobOf(
   step: ActionStep,
   key: string,
   id: string,
+  environment: TurnEnvironment | undefined,
 ): { job: JobHeader; record: Job } {
   const { record: run, engine } = on.state
   const attempts = attemptsOf(step) - placeOf(on).tries + 1
-  const { environment_id, action_name, execution_location } = step.config
+  const { action_name, execution_location } = step.config
   const { priority, fairness_key } = engine
   const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
   const step_id = `${run.id}:${key}`
@@ -143,7 +171,10 @@ function jobOf(
     created_at: now(on),
     updated_at: now(on),
   }
-  if (environment_id !== undefined) job.environment_id = record.environment_id = environment_id
+  if (environment) {
+    job.environment_id = record.environment_id = environment.id
+    if (isManagedEnvironment(environment.id)) job.environment = environment.use
+  }
   if (execution_location === 'managed') job.executor_kind = record.executor_kind = 'server_worker'
   if (execution_location === 'worker') job.workers_only = true
   if (step.retry?.max_attempts !== undefined) job.strict = true

@@ -11,9 +11,9 @@
 
 import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
-import type { TurnWanted } from '../../../protocol/internal.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import {
@@ -31,6 +31,7 @@ import { failStep } from '../engine/outcome.ts'
 import { stepsAt, waitingAt } from '../engine/places.ts'
 import { suspend } from '../engine/suspend.ts'
 import { type RunState, rowOf } from '../state.ts'
+import { ownUse, turnEnvironment } from './environment.ts'
 import { dueOf } from './timeout.ts'
 
 /** An agent step of a spec. */
@@ -98,7 +99,14 @@ export function askAgent(
     ...(judges !== undefined && { judges }),
     ...(due !== undefined && { due }),
   }
-  emit(on, 'turn.asked', { run: { agent_turns_used: (on.state.record.agent_turns_used ?? 0) + 1 } })
+  const note = ownUse(
+    on.state,
+    asked.agent === undefined ? undefined : turnEnvironment(on.state).environment,
+  )
+  emit(on, 'turn.asked', {
+    run: { agent_turns_used: (on.state.record.agent_turns_used ?? 0) + 1 },
+    ...(note.engine && { note }),
+  })
   const whom = asked.agent === undefined ? 'the reviewer' : `the agent ${asked.agent}`
   suspend(
     on,
@@ -233,6 +241,8 @@ export function turnWanted(
     ...(agent !== undefined && { agent }),
     ...(state.engine.actor && { asker: state.engine.actor.principal_id }),
     session,
+    // The reviewer of the service has no tools.
+    ...(agent !== undefined && turnEnvironment(state)),
     step: {
       ...(seconds > 0 && { timeout_seconds: seconds }),
       ...(thinking_effort && { thinking_effort }),

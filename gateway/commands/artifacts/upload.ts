@@ -19,7 +19,7 @@ import type { Answer } from '../../http/respond.ts'
 import type { Files, StoredBytes, World } from '../../ports.ts'
 import { claimKey, findLease } from './claim.ts'
 import { ArtifactFields } from './form.ts'
-import { type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
+import { type Lease, type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
 
 /** Bytes of a form beyond its file: its delimiters, headers and other fields. */
 export const FORM_OVERHEAD = 262_144
@@ -44,7 +44,25 @@ export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | 
 
 /** The refusal of a caller that may not upload; a lease requires another permission than none. */
 const denied = ({ world }: Edge, { caller }: Call, leased: boolean): Refusal | undefined =>
-  authorize(world.settings.brand, leased ? 'work.execute' : 'project.edit', caller)
+  caller.environment && leased
+    ? undefined
+    : authorize(world.settings.brand, leased ? 'work.execute' : 'project.edit', caller)
+
+/** Refuses the worker of an environment under a lease that it does not hold. */
+async function checkHolder(
+  { world }: Edge,
+  { caller }: Call,
+  project: string,
+  { facts }: Lease,
+): Promise<Refusal | undefined> {
+  if (!caller.environment) return undefined
+  const { id } = caller.environment
+  const standing = await world.ask({ project, kind: 'environment', id }, 'standing', {})
+  if (standing && isRefusal(standing)) return standing
+  return standing?.worker.session === facts.worker_session_id
+    ? undefined
+    : refuse('permission_denied', undefined, 'The lease belongs to another worker.')
+}
 
 async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answer | Refusal> {
   const { world } = edge
@@ -70,6 +88,8 @@ async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answ
   const lost = lease && isRefusal(lease) ? lease : undefined
   if (lost && lost.refused !== 'lease_lost') return lost
   const held = lease && !isRefusal(lease) ? lease : undefined
+  const foreign = held && (await checkHolder(edge, call, project, held))
+  if (foreign) return foreign
   const artifact = world.id('artifact', undefined, held && slotOf(held.facts.job_id))
   // A repeat gets its artifact also after the end of its lease.
   const known =

@@ -27,7 +27,7 @@ const defaultProviders: Providers = {
 const ATTACHED = 'worker'
 
 /** Returns the provider for which a name stands; the default provider without a name. */
-export function resolveProvider(
+function resolveProvider(
   { environments: { default_provider, providers, aliases } = defaultProviders }: GatewaySettings,
   name: string | undefined,
 ): string | Refusal {

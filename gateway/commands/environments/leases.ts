@@ -17,21 +17,6 @@ import type { Prepare } from '../../prepare.ts'
 
 const purpose = (project: string): string => `environment lease\n${project}`
 
-/** The id of the lease of a token. Refused when the token is not one of this environment. */
-export function leaseOf(
-  world: Sealer,
-  project: string,
-  environment_id: string,
-  token: string,
-): string | Refusal {
-  const [environment, lease] = openToken(world, purpose(project), token) ?? []
-  return environment === environment_id && typeof lease === 'string'
-    ? lease
-    : refuseFields({
-        field: 'lease_token',
-        message: 'is not the token of a lease of this environment',
-      })
-}
 /** The record inside of an answer, without members that clients must ask for. */
 export const published = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
@@ -48,26 +33,38 @@ const granted = (
   },
 })
 
-/** The input of a command with the lease of its token instead of the token. */
-function leaseInput({ world }: Edge, project: string, id: string, token: unknown) {
+/**
+ * The input of a command with the id of the lease instead of its token. Refused with `bad_request`
+ * when the token is not one of this environment, and with `not_found` when there is none.
+ */
+async function leaseInput({ world }: Edge, project: string, id: string, token: unknown) {
   if (typeof token !== 'string') return {}
-  const lease_id = leaseOf(world, project, id, token)
-  return isRefusal(lease_id) ? lease_id : { lease_token: undefined, lease_id }
+  const [environment, lease_id] = openToken(world, purpose(project), token) ?? []
+  if (environment === id && typeof lease_id === 'string')
+    return { lease_token: undefined, lease_id }
+  const found = await world.ask({ project, kind: 'environment', id }, 'get', {})
+  if (isRefusal(found)) return found
+  return found
+    ? refuseFields({
+        field: 'lease_token',
+        message: 'is not the token of a lease of this environment',
+      })
+    : refuse('not_found')
 }
 
 /** Prepares an acquisition. */
-export const acquire: Prepare = (edge, call) => {
+export const acquire: Prepare = async (edge, call) => {
   const project = scopeId(edge, call)
   const id = call.slots['environment_id'] ?? ''
-  const input = leaseInput(edge, project, id, call.body['lease_token'])
+  const input = await leaseInput(edge, project, id, call.body['lease_token'])
   return isRefusal(input)
     ? input
     : { input, answer: (reply) => granted(edge.world, project, reply as LeaseGranted) }
 }
 /** Prepares a release. */
-export const release: Prepare = (edge, call) => {
+export const release: Prepare = async (edge, call) => {
   const id = call.slots['environment_id'] ?? ''
-  const input = leaseInput(edge, scopeId(edge, call), id, call.body['lease_token'])
+  const input = await leaseInput(edge, scopeId(edge, call), id, call.body['lease_token'])
   return isRefusal(input) ? input : { input }
 }
 
@@ -83,7 +80,7 @@ export async function acquireFound(
 ): Promise<Acquired | Refusal> {
   const { holder, ttl_seconds, lease_token } = call.body
   const project = scopeId(edge, call)
-  const lease = leaseInput(edge, project, id, lease_token)
+  const lease = await leaseInput(edge, project, id, lease_token)
   if (isRefusal(lease)) return lease
   const outcome = await edge.world.commandRow({
     ...sent,
@@ -93,8 +90,6 @@ export async function acquireFound(
     name: 'environment.acquire',
     input: { holder, ttl_seconds, ...lease },
   })
-  if (isRefusal(outcome))
-    // The environment was destroyed after it was found.
-    return outcome.refused === 'not_found' ? refuse('service_unavailable') : outcome
+  if (isRefusal(outcome)) return outcome
   return granted(edge.world, project, outcome.reply as LeaseGranted)
 }

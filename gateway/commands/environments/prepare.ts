@@ -33,10 +33,29 @@ const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
   origin,
   ...(fingerprint !== undefined && { fingerprint }),
 })
-const inputOf = ({ creation, fault }: EnvironmentFacts) => ({
-  creation,
-  ...(fault && { fault }),
-})
+const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
+/**
+ * The resolved creation of a call. Its idempotency key is bound to the request first, because the
+ * name in a different request leads to another holder. Refused with `idempotency_key_conflict`.
+ */
+async function begin(
+  edge: Edge,
+  call: Call,
+  identity: Identity,
+  origin: Origin,
+): Promise<ResolvedCreation | Refusal> {
+  const resolved = await resolveCreation(edge, call, identity)
+  if (isRefusal(resolved) || identity.seed === undefined) return resolved
+  const bound = await edge.world.command({
+    ...sentBy(identity, origin),
+    project: scopeId(edge, call),
+    kind: 'environment_name',
+    id: edge.world.id('environment_name', identity.seed),
+    name: 'environment_name.key',
+    input: {},
+  })
+  return isRefusal(bound) ? bound : resolved
+}
 /** Creates the environment with the derived id. Refused with `already_exists` if it is live. */
 function bind(
   edge: Edge,
@@ -57,7 +76,7 @@ function bind(
 }
 
 const create: Prepare = async (edge, call, identity, origin) => {
-  const resolved = await resolveCreation(edge, call, identity)
+  const resolved = await begin(edge, call, identity, origin)
   if (isRefusal(resolved)) return resolved
   const { facts, holder, binding, isNamed } = resolved
   if (!binding || isNamed) return { id: holder, input: inputOf(facts) }
@@ -89,7 +108,7 @@ const leaseCommand = (identity: Identity, origin: Origin) => {
   return { ...sent, command_id: `${sent.command_id}.lease` }
 }
 const match: Prepare = async (edge, call, identity, origin) => {
-  const resolved = await resolveCreation(edge, call, identity)
+  const resolved = await begin(edge, call, identity, origin)
   if (isRefusal(resolved)) return resolved
   const { facts, holder, binding, isNamed } = resolved
   if (binding && !isNamed)

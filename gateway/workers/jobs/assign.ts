@@ -1,8 +1,8 @@
 /**
  * Handles the messages that shard owners send to a worker session: a leased job to deliver, a job
- * to cancel, a drain, or a newer connection. An assignment is answered with `ok: true` only if this
- * gateway takes responsibility for the job: it then writes the job to the socket, returns it to its
- * queue, or reports it as failed or cancelled.
+ * to cancel, a drain, an attached environment, or a newer connection. An assignment is answered with
+ * `ok: true` only if this gateway takes responsibility for the job: it then writes the job to the
+ * socket, returns it to its queue, or reports it as failed or cancelled.
  */
 import { timestamp } from '../../../protocol/common.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
@@ -15,9 +15,10 @@ import { drain } from '../drain.ts'
 import { command, type Edge, limits, queueOf } from '../edge.ts'
 import { free, type Session, takes } from '../session.ts'
 import { arrived } from './claim.ts'
+import type { Wants } from './eligible.ts'
 import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
 import { remind } from './hint.ts'
-import { settle, unreserve } from './offers.ts'
+import { gained, settle, unreserve } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
@@ -63,11 +64,24 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
       if (!session.draining) session.connection.send({ type: 'worker.drain' })
       drain(edge, session)
       return { ok: true }
+    case 'attach':
+      attach(edge, session, message.environment_id)
+      return { ok: true }
     case 'supersede':
       if (session.generation < message.generation)
         session.connection.close(closeCodes.superseded, 'superseded by a newer connection')
       return { ok: true }
   }
+}
+
+/** Lets the session take the jobs of an environment. */
+function attach(edge: Edge, session: Session, environment_id: string): void {
+  const pinned = (wants: Wants): Wants => edge.wants({ ...wants.filters, environment_id })
+  session.wants = pinned(session.wants)
+  session.told = pinned(session.told)
+  for (const claim of session.claims) claim.wants = pinned(claim.wants)
+  if (session.next) session.next = { ...session.next, wants: pinned(session.next.wants) }
+  gained(edge, session)
 }
 
 function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {

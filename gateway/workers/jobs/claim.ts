@@ -72,7 +72,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
  */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined
-  readonly wants: Wants
+  wants: Wants
   slots: number
   round: Claim['round']
   readonly #edge: Edge

@@ -64,6 +64,7 @@ export function sharedWants(): (filters: Filters) => Wants {
       filters.action_names,
       filters.models,
       filters.environment_id,
+      filters.pinned_only,
     ])
     const same = known.get(key)
     if (same) return same
@@ -85,14 +86,15 @@ export const narrowed = (registered: Filters, claim: Filters): Filters => ({
 /**
  * Whether a worker with these filters may take a job of a queue.
  * - The job must be for workers (`customer_worker`).
- * - A pinned job matches only workers of its environment.
+ * - A pinned job matches only workers of its environment. With `pinned_only`, no other job matches.
  * - A generation matches only workers that list its model; its queue is ignored.
  * - Any other job matches if its queue is listed or no queues are listed, and if its action is
  *   listed or neither actions nor models are listed.
  */
 export function eligible(job: Matched, queue: string, wants: Wants): boolean {
   if (job.executor_kind !== 'customer_worker') return false
-  if (job.environment_id && job.environment_id !== wants.filters.environment_id) return false
+  const { environment_id, pinned_only } = wants.filters
+  if (job.environment_id ? job.environment_id !== environment_id : pinned_only) return false
   if (job.kind === 'llm_generation')
     return wants.models?.has(pair(job.provider, job.model)) ?? false
   if (wants.queues && !wants.queues.has(queue)) return false
@@ -104,8 +106,11 @@ function interestsOf({
   action_names = [],
   models = [],
   environment_id,
+  pinned_only,
 }: Filters): Interest[] {
-  const pinned = environment_id ? [undefined, environment_id] : [undefined]
+  const pinned = environment_id
+    ? [...(pinned_only ? [] : [undefined]), environment_id]
+    : [undefined]
   const capabilities = (jobs: readonly Omit<Matched, 'executor_kind'>[]): string[] =>
     jobs.flatMap((job) =>
       pinned.map((environment) =>

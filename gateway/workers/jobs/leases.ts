@@ -10,9 +10,9 @@
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'
-import type { WorkerCommands } from '../../../protocol/internal.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
 import { sleep } from '../../timing.ts'
 import { command, type Edge, queueNamed } from '../edge.ts'
 import type { Session } from '../session.ts'

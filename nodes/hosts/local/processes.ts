@@ -48,7 +48,7 @@ async function belongs(pid: number, { marker, uid }: Belonging): Promise<boolean
   return uids.includes(String(uid)) && !/^State:\s+[ZX]/m.test(status)
 }
 /** Returns the ids of the running processes that belong together. Empty without `/proc`. */
-async function processesOf(which: Belonging): Promise<readonly number[]> {
+export async function processesOf(which: Belonging): Promise<readonly number[]> {
   const pids = (await readdir('/proc').catch(() => []))
     .map(Number)
     .filter((pid) => pid > 0 && pid !== process.pid)

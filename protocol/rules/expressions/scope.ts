@@ -35,18 +35,21 @@ export const idOf = (step: Pick<Step, 'id'>, index: number): string => step.id ?
 /**
  * Returns the scope of the step at an index of a list.
  * @param outer the scope of the step that contains the list.
+ * @param system ids of the system steps before the list.
  */
 export function scopeAt(
   steps: readonly Pick<Step, 'id'>[],
   index: number,
   roots: readonly string[],
   outer?: Scope,
+  system: readonly string[] = [],
 ): Scope {
   const ids = steps.map(idOf)
   const knows = (name: string): boolean =>
-    ids.slice(0, index).includes(name) || (outer?.knows(name) ?? false)
+    ids.slice(0, index).includes(name) || system.includes(name) || (outer?.knows(name) ?? false)
   const rule: StepRule = (step) => {
     const { name } = step
+    if (system.includes(name)) return undefined
     const own = ids.indexOf(name)
     const at =
       own >= 0

@@ -2,10 +2,15 @@
  * The actions that a workflow refers to, with the paths of the references. Only the gateway can
  * check whether the actions exist.
  */
+import { CLONE } from '../../loops/repositories.ts'
 import type { Spec, Step } from '../../workflows/spec.ts'
 import { below } from './path.ts'
 import { placesIn } from './places.ts'
 
+/** The parts of a workflow or a loop that refer to actions. */
+export interface Naming extends Partial<Pick<Spec, 'steps' | 'cleanup'>> {
+  readonly repositories?: readonly unknown[]
+}
 /** A field of a workflow that refers to an action. */
 interface NamedAction {
   readonly field: string
@@ -16,13 +21,15 @@ const named = (steps: readonly Step[], path: string): NamedAction[] =>
     kind === 'action' ? [{ field: below(at, 'action_name'), name: config.action_name }] : [],
   )
 /**
- * Returns the actions that steps and cleanup refer to, with their exact paths.
- * @param path path of the object that contains `steps` and `cleanup`.
+ * Returns the actions that steps, cleanup and the preparation of repositories refer to, with their
+ * exact paths.
+ * @param path path of the object that contains `steps`.
  */
 export const actionPlaces = (
-  { steps = [], cleanup = [] }: Partial<Pick<Spec, 'steps' | 'cleanup'>>,
+  { steps = [], cleanup = [], repositories = [] }: Naming,
   path = '',
 ): NamedAction[] => [
+  ...(repositories.length > 0 ? [{ field: below(path, 'repositories'), name: CLONE }] : []),
   ...named(steps, below(path, 'steps')),
   ...named(cleanup, below(path, 'cleanup')),
 ]

@@ -11,6 +11,7 @@ import { checkExpression, checkTemplate } from '../expressions/template.ts'
 import { checkAgentless, checkSessionPolicy } from './agents.ts'
 import { checkDuration, checkSize } from './bounds.ts'
 import { checkDeclared } from './declared.ts'
+import { checkEnvironments, type LoopFacts } from './environments.ts'
 import { checkConfig } from './kinds.ts'
 import { below } from './path.ts'
 
@@ -22,12 +23,14 @@ const RESERVED = 'prepare_repository'
  * Returns the faults of a list of steps.
  * @param path path of the list in the request.
  * @param outer the scope of the step that contains the list.
+ * @param system ids of the system steps before the list.
  */
 function checkSteps(
   steps: readonly Step[],
   path: string,
   roots: readonly string[],
   outer?: Scope,
+  system: readonly string[] = [],
 ): FieldError[] {
   const firsts = new Map(
     steps.map((step, index): [string, number] => [idOf(step, index), index]).reverse(),
@@ -36,7 +39,7 @@ function checkSteps(
     const at = below(path, index)
     const id = idOf(step, index)
     const first = firsts.get(id) ?? index
-    const scope = scopeAt(steps, index, roots, outer)
+    const scope = scopeAt(steps, index, roots, outer, system)
     return [
       ...(first < index
         ? [
@@ -128,22 +131,28 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * Checks a workflow that satisfies the schema.
  * @param path path of the spec in the request, such as `spec`.
  * @param input name of the field that declares the inputs.
- * @param agent default agent of steps that name none.
+ * @param loop facts about the loop, for the spec of a loop; its agent is the default of the steps.
  * @returns the faults, at most 50; none means that the spec is valid.
  */
-export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
+export function checkSpec(
+  spec: Spec,
+  path: string,
+  input = 'input',
+  loop?: LoopFacts,
+): FieldError[] {
   const size = checkSize(spec, path)
   if (size.length > 0) return size
   const { steps, cleanup = [], limits, defaults, run_name } = spec
-  const after = scopeAt(steps, steps.length, ROOTS)
+  const after = scopeAt(steps, steps.length, ROOTS, undefined, loop?.prepares)
   return [
-    ...checkSteps(steps, below(path, 'steps'), ROOTS),
+    ...checkSteps(steps, below(path, 'steps'), ROOTS, undefined, loop?.prepares),
     ...checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after),
     ...checkDeclared(spec.input, below(path, input)),
     ...checkDeclared(spec.config, below(path, 'config')),
     ...checkTemplate(spec.output, ROOTS, below(path, 'output'), after.rule),
     ...(limits ? checkLimits(limits, below(path, 'limits')) : []),
-    ...(agent === undefined || agent === '' ? checkAgentless(steps, below(path, 'steps')) : []),
+    ...(!loop?.agent_id ? checkAgentless(steps, below(path, 'steps')) : []),
+    ...checkEnvironments(spec, path, loop),
     ...(defaults?.agent_session
       ? checkSessionPolicy(
           defaults.agent_session,

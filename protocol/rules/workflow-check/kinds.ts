@@ -13,6 +13,7 @@ import { EVENT_ROOTS, MAPPING_ROOTS, type Scope } from '../expressions/scope.ts'
 import { checkExpression, checkTemplate, hasTemplate } from '../expressions/template.ts'
 import { checkAgentConfig, checkJudge } from './agents.ts'
 import { checkDuration, checkTime } from './bounds.ts'
+import { checkLocation } from './environments.ts'
 import { below } from './path.ts'
 
 type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
@@ -187,14 +188,9 @@ const items: Check<'for_each'> = ({ items: list }, path, { roots, rule }) =>
     : checkTemplate(list, roots, below(path, 'items'), rule)
 
 const arms: { readonly [K in Step['kind']]: Check<K> } = {
-  action: ({ parameters, execution_location, environment_id }, path, scope) => [
-    ...(execution_location === 'environment' && environment_id === undefined
-      ? [{ field: below(path, 'environment_id'), message: 'is required to execute in one' }]
-      : []),
-    ...(execution_location === 'managed' && environment_id !== undefined
-      ? [{ field: below(path, 'environment_id'), message: 'what the service executes has none' }]
-      : []),
-    ...templates({ parameters }, path, scope),
+  action: (config, path, scope) => [
+    ...checkLocation(config, path),
+    ...templates({ parameters: config.parameters }, path, scope),
   ],
   sleep: sleeps,
   wait_for_event: waits,

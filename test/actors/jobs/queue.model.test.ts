@@ -1,7 +1,8 @@
 /**
  * Random histories of commands to a queue. Invariants: every job ends exactly once, its failures
- * and losses are bounded, a superseded token has no effect, and every unfinished job is either
- * gated, waiting, leased or resting. A gated job is claimed only after its environment admitted it.
+ * and losses are bounded, a superseded token has no effect, every unfinished job is either gated by
+ * its environment, waiting, leased or resting, and an environment is told of every job that is pinned
+ * to it and of its end.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -9,11 +10,16 @@ import { evolve } from '../../../actors/actor.ts'
 import { dueAt, initial, type QueueState } from '../../../actors/jobs/state.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { GrantedLease } from '../../../protocol/jobs/leases.ts'
-import type { LeaseGrant } from '../../../protocol/jobs/rows.ts'
+import type { JobHeader, LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import type { Done } from '../support/stage.ts'
 import { QueueStage } from './queue-stage.ts'
 
 const JOBS = 4
+const pin = {
+  environment_id: 'env_1',
+  environment: { holder: { kind: 'run', id: 'run_1' } },
+} as const
+const fence = fc.nat(3)
 const job = fc.integer({ min: 0, max: JOBS - 1 })
 const step = fc.oneof(
   {
@@ -24,11 +30,9 @@ const step = fc.oneof(
       priority: fc.integer({ min: 0, max: 1 }),
       key: fc.constantFrom('x', 'y'),
       action: fc.constantFrom('mail', 'call'),
-      pinned: fc.nat(2).map((n) => n === 0),
+      pinned: fc.boolean(),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('admit' as const), job }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('unavailable' as const), job }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -51,6 +55,8 @@ const step = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('beat' as const), job, age: fc.nat(1) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('admit' as const), job, fence }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('refuse' as const), job }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), job }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), job, age: fc.nat(1) }) },
   {
@@ -82,6 +88,10 @@ interface Seen {
   losses: number
   settled: number
   stop: boolean
+  readonly pinned: boolean
+  fence?: number
+  used: number
+  done: number
 }
 class Observer {
   readonly queue = new QueueStage()
@@ -103,21 +113,8 @@ class Observer {
             fairness_key: step.key,
             action_name: step.action,
             run_id: `run_${step.job}`,
-            ...(step.pinned && {
-              environment_id: 'env_1',
-              environment: { holder: { kind: 'run' as const, id: `run_${step.job}` } },
-            }),
+            ...(step.pinned && pin),
             ...this.limits,
-          }),
-        ]
-      case 'admit':
-        return [queue.run('queue.admit', { job_ids: [id], fence: 1 })]
-      case 'unavailable':
-        return [
-          queue.run('queue.unavailable', {
-            job_ids: [id],
-            error_type: 'environment_worker_unavailable',
-            error_message: 'No worker.',
           }),
         ]
       case 'claim': {
@@ -151,6 +148,20 @@ class Observer {
         if (done.reply.alive !== live) throw new Error('a heartbeat was answered wrongly')
         return [done]
       }
+      case 'admit':
+        return [queue.run('queue.admit', { job_ids: [id, id], fence: step.fence })]
+      case 'refuse': {
+        const { status, pinned } = this.jobs.get(id) ?? {}
+        const done = queue.run('queue.unavailable', {
+          job_ids: [id],
+          error_type: 'environment_worker_unavailable',
+          error_message: 'no worker came',
+        })
+        const ends = pinned === true && status !== 'leased' && status !== 'ended'
+        if (done.events.length !== (ends ? 1 : 0))
+          throw new Error('only pinned jobs without a lease are refused')
+        return [done]
+      }
       case 'cancel':
         return [queue.run('queue.cancel', { job_ids: [id] })]
       case 'release':
@@ -172,10 +183,12 @@ class Observer {
     for (const [id, seen] of this.jobs)
       if ((seen.status === 'ended') !== (seen.settled === 1))
         throw new Error(`${id} ended and the run does not know, or the other way round`)
+    for (const [id, { pinned, status, used, done }] of this.jobs)
+      if (used !== (pinned ? 1 : 0) || done !== (pinned && status === 'ended' ? 1 : 0))
+        throw new Error(`the environment of ${id} was told ${used} and ${done} times`)
     const { jobs, due } = this.queue.state
-    const first = due
-      .map((id) => dueAt(jobs[id] as NonNullable<(typeof jobs)[string]>))
-      .reduce((a, b) => Math.min(a, b), Infinity)
+    const times = due.map((id) => dueAt(jobs[id] as NonNullable<(typeof jobs)[string]>))
+    const first = Math.min(Infinity, ...times)
     if (first !== (this.queue.deadline() ?? Infinity))
       throw new Error('the deadline is not that of the first lease to end')
     const line = this.queue.line()
@@ -196,13 +209,17 @@ class Observer {
     for (const event of done.events as readonly (Event & {
       id: string
       lease?: LeaseGrant
-      header?: { readonly environment?: unknown }
       counted?: string
       not_before?: number
+      fence?: number
+      header?: JobHeader
     })[]) {
       this.journal.push({ event, at: this.queue.at })
-      const seen: Seen = this.jobs.get(event.id) ?? {
+      const seen = this.jobs.get(event.id) ?? {
         status: event.header?.environment ? 'gated' : 'waiting',
+        pinned: event.header?.environment !== undefined,
+        used: 0,
+        done: 0,
         tokens: [],
         reported: [],
         failures: 0,
@@ -218,6 +235,10 @@ class Observer {
       if (event.type === 'job.claimed') {
         must(seen.status === 'waiting' && !seen.stop, 'only a waiting job is handed out')
         must(!seen.tokens.includes(event.lease?.token ?? ''), 'tokens are new')
+        must(
+          event.header?.environment_fence === seen.fence,
+          'the claim has the number of the admission',
+        )
         must(event.lease?.attempt === seen.failures + seen.losses + 1, 'attempts are counted')
         seen.status = 'leased'
         seen.tokens.push(event.lease?.token ?? '')
@@ -231,13 +252,12 @@ class Observer {
         )
         if (event.counted === 'failure') seen.failures++
         if (event.counted === 'loss') seen.losses++
-        must(
-          seen.failures < this.limits.max_attempts && seen.losses < this.limits.max_losses,
-          'attempts are bounded',
-        )
+        const { max_attempts, max_losses } = this.limits
+        must(seen.failures < max_attempts && seen.losses < max_losses, 'attempts are bounded')
       } else if (event.type === 'job.admitted') {
         must(seen.status === 'gated', 'only a gated job is admitted')
         seen.status = 'waiting'
+        seen.fence = event.fence ?? -1
       } else if (event.type === 'job.rested') {
         must(seen.status === 'resting', 'only a pause ends')
         seen.status = 'waiting'
@@ -245,6 +265,16 @@ class Observer {
         must(seen.status === 'leased' && !seen.stop, 'a stop is asked for once')
         seen.stop = true
       } else if (event.type !== 'job.queued') seen.status = 'ended'
+    }
+    for (const effect of done.effects) {
+      if (!('tell' in effect)) continue
+      const { to, name, input } = effect.tell
+      const seen = this.jobs.get((input as { job_id: string }).job_id)
+      if (to.kind !== 'environment' || to.id !== pin.environment_id || !seen?.pinned)
+        throw new Error('the wrong environment was told')
+      if (name === 'environment.use') seen.used++
+      else if (seen.used > 0 && name === 'environment.done') seen.done++
+      else throw new Error(`${name} was sent before the job was announced`)
     }
     for (const { name, input, to } of done.tells) {
       const id = (input as { job_id: string }).job_id
@@ -263,19 +293,20 @@ t.test('the invariants hold in every history, and every job ends', async (t) => 
       for (const step of steps) observer.note(observer.play(step))
       for (
         let round = 0;
-        observer.queue.line().length > 0 || observer.queue.deadline() !== undefined;
+        [...observer.jobs.values()].some(({ status }) => status === 'gated') ||
+        observer.queue.line().length > 0 ||
+        observer.queue.deadline() !== undefined;
         round++
       ) {
         if (round > 20) throw new Error('a job is never handed out')
+        for (let job = 0; job < JOBS; job++)
+          observer.note(observer.play({ do: 'admit', job, fence: 9 }))
         observer.note(observer.play({ do: 'claim', from: 0, count: 1000, session: 's1' }))
         for (const [id, seen] of observer.jobs)
           if (seen.status === 'leased')
             observer.note([observer.queue.report(id, observer.token(id, 0))])
         observer.note(observer.play({ do: 'pass', seconds: 45 }))
       }
-      for (const [id, seen] of observer.jobs)
-        if (seen.status === 'gated')
-          observer.note(observer.play({ do: 'unavailable', job: Number(id.slice(4)) }))
       for (const [, seen] of observer.jobs)
         if (seen.settled !== 1) throw new Error('a job did not end')
     }),
@@ -338,6 +369,7 @@ t.test('decide and query functions do not change the state', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   queue.put('job_2')
+  queue.put('job_3', pin)
   const token = queue.claim('job_1')
   const before = JSON.stringify(queue.state)
   const decide = queue.actor.decide as unknown as Record<
@@ -346,11 +378,13 @@ t.test('decide and query functions do not change the state', async (t) => {
   >
   const cause = { at: queue.at + 100_000, self: queue.self, secret: () => 'x' }
   for (const [name, input] of Object.entries({
-    'queue.enqueue': { job: { id: 'job_3' }, record: {} },
+    'queue.enqueue': { job: { id: 'job_4' }, record: {} },
     'queue.claim': { gateway: 'g', takes: [{ job_id: 'job_2', session: 's', instance: 'i' }] },
     'queue.report': { job_id: 'job_1', lease_token: token, status: 'failed' },
     'queue.heartbeat': { job_id: 'job_1', lease_token: token, gateway: 'g' },
     'queue.cancel': { job_ids: ['job_1', 'job_2'] },
+    'queue.admit': { job_ids: ['job_3'], fence: 1 },
+    'queue.unavailable': { job_ids: ['job_3'], error_type: 'x', error_message: 'y' },
     'queue.release': { job_id: 'job_1', lease_token: token },
     'queue.lose': { session: 'wst_1', job_ids: ['job_1'] },
     wake: {},

@@ -1,7 +1,7 @@
 /** A worker instance: registration, takeover of its session, liveness and draining. */
 import t from 'tap'
 import { type WorkerState, workerActor } from '../../../actors/workers/worker.ts'
-import type { WorkerCommands } from '../../../protocol/internal.ts'
+import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { Stage, types } from '../support/stage.ts'
 

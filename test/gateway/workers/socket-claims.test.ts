@@ -216,7 +216,7 @@ t.test('offers', async (t) => {
     const at = scene()
     const worker = await at.worker({ models: [{ provider: 'local', model: 'small' }] })
     t.equal(at.offer([header(1)]), undefined)
-    const other = await at.worker({ worker_instance_id: 'b', environment_id: 'env_1' })
+    const other = await at.worker({ worker_instance_id: 'b', environment_id: 'gpu_1' })
     at.offer([header(1, { environment_id: 'env_2' })])
     t.same([worker.of('work.available'), other.of('work.available')], [[], []])
   })
@@ -298,7 +298,7 @@ t.test('offers', async (t) => {
     const filters = {
       queues: ['mail.out', 'b'],
       action_names: ['x'],
-      environment_id: 'env_1',
+      environment_id: 'gpu_1',
       models: [{ provider: 'local', model: 'small' }],
     }
     const workers = [
@@ -309,11 +309,11 @@ t.test('offers', async (t) => {
       [...at.listening],
       [
         'mail=2eout.ax',
-        'mail=2eout.ax@env_1',
+        'mail=2eout.ax@gpu_1',
         'b.ax',
-        'b.ax@env_1',
+        'b.ax@gpu_1',
         '*.mlocal=2fsmall',
-        '*.mlocal=2fsmall@env_1',
+        '*.mlocal=2fsmall@gpu_1',
       ].map((end) => [`offer.${PROJECT}.${end}`, 1]),
     )
     workers[0]?.connection.ended()

@@ -45,24 +45,32 @@ const names: Readonly<Record<TextKind, string>> = {
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',
-  time: `archived_at created_after created_at created_before expires_at period_start recorded_after since until`,
+  time: `archived_at created_after created_at created_before destroyed_since expires_at period_start
+    recorded_after since until`,
   selector:
     'action_name actions allowed_tools event_type events permissions selector tool_names channels sender_allow',
   search: 'after cursor page_token q query search',
   json: `data default entries error filter input meta metadata params payload properties result
     rows settings tags value`,
-  word: `action_id actor_id agent agent_id agent_name api_key_id channel_id color columns correlation_id counter
+  word: `action_id actor_id agent agent_id agent_name api_key_id api_token app_id
+    capabilities channel_id color command columns
+    correlation_id counter
     default_text default_value default_values definition_id delivery_id display_name email entity_id entity_type
     environment_id evidence external_id external_ref fairness_key field from_step group_id handle
     http_handle id identity_column
-    idempotency_key ids initiated_by integration_id invocation_id job_id key kind label loop_id member_id
-    member_ids method model model_provider name owner_id parent_run_id placeholder principal_id project_id
-    provider queue relation reply_to resource_id resource_type role_id role_ids role_name run_id run_ids
+    idempotency_key ids initiated_by installation_id
+    integration_id invocation_id job_id keep_warm key kind label lease_token
+    loop_id member_id
+    member_ids method model model_provider name owned_by owner_id parent_run_id placeholder principal_id private_key
+    project_id provider push_token queue queues read_token relation
+    repo_full_name reply_to resource_id resource_type role_id role_ids
+    role_name run_id run_ids
     runtime_version scope_name scope_role_id secondary_key_column secret_ref
     sender_agent_id sender_id sender_session_id session_id
     session_key signal_name skill_ids skill_name source_event_id source_id source_kind source_type status
     step_id step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to
-    tool_call_id toolkit_ids type user_code user_id user_ids workflow_id workflow_type workspace_id`,
+    tool_call_id toolkit_ids type user_code user_id user_ids username worker_instance_id worker_session_token
+    workflow_id workflow_type workspace_id workspace_path`,
 }
 const kindsByName: ReadonlyMap<string, TextKind> = new Map(
   Object.entries(names).flatMap(([kind, list]) =>

@@ -66,6 +66,10 @@ export interface Place {
   readonly row: string
   /** An artifact of the project. */
   readonly upload: string
+  readonly environment: string
+  /** An environment with a lease, and the token of the lease. */
+  readonly leased: string
+  readonly lease: string
 }
 let made = 0
 
@@ -195,6 +199,13 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [webhook] = await Promise.all([
     s.ok('webhook.create', { ...at, name, enabled: false }),
     s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
+    s.ok('repository_host.put', {
+      ...at,
+      host_name: handle,
+      kind: 'token',
+      url: 'https://git.invalid',
+      read_token: mark,
+    }),
   ])
   const file = (await s.ok('session.attach', {
     ...at,
@@ -210,6 +221,17 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     Buffer.from(mark),
     { project: handle },
   )
+  const environment = await s.ok('environment.create', {
+    ...at,
+    name: handle,
+    tags: { mark },
+    repositories: [{ full_name: 'shop/orders', push: false, provider: handle }],
+  })
+  const held = (await s.ok('environment.acquire_matching', {
+    ...at,
+    name: `${handle}.leased`,
+    ttl_seconds: 3600,
+  })) as Record<string, Record<string, never>>
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') =>
@@ -256,6 +278,9 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     table: id(table),
     row: id(row),
     upload: id(upload),
+    environment: id(environment),
+    leased: id(held['environment']),
+    lease: id(held['lease'], 'token'),
   }
 }
 /** All ids, handles and names of a place. */
@@ -302,6 +327,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     action_id: () => place.organization_action,
     webhook_id: () => place.webhook,
     secret_name: () => place.handle,
+    host_name: () => place.handle,
     version: () => '2',
     session_id: () =>
       name === 'session.start_turn' || name === 'session.delete'
@@ -312,6 +338,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     turn_id: () => place.turn,
     nudge_id: () => place.nudge,
     row_id: () => place.row,
+    environment_id: () => (name === 'environment.release' ? place.leased : place.environment),
     artifact_id: () => (name.startsWith('artifact.') ? place.upload : place.artifact),
     user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal),
   }

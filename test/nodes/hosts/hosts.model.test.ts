@@ -103,8 +103,8 @@ async function stage(delays: readonly number[]) {
       providers: [provider],
       limits: { environments: 20, operations: 3 },
       launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
+      credential: ({ environment_id }) => `bat${environment_id}`,
       project: async () => ({ handle: 'default', repository_hosts: {} }),
-      credential: (id) => `batenv_${id}`,
     })
     return {
       stop,

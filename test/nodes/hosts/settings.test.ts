@@ -19,6 +19,7 @@ t.test('by default, the provider local runs with limits', async (t) => {
     default_provider: 'local',
     aliases: { sprites: 'local', cloudflare_containers: 'local' },
     http_providers: [],
+    docker: { socket: '/var/run/docker.sock', image: 'docker.io/library/node:22-bookworm' },
     unsafe_local: false,
     limits: {
       memory_bytes: 2 * 2 ** 30,
@@ -58,6 +59,34 @@ t.test('providers, aliases and HTTP providers are parsed', async (t) => {
   t.strictSame(environments({ BATON_HTTP_PROVIDERS: `${folder}/providers.json` }).http_providers, [
     cloud,
   ])
+})
+
+t.test('the provider docker has a socket, an image, a network and a command', async (t) => {
+  const { docker } = environments({
+    BATON_DOCKER_SOCKET: '/run/podman/podman.sock',
+    BATON_DOCKER_IMAGE: 'localhost/work:1',
+    BATON_DOCKER_NETWORK: 'host',
+    BATON_DOCKER_COMMAND: 'baton environment-worker',
+  })
+  t.strictSame(docker, {
+    socket: '/run/podman/podman.sock',
+    image: 'localhost/work:1',
+    network: 'host',
+    command: ['baton', 'environment-worker'],
+  })
+  t.match(faults({ BATON_DOCKER_SOCKET: 'docker.sock' }), [/absolute path/])
+  t.match(faults({ BATON_DOCKER_COMMAND: 'baton; rm' }), [/must be a command/])
+})
+
+t.test('an HTTP provider needs TLS, except on this machine', async (t) => {
+  const secret = 's'.repeat(16)
+  const read = (more: object) =>
+    faults({ BATON_HTTP_PROVIDERS: JSON.stringify([{ name: 'cloud', secret, ...more }]) })
+  for (const url of ['https://a.example.org', 'http://127.0.0.1:9000/x', 'http://[::1]:1'])
+    t.strictSame(read({ url, gateway_url: 'https://baton.example.org' }), [], url)
+  for (const url of ['http://a.example.org', 'http://127.0.0.1.example.org', 'http://localhost@a'])
+    t.match(read({ url }), [/is invalid at \/0\/url/], url)
+  t.match(read({ url: 'https://a.example.org', secret: 'with spaces in it' }), [/\/0\/secret/])
 })
 
 t.test('a provider is no alias of another one', async (t) => {

@@ -54,8 +54,8 @@ export function stage(place = new MemoryPlace()) {
       providers: [place.provider()],
       limits,
       launch: { brand: 'Acme', gateway_url: 'http://gateway', log_level: 'info' },
+      credential: ({ environment_id }, bytes) => `bat_${environment_id}_${bytes[0]}`,
       project: async () => ({ handle: 'default', repository_hosts: {} }),
-      credential: (id, bytes) => `bat_${id}_${bytes[0]}`,
     })
   }
   const request = async (

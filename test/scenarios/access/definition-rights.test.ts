@@ -71,6 +71,12 @@ t.test('a definition may refer only to actions that its author may execute', asy
     crm,
   )
   const update = { id: made['id'], steps: loop.steps }
+  const clones = { id: made['id'], repositories: [{ full_name: 'shop/orders' }] }
+  t.match(
+    await s.refused('loop.update', clones, ...denied, crm),
+    refusal('environment.git.clone'),
+    'declared repositories are cloned by an action',
+  )
   t.match(await s.refused('loop.update', update, ...denied, crm), refusal('pay.out'))
 })
 

@@ -70,6 +70,9 @@ const bodies: Readonly<Record<string, object>> = {
   'channel.send': { content: 'taken over' },
   'channel.edit': { content: 'taken over' },
   'channel.mark_read': { seq: 0 },
+  'environment.attach': { name: 'taken-over' },
+  'environment.release': { lease_token: 'taken-over' },
+  'environment.git_credentials': { repo_full_name: 'taken/over' },
   'webhook.create': { name: 'taken over' },
   'webhook.update': { name: 'taken over' },
   'secret.put': { entries: { a: 'taken over' } },
@@ -137,6 +140,7 @@ async function ask(
     artifact_id: (file as Record<string, Record<string, unknown>>)['artifact']?.['id'],
     nudge_id: nudge['nudge_id'],
     row_id: row['id'],
+    environment_id: environment['id'],
   }
   const { method, path, body } = requestOf(api[name], {
     ...bodies[name],
@@ -285,6 +289,7 @@ await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK }
 const definition = { name: 'theirs', description: MARK, schema: tableSchema }
 const table = await s.ok('table.create', { project, ...definition })
 const row = await s.ok('row.insert', { project, id: table['id'], data: { name: MARK } })
+const environment = await s.ok('environment.create', { project, name: MARK })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /**

@@ -10,6 +10,7 @@ import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { systemClock, systemRandom } from '../../../nodes/system.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { environmentCredential } from '../../../protocol/environments/credential.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
 import { silent } from '../../support/memory.ts'
@@ -77,13 +78,16 @@ export async function startOwner(access: Access, log: Log = silent) {
   }
 }
 
-/** The gateway's ports over a bus. */
-export function worldOn(bus: Bus, node: string, clock: Clock): World {
+/**
+ * The gateway's ports over a bus.
+ * @param shards number of shards of the owners.
+ */
+export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World {
   const parts: Partial<WorldParts> = {
     node,
     settings: { deadline: 5000 } as GatewaySettings,
     partitions: 1,
-    shards: 2,
+    shards,
     secret: new Uint8Array(32),
     organization: 'org_1',
     bus,
@@ -94,12 +98,16 @@ export function worldOn(bus: Bus, node: string, clock: Clock): World {
   return createWorld(parts as WorldParts)
 }
 
-/** Starts a host of a place on a connection of its own. */
+/**
+ * Starts a host of a place on a connection of its own.
+ * @param shards number of shards of the owners of environments.
+ */
 export async function startTestHost(
   access: Access,
   place: MemoryPlace,
   node: string,
   log: Log = silent,
+  shards?: number,
 ) {
   const nats = await connectNats({ access, name: node, role: 'hosts', log })
   const timers = new Set<() => void>()
@@ -119,13 +127,13 @@ export async function startTestHost(
   }
   const bus = createBus(nats)
   const stop = startHost({
-    world: worldOn(bus, node, clock),
+    world: worldOn(bus, node, clock, shards),
     bus,
     providers: [place.provider()],
     limits: { environments: 10, operations: 4 },
     launch: { brand: 'Service', gateway_url: 'http://gateway', log_level: 'info' },
+    credential: (of, random) => environmentCredential('bat', of, random),
     project: async () => ({ handle: 'default', repository_hosts: {} }),
-    credential: (id, random) => `batenv_${id}_${Buffer.from(random).toString('hex')}`,
   })
   await bus.flush()
   return {

@@ -26,6 +26,8 @@ export interface Processes {
   readonly key: string
   /** How this process connects to the NATS server. */
   readonly access: Access
+  /** Data folder of a node. */
+  folder(name: string): string
   readonly nats: Killable & { restart(): Promise<void> }
   /**
    * Starts a node and resolves once it is ready.
@@ -48,6 +50,7 @@ export async function processes(settings: Record<string, string>): Promise<Proce
   return {
     key,
     access: server.access,
+    folder: (name) => join(data, name),
     nats: {
       kill: async () => {
         server.kill('SIGKILL')

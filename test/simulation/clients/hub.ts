@@ -6,7 +6,8 @@
 
 import type { Outcome } from '../../../gateway/ports.ts'
 import { errors, isRefusal } from '../../../protocol/errors.ts'
-import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
+import type { JobReport } from '../../../protocol/internal.ts'
+import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'

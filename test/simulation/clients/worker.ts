@@ -3,7 +3,8 @@
  * `workers`, it misbehaves in the ways that `odd` lists.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
-import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
+import type { JobReport } from '../../../protocol/internal.ts'
+import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import type { Machine } from '../machines/machine.ts'
 import type { Simulation } from '../simulation.ts'

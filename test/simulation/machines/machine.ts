@@ -139,6 +139,7 @@ export class Machine {
       unready: async () => [],
       metrics: async () => '',
       unreachable: async () => undefined,
+      unreachableRepository: async () => undefined,
     })
     this.hub = new Hub(this)
   }

@@ -264,6 +264,23 @@ t.test(
   },
 )
 
+t.test('a job says that it waits for its environment until it is admitted', (t) => {
+  const { view, commit } = open()
+  const born = queued({
+    ...jobBorn('job_1', 'run_1', 1),
+    environment_id: 'env_1',
+    action_name: 'environment.bash',
+  }) as Queued
+  const environment = { holder: { kind: 'run', id: 'run_1' } } as const
+  const reason = () => jobs(view).items[0]?.waiting_on?.reason ?? ''
+  commit(started('run_1', 0), queue([{ ...born, header: { ...born.header, environment } }]))
+  t.match(reason(), /^waiting until its environment env_1 admits it/)
+  t.notOk('gated' in (jobs(view).items[0] ?? {}), 'the flag is no part of the record')
+  commit(queue([{ type: 'job.admitted', id: 'job_1', fence: 1, job: { updated_at: at(2) } }]))
+  t.match(reason(), /^no worker for queue "default" in environment "env_1"/)
+  t.end()
+})
+
 t.test('workers are listed with their filters and their leases', (t) => {
   const { view, commit, clock } = open()
   const list = (project?: string) => ask(view, 'worker.list', {}, project).items

@@ -20,14 +20,15 @@ import type { Entry, Event } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
-import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+import type { RepositoryHostEvent } from '../../../protocol/repositories/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { TableEvent } from '../../../protocol/tables/events.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
+import { masked, together } from './changes.ts'
 
 type Configuration =
   | OrganizationProjectEvent
@@ -47,6 +48,7 @@ type Configuration =
   | OrganizationActionEvent
   | WebhookEvent
   | SecretEvent
+  | RepositoryHostEvent
   | MemoryEvent
   | ArtifactAuditEvent
   | TableAuditEvent
@@ -86,20 +88,6 @@ interface Rule {
   readonly read: (event: Event, entry: Entry) => Reading | undefined
 }
 type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
-
-/** Masks the query values of URLs, which events of earlier releases contain in plain text. */
-const masked = (changes: Changes | undefined): Changes | undefined =>
-  changes &&
-  mapped(changes, (change, field) =>
-    field === 'url' || field === 'endpoint_url'
-      ? mapped(change, (side) => (typeof side === 'string' ? maskUrl(side) : side))
-      : change,
-  )
-const mapped = <T>(
-  record: Readonly<Record<string, T>>,
-  change: (value: T, name: string) => T,
-): Record<string, T> =>
-  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 const rule = <E extends Event>(
   action: Rule['action'],
@@ -348,6 +336,22 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
     changes: { version: { to: version }, entries: { to: entries } },
   })),
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
+  'repository_host.stored': updated<'repository_host.stored'>(
+    'repository_host',
+    ({ host: { name, kind, url, secrets, version } }) => ({
+      name,
+      ...(version === 1 && { action: 'create' }),
+      changes: {
+        version: { to: version },
+        kind: { to: kind },
+        url: { to: url },
+        secrets: { to: secrets },
+      },
+    }),
+  ),
+  'repository_host.deleted': deleted<'repository_host.deleted'>('repository_host', ({ id }) => ({
+    name: id,
+  })),
 }
 /**
  * The audited changes of one record in an entry. `index`: the position in the entry of the first
@@ -363,20 +367,6 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
     : null
   const reading = rule?.read(event, entry)
   return rule && reading ? { action: rule.action, ...reading } : undefined
-}
-/**
- * Merges later changes of a record into earlier ones. An empty change, which only names its
- * attribute, is kept; a change whose values are all undefined is dropped.
- */
-function together(earlier: Changes, later: Changes): Changes {
-  const all = { ...earlier }
-  for (const [name, change] of Object.entries(later)) {
-    const { from, to } = change
-    if (Object.keys(change).length === 0) all[name] ??= {}
-    else if (from !== undefined || to !== undefined)
-      all[name] = { from: (earlier[name] ?? { from }).from, to }
-  }
-  return all
 }
 /** Returns the audited changes of an entry; all updates of one record are merged. */
 export function readEntry(entry: Entry): readonly Told[] {

@@ -2,6 +2,7 @@
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
+import { recordPatch } from '../../../protocol/environments/record.ts'
 import type { Environment } from '../../../protocol/environments/schema.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
@@ -12,7 +13,10 @@ export function applyEnvironment(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly EnvironmentEvent[]) {
     if (event.type === 'environment.created') save(store, project, event.environment)
-    else if ('record' in event) change(store, project, event.id, event.record)
+    else {
+      const record = recordPatch(event)
+      if (record) change(store, project, entry.id, record)
+    }
   }
 }
 

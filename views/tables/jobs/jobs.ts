@@ -90,8 +90,13 @@ export function applyQueue(store: Store, place: Placed): void {
       ({
         id: event.id,
         ...(event.type === 'job.queued' && event.header.workers_only && { workers_only: true }),
+        ...(event.type === 'job.queued' && event.header.environment && { gated: true }),
       } as KeptJob)
-    const record: KeptJob = patch(begun, change)
+    const { gated, ...rest }: KeptJob = patch(begun, change)
+    const record: KeptJob = {
+      ...rest,
+      ...(gated && event.type !== 'job.admitted' && rest.status === 'queued' && { gated }),
+    }
     const session =
       event.type === 'job.claimed'
         ? event.lease.session
@@ -165,7 +170,7 @@ export function runJobs(
   )
   const item = (row: { record: string }): Job => {
     const kept = JSON.parse(row.record) as KeptJob
-    const { workers_only: _, ...job } = kept
+    const { workers_only: _, gated: __, ...job } = kept
     const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(kept, watch) : undefined
     return { ...job, ...(waiting_on && { waiting_on }) }
   }

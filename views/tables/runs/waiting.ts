@@ -15,10 +15,10 @@ export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'
   Pick<Filters, 'environment_id'>
 
 /**
- * A stored job. `workers_only`: the service itself does not execute the job. This field is not part
- * of any API record.
+ * A stored job. `workers_only`: the service itself does not execute the job. `gated`: the environment
+ * of the job has not admitted it yet. These fields are not part of any API record.
  */
-export type KeptJob = Job & { readonly workers_only?: true }
+export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: true }
 
 /**
  * The inputs for computing the reasons: the time of the query in Unix milliseconds, the connected
@@ -56,6 +56,14 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     queue: job.queue,
     ...(job.action_name !== undefined && { action_name: job.action_name }),
   }
+  if (job.gated)
+    return {
+      kind: 'worker',
+      reason:
+        `waiting until its environment ${job.environment_id} admits it: the environment may be ` +
+        'in preparation, orphaned or leased to another holder',
+      ...about,
+    }
   if (
     job.executor_kind === 'server_worker' ||
     (job.action_name !== undefined &&

@@ -43,6 +43,9 @@ export function applyWorker(store: Store, { entry }: Placed): void {
         )
         break
       }
+      case 'worker.attached':
+        set('registration = ?', JSON.stringify(event.registration))
+        break
       case 'worker.seen':
         set('last_seen = max(last_seen, ?), gone_at = iif(connected, NULL, gone_at)', event.at)
         break

@@ -5,9 +5,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { program } from '../../commands/child.ts'
+import { program } from '../commands/child.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 /** What the bundle and the packages of this program consist of. The data folder is never in it. */
 const PARTS = [
   'package.json',

@@ -1,0 +1,51 @@
+/**
+ * Jobs that are pinned to a managed environment. The environment decides when they may be claimed;
+ * the queue only keeps them out of its order until then. The effects of a queue (deliveries.ts) tell
+ * the environment when a job comes and when it ends.
+ */
+import { timestamp } from '../../protocol/common.ts'
+import type { EnvironmentQueueCommands } from '../../protocol/environments/commands.ts'
+import type { QueueEvent } from '../../protocol/jobs/rows.ts'
+import type { Decided } from '../actor.ts'
+import { settle, together } from './outcomes.ts'
+import { find, type Held, type QueueState } from './state.ts'
+
+type Input<N extends keyof EnvironmentQueueCommands> = EnvironmentQueueCommands[N]['input']
+
+/** The given jobs that belong to a managed environment and have no lease, each once. */
+const unleased = (state: QueueState, ids: readonly string[]): Held[] =>
+  [...new Set(ids)].flatMap((id) => {
+    const held = find(state, id)
+    return held?.header.environment && !held.lease ? [held] : []
+  })
+
+/** Lets jobs be claimed. A job that was admitted keeps its number; a repeat changes nothing. */
+export const admit = (
+  state: QueueState,
+  { job_ids, fence }: Input<'queue.admit'>,
+  { at }: { readonly at: number },
+): Decided<QueueEvent, undefined> => ({
+  events: unleased(state, job_ids)
+    .filter(({ gated }) => gated)
+    .map(({ header: { id } }) => ({
+      type: 'job.admitted',
+      id,
+      fence,
+      job: { updated_at: timestamp(at) },
+    })),
+  reply: undefined,
+})
+
+/** Fails jobs that no worker of their environment can do. Attempts that are left are not used. */
+export const unavailable = (
+  state: QueueState,
+  { job_ids, error_type, error_message }: Input<'queue.unavailable'>,
+  { at }: { readonly at: number },
+): Decided<QueueEvent, undefined> => ({
+  ...together(
+    unleased(state, job_ids).map((held) =>
+      settle(held, { outcome: 'failed', error_type, error_message }, at),
+    ),
+  ),
+  reply: undefined,
+})

@@ -1,0 +1,138 @@
+/**
+ * The environments in which actions and turns of a run work, and the preparation of repositories. The
+ * precedence is stated in `protocol/workflows/environment.ts`.
+ */
+import { boundEnvironment, type JobEnvironment } from '../../../protocol/environments/commands.ts'
+import { isId } from '../../../protocol/ids.ts'
+import {
+  allowedRepositories,
+  type Preparation,
+  preparations,
+} from '../../../protocol/loops/repositories.ts'
+import type { TurnWanted } from '../../../protocol/runs/turns.ts'
+import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
+import {
+  type EnvironmentPolicy,
+  needsEnvironment,
+  wishes,
+} from '../../../protocol/workflows/environment.ts'
+import type { Tell } from '../../actor.ts'
+import type { Draft } from '../draft.ts'
+import type { RunFault } from '../engine/ending.ts'
+import type { RunState } from '../state.ts'
+import type { ActionStep } from './action.ts'
+
+const policyOf = ({ spec }: RunState): EnvironmentPolicy => spec.defaults?.environment ?? {}
+const invalid = (error: string): RunFault => ({ error_type: 'environment_invalid', error })
+
+/**
+ * For whom the run works: a direct call for its caller, who may have leased the environment; any
+ * other run for itself.
+ */
+const holderOf = ({ record, engine }: RunState): JobEnvironment['holder'] =>
+  engine.invoked && engine.actor
+    ? { kind: 'principal', id: engine.actor.principal_id }
+    : { kind: 'run', id: record.id }
+const useOf = (state: RunState, binding?: JobEnvironment['binding']): JobEnvironment => ({
+  holder: holderOf(state),
+  ...(binding && { binding }),
+  ...(policyOf(state).auto_start_worker === false && { passive: true }),
+})
+/** An environment that exists, or that belongs to an owner and is created by its first job. */
+const existing = (state: RunState, id: string): TurnEnvironment => ({ id, use: useOf(state) })
+function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string): TurnEnvironment {
+  const { record, engine } = state
+  const repositories = allowedRepositories(engine.repositories ?? [], record.input ?? {})
+  return {
+    id: boundEnvironment(owner_id),
+    use: useOf(state, {
+      mode,
+      owner_id,
+      ...wishes(policyOf(state)),
+      ...(mode === 'run' && engine.actor && { owned_by: engine.actor.principal_id }),
+      ...(repositories.length > 0 && { repositories }),
+    }),
+  }
+}
+
+/**
+ * The environment of an action step; undefined when the action does not need one, a fault when the
+ * definition names none. Definitions that were saved by earlier releases can have such faults.
+ */
+export function actionEnvironment(
+  state: RunState,
+  config: ActionStep['config'],
+): TurnEnvironment | RunFault | undefined {
+  if (!needsEnvironment(config)) return undefined
+  const { record, engine } = state
+  const policy = policyOf(state)
+  if (config.environment_id !== undefined) return existing(state, config.environment_id)
+  if (policy.disabled) return invalid('The definition uses no environment, and the step names none')
+  if (policy.environment_id !== undefined) return existing(state, policy.environment_id)
+  switch (policy.mode) {
+    case 'manual':
+      return invalid('The mode manual needs an environment_id')
+    case 'loop':
+      return record.loop_id === undefined
+        ? invalid('Only runs of loops have the environment of a loop')
+        : owned(state, 'loop', record.loop_id)
+    case 'agent':
+      return engine.agent_id !== undefined && isId(engine.agent_id, 'agent')
+        ? owned(state, 'agent', engine.agent_id)
+        : invalid('The mode agent needs the id of the agent of the loop')
+    default:
+      return owned(state, 'run', record.id)
+  }
+}
+
+/** What the opening of a turn says about the environment of its tools. */
+export function turnEnvironment(
+  state: RunState,
+): Pick<TurnWanted, 'environment' | 'agent_environment' | 'no_environment'> {
+  const { record, engine, spec } = state
+  const { disabled, environment_id, mode } = policyOf(state)
+  if (disabled) return { no_environment: true }
+  if (environment_id !== undefined) return { environment: existing(state, environment_id) }
+  if (mode === 'run' || (mode === undefined && engine.repositories))
+    return { environment: owned(state, 'run', record.id) }
+  if (mode === 'loop' && record.loop_id !== undefined)
+    return { environment: owned(state, 'loop', record.loop_id) }
+  if (!spec.defaults?.environment) return {}
+  const { binding, ...use } = owned(state, 'agent', '').use
+  const { mode: _, owner_id: __, ...wanted } = binding ?? {}
+  return { agent_environment: { ...use, ...wanted } }
+}
+
+/** Whether an environment is the one that belongs to the run. */
+const isOwn = ({ record }: RunState, environment: TurnEnvironment | undefined): boolean =>
+  environment?.use.binding?.mode === 'run' && environment.use.binding.owner_id === record.id
+/** The note that the run uses its own environment, which is told of the end of the run. */
+export const ownUse = (
+  state: RunState,
+  environment: TurnEnvironment | undefined,
+): { readonly engine?: { readonly own_environment: true } } =>
+  !state.engine.own_environment && isOwn(state, environment)
+    ? { engine: { own_environment: true } }
+    : {}
+/** The command that tells the run's own environment of the end of the run, if the run used it. */
+export const environmentEnds = (
+  { record, engine }: RunState,
+  status: 'completed' | 'failed' | 'cancelled',
+): { readonly tell?: Tell } =>
+  engine.own_environment
+    ? {
+        tell: {
+          to: { kind: 'environment', id: boundEnvironment(record.id) },
+          name: 'environment.run_ended',
+          input: { run_id: record.id, status },
+        },
+      }
+    : {}
+
+/** What the current step clones, when it is a system step that prepares a repository. */
+export function preparationAt({ state, at }: Draft): Preparation | undefined {
+  const { repositories, ending, position } = state.engine
+  return at !== undefined || ending || !repositories || position >= repositories.length
+    ? undefined
+    : preparations(repositories, state.record.input ?? {})[position]
+}

@@ -1,0 +1,46 @@
+/** The action that runs a command with bash. */
+import { commandTimeouts, resultSizes } from '../../../protocol/environments/actions.ts'
+import type { Action } from '../../worker/options.ts'
+import { ActionFault, optionalText, requiredText, textMap, wholeNumber } from '../fault.ts'
+import { runProgram } from '../process/run.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Workspace } from '../workspace.ts'
+
+export interface CommandWorld {
+  readonly workspace: Workspace
+  /** Environment variables of commands. */
+  readonly variables: Readonly<Record<string, string>>
+  readonly secrets: Secrets
+}
+/** The limits of the output of a command. */
+export const outputLimits = { standard: resultSizes.usual, maximum: resultSizes.most } as const
+
+/**
+ * Runs a command in the workspace. A command that fails is a result with its exit code, not a
+ * failure of the job.
+ */
+export const bash =
+  ({ workspace, variables, secrets }: CommandWorld): Action =>
+  async (parameters, { signal }) => {
+    const command = requiredText(parameters, 'command')
+    const timeout_seconds = wholeNumber(parameters, 'timeout_seconds', {
+      standard: commandTimeouts.usual,
+      maximum: commandTimeouts.most,
+    })
+    const max_bytes = wholeNumber(parameters, 'max_output_bytes', outputLimits)
+    const given = textMap(parameters, 'env')
+    const wrong = Object.keys(given).find((name) => name === '' || name.includes('='))
+    if (wrong !== undefined)
+      throw new ActionFault('invalid_parameters', `env has the invalid name ${wrong}`)
+    const cwd = await workspace.folder(optionalText(parameters, 'dir'))
+    const env = { ...variables, ...given }
+    // Not a login shell: /etc/profile would replace PATH.
+    const { stdout, stderr, exit_code } = await runProgram('/bin/bash', ['-c', command], {
+      cwd,
+      env,
+      timeout_seconds,
+      max_bytes,
+      signal,
+    })
+    return { stdout: secrets.redact(stdout), stderr: secrets.redact(stderr), exit_code }
+  }

@@ -1,0 +1,102 @@
+/** The action that lists files of the workspace. */
+import { constants, type FileHandle, lstat, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Action } from '../../worker/options.ts'
+import { flag, optionalText, wholeNumber } from '../fault.ts'
+import { descriptor, type Workspace } from '../workspace.ts'
+
+/** Maximum number of entries that one call looks at. */
+const MAX_SCANNED = 50_000
+const entryCounts = { standard: 200, maximum: 5000 } as const
+
+interface Listed {
+  readonly path: string
+  readonly dir: boolean
+  readonly size: number
+  readonly modified_at: string
+}
+interface Scan {
+  readonly found: Listed[]
+  /** Whether folders below are listed too. */
+  readonly recursive: boolean
+  scanned: number
+  skippedGit: boolean
+}
+
+/** Lists a folder, the newest entries first. */
+export const listFiles =
+  (workspace: Workspace): Action =>
+  (parameters, { signal }) => {
+    const limit = wholeNumber(parameters, 'max_entries', entryCounts)
+    const scan: Scan = {
+      found: [],
+      recursive: flag(parameters, 'recursive'),
+      scanned: 0,
+      skippedGit: false,
+    }
+    const path = optionalText(parameters, 'path') ?? '.'
+    return workspace.useFolder(path, async (folder, shown) => {
+      await list(folder, shown === '.' ? '' : shown, scan, signal)
+      const incomplete = scan.scanned >= MAX_SCANNED
+      const truncated = incomplete || scan.found.length > limit
+      const notes = [
+        ...(incomplete ? [`Only ${MAX_SCANNED} entries were looked at.`] : []),
+        ...(scan.found.length > limit
+          ? [`The newest ${limit} of ${scan.found.length} entries are listed.`]
+          : []),
+        ...(scan.skippedGit ? ['The content of .git folders is not listed.'] : []),
+      ]
+      scan.found.sort(newestFirst)
+      return {
+        path: shown,
+        entries: scan.found.slice(0, limit),
+        truncated,
+        ...(notes.length > 0 && { note: notes.join(' ') }),
+      }
+    })
+  }
+const newestFirst = (a: Listed, b: Listed): number =>
+  a.modified_at === b.modified_at
+    ? a.path < b.path
+      ? -1
+      : 1
+    : a.modified_at > b.modified_at
+      ? -1
+      : 1
+
+/** @param folder path of the open folder. */
+async function list(folder: string, shown: string, scan: Scan, signal: AbortSignal): Promise<void> {
+  for (const name of await readdir(folder)) {
+    signal.throwIfAborted()
+    if (scan.scanned++ >= MAX_SCANNED) return
+    const path = join(folder, name)
+    const status = await lstat(path).catch(() => undefined)
+    if (!status) continue
+    const dir = status.isDirectory()
+    const { size, mtime } = status
+    scan.found.push({ path: join(shown, name), dir, size, modified_at: mtime.toISOString() })
+    if (!dir || !scan.recursive) continue
+    if (name === '.git') scan.skippedGit = true
+    else await listBelow(path, join(shown, name), scan, signal)
+  }
+}
+/** Lists a folder that was just found. It is left out if it is a link now, or cannot be read. */
+async function listBelow(
+  path: string,
+  shown: string,
+  scan: Scan,
+  signal: AbortSignal,
+): Promise<void> {
+  const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
+  let handle: FileHandle
+  try {
+    handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  } catch {
+    return
+  }
+  try {
+    await list(descriptor(handle, path), shown, scan, signal)
+  } finally {
+    await handle.close()
+  }
+}

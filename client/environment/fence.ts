@@ -1,0 +1,71 @@
+/**
+ * Refuses jobs of an earlier lease of the environment.
+ *
+ * Invariants:
+ * F1. A job whose number is lower than that of any job before is refused before it does anything.
+ * F2. The highest number survives a restart of the worker if its file can be written.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { Action } from '../worker/options.ts'
+import { ActionFault } from './fault.ts'
+
+export class Fence {
+  readonly #file: string | undefined
+  readonly #log: (line: string) => void
+  #highest: number
+  #written = true
+
+  /** @param file where the highest number is kept; absent: only in memory. */
+  constructor(file: string | undefined, log: (line: string) => void) {
+    this.#file = file
+    this.#log = log
+    this.#highest = file === undefined ? 0 : stored(file)
+  }
+  /** Accepts a job. Jobs without a number have no lease. @throws ActionFault `environment_fenced` */
+  admit(job: ClaimedJob): void {
+    const number = fenceOf(job)
+    if (number === undefined || number === this.#highest) return
+    if (number < this.#highest)
+      throw new ActionFault(
+        'environment_fenced',
+        `the lease ${number} of the environment has ended; the current one is ${this.#highest}`,
+      )
+    this.#highest = number
+    this.#store()
+  }
+  /** Returns an action that is executed only for jobs of the current lease. */
+  guard(action: Action): Action {
+    return (parameters, context) => {
+      this.admit(context.job)
+      return action(parameters, context)
+    }
+  }
+  #store(): void {
+    if (this.#file === undefined) return
+    try {
+      writeFileSync(`${this.#file}.new`, `${this.#highest}\n`)
+      renameSync(`${this.#file}.new`, this.#file)
+    } catch (error) {
+      if (this.#written) this.#log(`the fence is kept in memory: ${(error as Error).message}`)
+      this.#written = false
+    }
+  }
+}
+function stored(file: string): number {
+  try {
+    const number = Number(readFileSync(file, 'utf8').trim())
+    return Number.isSafeInteger(number) && number > 0 ? number : 0
+  } catch {
+    return 0
+  }
+}
+/** Returns the number of the lease under which the job uses the environment. */
+function fenceOf({ spec }: ClaimedJob): number | undefined {
+  const environment = spec['environment']
+  const fence =
+    typeof environment === 'object' && environment !== null && 'fence' in environment
+      ? environment.fence
+      : undefined
+  return typeof fence === 'number' ? fence : undefined
+}

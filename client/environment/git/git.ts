@@ -1,0 +1,129 @@
+/** Runs git for the actions of the worker, and the actions on an existing clone. */
+import type { Action, ActionContext, Parameters } from '../../worker/options.ts'
+import { refusable } from '../actions/artifacts.ts'
+import { type CommandWorld, outputLimits } from '../actions/bash.ts'
+import { ActionFault, flag, optionalText, wholeNumber } from '../fault.ts'
+import { type Ended, runProgram } from '../process/run.ts'
+import type { CredentialRelay } from './relay.ts'
+import {
+  type AskCredential,
+  isRepositoryName,
+  isSameRepository,
+  namesOf,
+  remoteUrl,
+} from './remote.ts'
+
+export interface GitWorld extends CommandWorld {
+  readonly relay: CredentialRelay
+  readonly ask: AskCredential
+}
+/** Seconds after which an operation of git is killed. */
+const TIMEOUT_SECONDS = 3600
+/** Characters of the output that the message of a failure contains. */
+const MAX_MESSAGE = 2000
+
+/**
+ * Runs git.
+ * @param protocols the protocols that git may use, separated by colons.
+ */
+export async function runGit(
+  { variables, secrets, relay }: GitWorld,
+  args: readonly string[],
+  {
+    cwd,
+    signal,
+    max_bytes = outputLimits.standard,
+    protocols = 'http:https',
+  }: { cwd: string; signal: AbortSignal; max_bytes?: number; protocols?: string },
+): Promise<Ended> {
+  const options = [
+    // Only the helper of the worker, even if the user has configured one that stores credentials.
+    ['credential.helper', ''],
+    ['credential.helper', relay.helper],
+    ['credential.useHttpPath', 'true'],
+    // A connection that stands still is given up.
+    ['http.lowSpeedLimit', '1000'],
+    ['http.lowSpeedTime', '60'],
+  ].flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const { stdout, stderr, exit_code } = await runProgram('git', [...options, ...args], {
+    cwd,
+    env: { ...variables, LC_ALL: 'C', GIT_ALLOW_PROTOCOL: protocols },
+    timeout_seconds: TIMEOUT_SECONDS,
+    max_bytes,
+    signal,
+  })
+  return { stdout: secrets.redact(stdout), stderr: secrets.redact(stderr), exit_code }
+}
+/** Returns the result of git. @throws ActionFault `git_failed` if its exit code is not 0. */
+export function succeeded(ended: Ended, doing: string): Ended {
+  if (ended.exit_code === 0) return ended
+  const output = (ended.stderr.trim() || ended.stdout.trim()).slice(-MAX_MESSAGE)
+  throw new ActionFault('git_failed', `${doing} failed with ${ended.exit_code}: ${output}`)
+}
+/** Returns a parameter that becomes an argument of git. @throws ActionFault for an option. */
+export function argument(parameters: Parameters, name: string): string | undefined {
+  const value = optionalText(parameters, name)
+  if (value === undefined || value === '') return undefined
+  if (value.startsWith('-') || /[\s\x00-\x1f\x7f]/.test(value))
+    throw new ActionFault('invalid_parameters', `${name} must not begin with - or contain spaces`)
+  return value
+}
+/** Returns the repository of a call. @throws ActionFault if its name is not valid. */
+export function repositoryOf(parameters: Parameters): string | undefined {
+  const name = optionalText(parameters, 'repo_full_name')
+  if (name !== undefined && !isRepositoryName(name))
+    throw new ActionFault('invalid_parameters', 'repo_full_name must be owner/name')
+  return name
+}
+
+const read =
+  (world: GitWorld, doing: string, argsOf: (parameters: Parameters) => readonly string[]): Action =>
+  async (parameters, { signal }) => {
+    const max_bytes = wholeNumber(parameters, 'max_output_bytes', outputLimits)
+    const cwd = await world.workspace.folder(optionalText(parameters, 'dir'))
+    return succeeded(await runGit(world, argsOf(parameters), { cwd, signal, max_bytes }), doing)
+  }
+/** Shows the branch and the changed files. */
+export const gitStatus = (world: GitWorld): Action =>
+  read(world, 'git status', () => ['status', '--short', '--branch'])
+/** Shows the changes that are not committed. */
+export const gitDiff = (world: GitWorld): Action =>
+  read(world, 'git diff', (parameters) => {
+    const context = wholeNumber(parameters, 'context', { standard: 3, minimum: 0, maximum: 1000 })
+    const staged = flag(parameters, 'staged')
+    return ['diff', '--no-color', '--no-ext-diff', `-U${context}`, ...(staged ? ['--staged'] : [])]
+  })
+
+/** Fetches the branches of a clone. */
+export const gitFetch =
+  (world: GitWorld): Action =>
+  async (parameters, context) => {
+    const remote = argument(parameters, 'remote') ?? 'origin'
+    const cwd = await world.workspace.folder(optionalText(parameters, 'dir'))
+    const { signal } = context
+    const asked = await runGit(world, ['remote', 'get-url', '--', remote], { cwd, signal })
+    const url = succeeded(asked, 'git remote get-url').stdout.trim()
+    const found = await locate(world, url, repositoryOf(parameters))
+    const protocols = new URL(url).protocol.slice(0, -1)
+    const ended = await runGit(world, ['fetch', '--', remote], { cwd, signal, protocols })
+    return {
+      ...succeeded(ended, 'git fetch'),
+      repo_full_name: found.repo_full_name,
+      credential_expires_at: found.expires_at,
+    }
+  }
+/** Finds the repository of a remote among the names that its URL may mean. */
+async function locate(world: GitWorld, url: string, named: string | undefined) {
+  let failure: unknown = new ActionFault('invalid_parameters', `${url} names no repository`)
+  for (const name of named === undefined ? namesOf(url) : [named]) {
+    try {
+      const credential = await refusable(() => world.ask(name, 'fetch'))
+      if (isSameRepository(remoteUrl(credential, name), url)) return credential
+      failure = new ActionFault('invalid_parameters', `the remote ${url} is not ${name}`)
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
+}
+export type GitContext = Pick<ActionContext, 'signal' | 'log'>

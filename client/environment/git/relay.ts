@@ -1,0 +1,150 @@
+/**
+ * Gives git the credentials of repositories. Git starts a small helper, which asks the worker over a
+ * socket; the worker asks the service.
+ *
+ * Invariants:
+ * G1. No credential is stored, or is part of a URL, an argument or a configuration file.
+ * G2. A credential is given only for the exact host and repository for which the service answered
+ *     it, so a URL of another host with the same path gets none.
+ */
+import { rmSync } from 'node:fs'
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BatonError } from '../../transport.ts'
+import { type AskCredential, isSameRepository, namesOf, remoteUrl } from './remote.ts'
+
+/** The helper: sends the operation and what git writes to the socket, and prints the answer. */
+const HELPER = `'use strict'
+const socket = require('node:net').connect(require('node:path').join(__dirname, 'socket'))
+let answer = ''
+socket.on('error', (error) => { process.stderr.write(error.message + '\\n'); process.exit(1) })
+socket.on('data', (chunk) => { answer += chunk })
+socket.on('end', () => {
+  const refused = answer.startsWith('refused ')
+  if (refused) process.stderr.write(answer.slice(8) + '\\n')
+  process.stdout.write(refused ? 'quit=true\\n' : answer)
+})
+socket.write(process.argv[2] + '\\n')
+process.stdin.pipe(socket)
+`
+/** Maximum size of a request of git in characters. */
+const MAX_REQUEST = 64_000
+
+/** Quotes a text for a shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+/** Quotes a value for a configuration file of git. */
+const configured = (text: string): string =>
+  `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+
+export class CredentialRelay {
+  /** Value of `credential.helper` in the configuration of git. */
+  readonly helper: string
+  /** A configuration file of git with the lowest precedence, in place of /etc/gitconfig. */
+  readonly config: string
+  readonly #folder: string
+  readonly #server: Server
+  readonly #ask: AskCredential
+  readonly #log: (line: string) => void
+  /** Refusals by URL, until they are read. */
+  readonly #refusals = new Map<string, string>()
+
+  private constructor(folder: string, ask: AskCredential, log: (line: string) => void) {
+    this.#folder = folder
+    this.#ask = ask
+    this.#log = log
+    this.config = join(folder, 'gitconfig')
+    this.helper = `!${quoted(process.execPath)} ${quoted(join(folder, 'helper.cjs'))}`
+    this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket))
+  }
+  /** Starts the relay in a private folder. */
+  static async start(ask: AskCredential, log: (line: string) => void): Promise<CredentialRelay> {
+    // In the folder for temporary files, because the path of a socket may have only 107 bytes.
+    const folder = await mkdtemp(join(tmpdir(), 'worker-git-'))
+    const relay = new CredentialRelay(folder, ask, log)
+    await chmod(folder, 0o700)
+    await writeFile(join(folder, 'helper.cjs'), HELPER)
+    await writeFile(
+      relay.config,
+      [
+        '[include]\n\tpath = /etc/gitconfig',
+        // An empty helper removes those that were configured before.
+        `[credential]\n\thelper =\n\thelper = ${configured(relay.helper)}\n\tuseHttpPath = true`,
+        '[user]\n\tname = Environment worker\n\temail = worker@environment.invalid',
+        '[init]\n\tdefaultBranch = main',
+        '[advice]\n\tdetachedHead = false\n',
+      ].join('\n'),
+    )
+    await new Promise<void>((done, failed) => {
+      relay.#server.once('error', failed)
+      relay.#server.listen(join(folder, 'socket'), done)
+    })
+    return relay
+  }
+  /** Returns why the last request for a URL was refused, once. */
+  refusalOf(url: string): string | undefined {
+    const refusal = this.#refusals.get(url)
+    this.#refusals.delete(url)
+    return refusal
+  }
+  /** Ends the relay and removes its folder. */
+  close(): void {
+    this.#server.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #serve(socket: Socket): void {
+    let request = ''
+    socket.setEncoding('utf8')
+    socket.on('error', () => socket.destroy())
+    socket.on('data', (chunk: string) => {
+      request += chunk
+      if (request.length > MAX_REQUEST) socket.destroy()
+    })
+    socket.on('end', () => {
+      this.#answer(request).then(
+        (answer) => socket.end(answer),
+        (error: Error) => socket.end(`refused ${error.message}`),
+      )
+    })
+  }
+  /** Answers a request of git (https://git-scm.com/docs/git-credential#IOFMT). */
+  async #answer(request: string): Promise<string> {
+    const [operation = '', ...lines] = request.split('\n')
+    // Nothing is stored, so there is nothing to store or to erase.
+    if (operation !== 'get') return ''
+    const given = new Map(
+      lines.map((line) => {
+        const at = line.indexOf('=')
+        return [line.slice(0, at), line.slice(at + 1)] as const
+      }),
+    )
+    const url = `${given.get('protocol')}://${given.get('host')}/${given.get('path') ?? ''}`
+    let reason = 'the URL contains no repository'
+    for (const name of namesOf(url)) {
+      try {
+        const credential = await this.#ask(name, 'push')
+        if (!isSameRepository(remoteUrl(credential, name), url)) {
+          reason = `the repository ${name} is on another host`
+          continue
+        }
+        return (
+          `username=${credential.username || 'x-access-token'}\npassword=${credential.token}\n` +
+          `password_expiry_utc=${Math.floor(Date.parse(credential.expires_at) / 1000)}\n`
+        )
+      } catch (error) {
+        if (!(error instanceof BatonError)) throw error
+        reason = `${error.code}: ${error.message}`
+        if (error.status !== 403 && error.status !== 404) break
+      }
+    }
+    this.#log(`no credential for ${url}: ${reason}`)
+    this.#remember(url, reason)
+    return `refused no credential for ${url}: ${reason}`
+  }
+  #remember(url: string, reason: string): void {
+    if (this.#refusals.size >= 100) this.#refusals.clear()
+    this.#refusals.set(url, reason)
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * When the worker of an environment ends because it has no work.
+ *
+ * Invariants:
+ * K1. The worker is released at most once, and never while a job runs.
+ * K2. It is released a fixed time after its last job ended, or after its registration if no job
+ *     came.
+ */
+import type { Cancel, Clock } from '../worker/ports.ts'
+
+/** Milliseconds without work after which the worker ends. */
+export interface KeepWarm {
+  readonly idle_ms: number
+  /** The same before the first job. */
+  readonly first_ms: number
+}
+
+/** Default time in milliseconds. */
+const STANDARD = 120_000
+/**
+ * Shortest times in milliseconds: the next of several waiting jobs must have time to arrive, and
+ * so must the job for which the worker was started.
+ */
+const shortest = { idle: 1000, first: 30_000 } as const
+const words: Readonly<Record<string, number>> = {
+  '': STANDARD,
+  'on-demand': 0,
+  ondemand: 0,
+  forever: Number.POSITIVE_INFINITY,
+  lifetime: Number.POSITIVE_INFINITY,
+  always: Number.POSITIVE_INFINITY,
+  true: Number.POSITIVE_INFINITY,
+}
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+/** Longest delay of a timer, about 24 days; a longer time is no limit. */
+const MAX_TIMER = 2 ** 31 - 1
+
+/** Parses the time; undefined if it is not valid. */
+export function keepWarmOf(text = ''): KeepWarm | undefined {
+  const time = words[text.toLowerCase()] ?? durationOf(text)
+  if (time === undefined) return undefined
+  const idle_ms = Math.max(time, shortest.idle)
+  return { idle_ms, first_ms: Math.max(idle_ms, shortest.first) }
+}
+/** Parses a duration such as `90s` or `1h30m`, in milliseconds. */
+function durationOf(text: string): number | undefined {
+  if (!/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined
+  let sum = 0
+  for (const [, value, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g))
+    sum += Number(value) * (units[unit] ?? 0)
+  return sum
+}
+
+export class IdleTimer {
+  readonly #clock: Clock
+  readonly #times: KeepWarm
+  readonly #release: () => void
+  #running = 0
+  #registered = false
+  #cancel: Cancel = () => {}
+
+  /** @param release called when the worker has had no work for the given time. */
+  constructor(clock: Clock, times: KeepWarm, release: () => void) {
+    this.#clock = clock
+    this.#times = times
+    this.#release = release
+  }
+  /** The worker has registered. Only the first registration has an effect. */
+  registered(): void {
+    if (this.#registered) return
+    this.#registered = true
+    if (this.#running === 0) this.#wait(this.#times.first_ms)
+  }
+  started(): void {
+    this.#running++
+    this.#cancel()
+  }
+  ended(): void {
+    this.#running--
+    if (this.#running === 0) this.#wait(this.#times.idle_ms)
+  }
+  /** Ends the waiting, because the worker ends for another reason. */
+  stop(): void {
+    this.#cancel()
+  }
+
+  #wait(ms: number): void {
+    this.#cancel()
+    if (ms <= MAX_TIMER) this.#cancel = this.#clock.after(ms, this.#release)
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Runs a program and captures its output.
+ *
+ * Invariants:
+ * R1. The program is the leader of its own session and process group.
+ * R2. When the result is known, nothing that the program started is running any more, as far as it
+ *     can be found (`leftovers.ts`).
+ * R3. Background processes that keep a stream open do not delay the result.
+ */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:os'
+import { ActionFault } from '../fault.ts'
+import { killLeftovers, signalGroup } from './leftovers.ts'
+import { Capture } from './output.ts'
+
+/**
+ * Milliseconds. `grace`: time between the termination signal and the kill of a program that has
+ * reached its timeout. `drain`: time that streams may stay open after the program has ended.
+ */
+const timing = { grace: 2000, drain: 1000 } as const
+/** Exit code of a program that was ended by its timeout, as of timeout(1). */
+const TIMED_OUT = 124
+/** Name of the variable that marks the processes of one command. */
+const MARK = 'WORKER_COMMAND_ID'
+
+export interface RunOptions {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly timeout_seconds: number
+  /** Maximum number of bytes of each stream in the result. */
+  readonly max_bytes: number
+  /** Kills the program at once. */
+  readonly signal: AbortSignal
+}
+export interface Ended {
+  readonly stdout: string
+  readonly stderr: string
+  /** 128 plus the number of the signal that ended the program; 124 after a timeout. */
+  readonly exit_code: number
+}
+
+/**
+ * Runs a program until it ends, reaches its timeout or is aborted.
+ * @throws ActionFault `not_started` if the program cannot be started; the reason of the signal if it
+ * was aborted.
+ */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  { cwd, env, timeout_seconds, max_bytes, signal }: RunOptions,
+): Promise<Ended> {
+  signal.throwIfAborted()
+  const mark = randomUUID()
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...env, [MARK]: mark },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr] = [new Capture(max_bytes), new Capture(max_bytes)]
+  child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk))
+  child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
+  const ended = new Promise<number>((done, failed) => {
+    child.once('error', failed)
+    child.once('exit', (code, name) =>
+      done(code ?? 128 + (name === null ? 0 : constants.signals[name])),
+    )
+  })
+  const closed = new Promise<void>((done) => child.once('close', () => done()))
+  const group = child.pid
+  if (group === undefined) {
+    const { message } = await ended.then(
+      () => new Error(`${program} did not start`),
+      (error: Error) => error,
+    )
+    throw new ActionFault('not_started', message)
+  }
+  let timedOut = false
+  const timers = [
+    setTimeout(() => {
+      timedOut = true
+      signalGroup(group, 'SIGTERM')
+      timers.push(setTimeout(() => signalGroup(group, 'SIGKILL'), timing.grace))
+    }, timeout_seconds * 1000),
+  ]
+  const abort = () => signalGroup(group, 'SIGKILL')
+  signal.addEventListener('abort', abort)
+  try {
+    const code = await ended
+    await killLeftovers(group, `${MARK}=${mark}`)
+    timers.push(
+      setTimeout(() => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+      }, timing.drain),
+    )
+    await closed
+    signal.throwIfAborted()
+    if (timedOut) stderr.add(Buffer.from(`\n[killed after ${timeout_seconds} s]\n`))
+    return {
+      stdout: stdout.text(),
+      stderr: stderr.text(),
+      exit_code: timedOut ? TIMED_OUT : code,
+    }
+  } finally {
+    for (const timer of timers) clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * The worker of an environment as a program: connects, performs jobs in the workspace, and ends when
+ * it has had no work for its keep-warm time.
+ *
+ * Invariants:
+ * E1. Before it ends by itself the worker drains, so no job that it has claimed is lost.
+ * E2. The exit code is 0 after a drain or a stop, and 1 if the service has rejected the worker.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { Transport } from '../transport.ts'
+import type { JobEvent, WorkerEnd } from '../worker/options.ts'
+import { type Clock, systemClock } from '../worker/ports.ts'
+import { Worker } from '../worker.ts'
+import { environmentWorkerActions } from './actions.ts'
+import { commandVariables } from './command-variables.ts'
+import { Fence } from './fence.ts'
+import { CredentialRelay } from './git/relay.ts'
+import { credentialsOf } from './git/remote.ts'
+import { IdleTimer, type KeepWarm } from './keep-warm.ts'
+import { LogFile } from './log.ts'
+import { Secrets } from './secrets.ts'
+import type { Settings, Variables } from './settings.ts'
+import { hasTerminals } from './terminal.ts'
+import { Workspace } from './workspace.ts'
+
+export interface EnvironmentWorker {
+  readonly ended: Promise<WorkerEnd>
+  /** Finishes the running jobs, then ends. */
+  drain(): void
+  /** Cancels the running jobs and returns them to their queues; ends within 5 s. */
+  stop(): void
+}
+
+/**
+ * Starts the worker. It connects in the background, and again after each lost connection.
+ * @param variables environment variables of the process.
+ * @param note writes a line to standard error.
+ * @param clock measures the keep-warm time.
+ * @throws Error if the workspace cannot be created.
+ */
+export async function startEnvironmentWorker(
+  settings: Settings,
+  variables: Variables,
+  note: (line: string) => void,
+  clock: Clock = systemClock(randomUUID),
+): Promise<EnvironmentWorker> {
+  const { url, key, project, environment_id, queues, concurrency, keepWarm } = settings
+  await mkdir(settings.workspace, { recursive: true })
+  const workspace = await Workspace.open(settings.workspace)
+  const secrets = new Secrets()
+  secrets.add(key)
+  const file = settings.logs === undefined ? undefined : new LogFile(settings.logs)
+  const warn = (line: string) => {
+    const text = `${new Date().toISOString()} ${secrets.redact(line)}`
+    if (file) file.write(text)
+    else note(text)
+  }
+  const log = settings.quiet ? () => {} : warn
+
+  const transport = new Transport({ url, key, project })
+  const ask = credentialsOf(transport, environment_id, secrets)
+  const relay = await CredentialRelay.start(ask, warn)
+  const fence = new Fence(settings.fence, warn)
+  const commands = commandVariables(variables, settings, relay.config)
+  const world = { workspace, variables: commands, secrets, relay, ask, transport, fence }
+  const idle = new IdleTimer(clock, keepWarm, () => {
+    log('no work for the keep-warm time')
+    void worker.drain()
+  })
+  const worker: Worker = new Worker({
+    url,
+    key,
+    project,
+    concurrency,
+    environment_id,
+    instance: `${environment_id.slice(0, 200)}-${randomUUID().slice(0, 8)}`,
+    name: 'environment worker',
+    actions: environmentWorkerActions({ ...world, logs: settings.logs }, settings.actions),
+    capabilities: capabilitiesOf(keepWarm, await hasTerminals()),
+    ...(queues && { queues }),
+    log,
+    onState: (state) => {
+      log(state)
+      if (state === 'registered') idle.registered()
+    },
+    onJob: (event) => {
+      if (event.type === 'started') idle.started()
+      else idle.ended()
+      log(jobLine(event))
+    },
+  })
+  const ended = worker.ended.then((end) => {
+    idle.stop()
+    relay.close()
+    if (end.reason === 'failed') warn(`${end.error.code}: ${end.error.message}`)
+    return end
+  })
+  // How the worker ends is known from `ended`.
+  void worker.start().catch(() => {})
+  return { ended, drain: () => void worker.drain(), stop: () => void worker.stop() }
+}
+
+/**
+ * The process itself keeps the environment awake, so the hold is always established, and without a
+ * time it lasts as long as the worker.
+ */
+const capabilitiesOf = ({ idle_ms }: KeepWarm, terminals: boolean): readonly string[] => [
+  'keep-warm:established',
+  ...(Number.isFinite(idle_ms) ? [] : ['keep-warm:lifetime']),
+  ...(terminals ? ['terminal'] : []),
+]
+const jobLine = ({ type, job, ...more }: JobEvent): string =>
+  `${type} ${job.action_name ?? job.kind} ${job.id} attempt ${job.claim_attempt}` +
+  ('ms' in more ? ` ${Math.round(more.ms)} ms` : '') +
+  ('error' in more && more.error !== undefined ? ` ${more.error}` : '')

@@ -1,0 +1,92 @@
+/**
+ * Interactive terminals in the environment, with the pseudoterminals of node-pty. The package has a
+ * native part, so it is loaded when it is first needed, and its absence only disables terminals.
+ */
+import type { IPty } from '@lydell/node-pty'
+import { killLeftovers } from './process/leftovers.ts'
+
+export interface TerminalOptions {
+  /** Program with its arguments; an interactive bash if absent. */
+  readonly command?: readonly string[]
+  readonly columns: number
+  readonly rows: number
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+}
+export interface Terminal {
+  /** Sends input as a keyboard does; Ctrl-C is the byte 3. */
+  write(data: Uint8Array | string): void
+  resize(columns: number, rows: number): void
+  /** Stops and continues reading the output, so that the program waits meanwhile. */
+  pause(): void
+  resume(): void
+  /** Hangs up, and kills what does not end. `onExit` is called as after any other end. */
+  close(): void
+  onData(listener: (data: Uint8Array) => void): void
+  /** @param listener gets the exit code: 128 plus its number after a signal. Called once. */
+  onExit(listener: (exit: { readonly exit_code: number }) => void): void
+}
+
+/** Milliseconds between the hangup and the kill of a terminal. */
+const GRACE = 2000
+/** The package passes bytes on, although it declares texts. */
+type BytePty = Omit<IPty, 'write'> & { write(data: string | Uint8Array): void }
+const size = (value: number): number => Math.min(Math.max(Math.floor(value), 1), 1000)
+
+const load = () => import('@lydell/node-pty')
+/** Whether terminals can be opened on this machine. */
+export const hasTerminals = (): Promise<boolean> =>
+  load().then(
+    () => true,
+    () => false,
+  )
+
+/**
+ * Opens a terminal.
+ * @throws Error if terminals cannot be opened on this machine.
+ */
+export async function openTerminal({
+  command = ['/bin/bash', '-i'],
+  columns,
+  rows,
+  env,
+  cwd,
+}: TerminalOptions): Promise<Terminal> {
+  const { spawn } = await load()
+  const [program = '/bin/bash', ...args] = command
+  const pty: BytePty = spawn(program, args, {
+    name: 'xterm-256color',
+    cols: size(columns),
+    rows: size(rows),
+    cwd,
+    env: { ...env, TERM: 'xterm-256color' },
+    encoding: null,
+  })
+  let open = true
+  const exit = new Promise<number>((done) => {
+    pty.onExit(({ exitCode, signal }) => {
+      open = false
+      done(signal === undefined || signal === 0 ? exitCode : 128 + signal)
+    })
+  })
+  const whileOpen = (run: () => void) => {
+    if (open) run()
+  }
+  return {
+    write: (data) =>
+      whileOpen(() => pty.write(typeof data === 'string' ? data : Buffer.from(data))),
+    resize: (width, height) => whileOpen(() => pty.resize(size(width), size(height))),
+    pause: () => whileOpen(() => pty.pause()),
+    resume: () => whileOpen(() => pty.resume()),
+    close: () =>
+      whileOpen(() => {
+        pty.resume()
+        pty.kill('SIGHUP')
+        const timer = setTimeout(() => void killLeftovers(pty.pid), GRACE)
+        void exit.then(() => clearTimeout(timer))
+      }),
+    onData: (listener) =>
+      void pty.onData((data: string | Uint8Array) => listener(Buffer.from(data))),
+    onExit: (listener) => void exit.then((exit_code) => listener({ exit_code })),
+  }
+}

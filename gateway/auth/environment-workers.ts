@@ -1,0 +1,76 @@
+/**
+ * Authentication of the workers of environments. The owner of the environment knows which worker is
+ * the current one, and is asked for the hash of the credential. An answer is reused for
+ * `REUSE_MS`, so a superseded worker may be admitted for this time; the registration on the worker
+ * socket asks the owner again (`environment.connect`).
+ */
+import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
+import type { EnvironmentCredential } from '../../protocol/environments/commands.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import type { World } from '../ports.ts'
+import type { Caller } from './authenticate.ts'
+
+/** Milliseconds for which an answer of an owner is reused. */
+const REUSE_MS = 2000
+/** Maximum number of answers that are kept. */
+const REMEMBERED = 10_000
+
+interface Known {
+  readonly caller: Caller
+  readonly until: number
+}
+
+const callerOf = (
+  project_id: string,
+  proof: Caller['proof'],
+  { environment_id: id, name, generation }: EnvironmentCredential,
+): Caller => ({
+  principal: { type: 'service_account', id, name },
+  credential: { type: 'worker_lease', id, name },
+  scope: { kind: 'project', project_id },
+  permissions: new Set(),
+  environment: { id, generation },
+  proof,
+})
+
+/**
+ * Creates the function that finds the caller of an environment's credential. Refuses with
+ * `unauthorized` only when the owner of the environment says that the credential is not that of its
+ * current worker.
+ * @param projects ids of the projects that have a tag.
+ */
+export function openEnvironmentWorkers(
+  world: Pick<World, 'ask' | 'now'>,
+  projects: (known: OrganizationDirectory, tag: string) => readonly string[],
+): (
+  known: OrganizationDirectory,
+  proof: Caller['proof'],
+  environment_id: string,
+) => Promise<Caller | Refusal> {
+  const answers = new Map<string, Known>()
+
+  return async (known, proof, environment_id) => {
+    const before = answers.get(proof.hash)
+    const reusable = before?.caller.proof.handle === proof.handle
+    if (before && reusable && world.now() < before.until) return before.caller
+    answers.delete(proof.hash)
+    for (const project of projects(known, proof.tag)) {
+      const found = await world.ask(
+        { project, kind: 'environment', id: environment_id },
+        'credential',
+        {
+          token_hash: proof.hash,
+        },
+      )
+      if (!found) continue
+      if (isRefusal(found)) return found
+      // An unchanged caller stays the same object, so that its other checks need not be repeated.
+      const isSame = reusable && before?.caller.environment?.generation === found.generation
+      const caller = isSame ? before.caller : callerOf(project, proof, found)
+      if (answers.size >= REMEMBERED) answers.delete(answers.keys().next().value ?? '')
+      answers.set(proof.hash, { caller, until: world.now() + REUSE_MS })
+      return caller
+    }
+    return refuse('unauthorized')
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * The API of a container engine, Docker or Podman, over its Unix socket. The requests are those of
+ * Docker's API, which Podman also answers. They name no version, so that each engine answers with
+ * its own. This module handles only HTTP; the caller interprets the answers.
+ */
+import { type IncomingMessage, request } from 'node:http'
+import { watchdog } from '../../../client/watchdog.ts'
+import { ProviderFault } from '../provider.ts'
+
+/** Milliseconds without data after which a request is given up, unless it says otherwise. */
+const SILENCE_MS = 60_000
+/** Maximum number of bytes of an answer that is kept. */
+const MAX_ANSWER = 16 * 1024 * 1024
+/** Maximum length of a message of the engine in a fault. */
+const MAX_MESSAGE = 500
+
+interface EngineRequest {
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+  /** Statuses that are answers besides the successful ones. */
+  readonly accepts?: readonly number[]
+  /** Milliseconds without data after which the request is given up; 0: never. */
+  readonly silence_ms?: number
+}
+export interface EngineAnswer {
+  readonly status: number
+  readonly body: Buffer
+}
+export interface Engine {
+  /** @throws ProviderFault when the engine does not answer, or with a status that is not accepted. */
+  call(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    options?: EngineRequest,
+  ): Promise<EngineAnswer>
+  /**
+   * Passes the bytes of a successful answer to `onData` as they arrive, until it ends or `onData`
+   * returns false. Resolves with its status, which may be one of `accepts`.
+   * @throws ProviderFault as `call` does.
+   */
+  stream(
+    method: 'GET' | 'POST',
+    path: string,
+    onData: (part: Buffer) => unknown,
+    options?: EngineRequest,
+  ): Promise<number>
+}
+
+/** The filters of a list, as the API expects them in a query. */
+export const filters = (wanted: Readonly<Record<string, readonly string[]>>) => ({
+  filters: JSON.stringify(wanted),
+})
+/** Parses the JSON of an answer. */
+export const read = <T>({ body }: EngineAnswer): T => JSON.parse(body.toString()) as T
+
+/** A sentence with the message of a refusal. */
+function faultOf({ status, body }: EngineAnswer): string {
+  try {
+    const { message } = JSON.parse(body.toString()) as { readonly message?: unknown }
+    if (typeof message === 'string')
+      return `The container engine refused: ${message.slice(0, MAX_MESSAGE)}`
+  } catch {
+    // The body is not JSON.
+  }
+  return `The container engine answered with status ${status}.`
+}
+
+/** @param socket path of the engine's Unix socket. */
+export function createEngine(socket: string): Engine {
+  const stream = async (
+    method: string,
+    path: string,
+    onData: (part: Buffer) => unknown,
+    { query, body, signal, accepts = [], silence_ms = SILENCE_MS }: EngineRequest = {},
+  ): Promise<number> => {
+    const search = query ? `?${new URLSearchParams(query)}` : ''
+    // The longest delay of a timer in Node.js.
+    const watch = watchdog(silence_ms === 0 ? 2 ** 31 - 1 : silence_ms, signal)
+    const exchanged = new Promise<number>((resolve, reject) => {
+      const answered = (answer: IncomingMessage) => {
+        const status = answer.statusCode ?? 0
+        const good = status < 400
+        const refusal: Buffer[] = []
+        let size = 0
+        answer.on('data', (part: Buffer) => {
+          watch.alive()
+          if (good && onData(part) === false) {
+            resolve(status)
+            answer.destroy()
+          }
+          size += part.length
+          if (!good && size <= MAX_ANSWER) refusal.push(part)
+        })
+        answer.on('end', () => {
+          if (good || accepts.includes(status)) return resolve(status)
+          reject(new ProviderFault(faultOf({ status, body: Buffer.concat(refusal) })))
+        })
+        answer.on('error', reject)
+        answer.on('close', () => reject(new Error('the connection was closed')))
+      }
+      const text = body === undefined ? undefined : JSON.stringify(body)
+      const sent = request(
+        {
+          socketPath: socket,
+          method,
+          path: `${path}${search}`,
+          agent: false,
+          signal: watch.signal,
+          headers: {
+            host: 'engine',
+            ...(text !== undefined && {
+              'content-type': 'application/json',
+              'content-length': String(Buffer.byteLength(text)),
+            }),
+          },
+        },
+        answered,
+      )
+      sent.on('error', reject)
+      sent.end(text)
+    })
+    try {
+      return await exchanged
+    } catch (error) {
+      if (error instanceof ProviderFault) throw error
+      if (signal?.aborted) throw new ProviderFault('The operation was aborted.')
+      const why = watch.silent()
+        ? `no answer within ${silence_ms} ms`
+        : error instanceof Error
+          ? error.message
+          : String(error)
+      throw new ProviderFault(`The container engine does not answer: ${why}.`)
+    } finally {
+      watch.stop()
+    }
+  }
+  return {
+    stream,
+    call: async (method, path, options) => {
+      const parts: Buffer[] = []
+      let size = 0
+      const status = await stream(
+        method,
+        path,
+        (part) => {
+          size += part.length
+          if (size <= MAX_ANSWER) parts.push(part)
+        },
+        options,
+      )
+      if (size > MAX_ANSWER)
+        throw new ProviderFault(
+          `The answer of the container engine is larger than ${MAX_ANSWER} bytes.`,
+        )
+      return { status, body: Buffer.concat(parts) }
+    },
+  }
+}

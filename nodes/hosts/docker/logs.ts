@@ -1,0 +1,107 @@
+/** The logs of a container: the output that the engine keeps, and the file of the worker. */
+import { BLOCK, decodeHeader } from '../../backup/tar.ts'
+import type { LogRequest } from '../provider.ts'
+import { createTail } from '../tail.ts'
+import { folders, type Labels, label } from './container.ts'
+import { type Engine, read } from './engine.ts'
+import { createOutputDecoder } from './output.ts'
+
+type Bounds = Pick<LogRequest, 'tail' | 'max_bytes'>
+type Log = { readonly content: string; readonly truncated: boolean }
+
+/** The largest file of the worker that is read. */
+const MAX_FILE = 32 * 1024 * 1024
+
+/**
+ * Reads the end of a log of a container, whether or not it runs. `bootstrap` is what the engine
+ * knows of the container.
+ * @throws ProviderFault
+ */
+export function readLog(
+  engine: Engine,
+  container: string,
+  name: LogRequest['log_name'],
+  bounds: Bounds,
+): Promise<Log> {
+  if (name === 'worker') return readFile(engine, container, bounds)
+  if (name === 'bootstrap') return readHistory(engine, container, bounds)
+  return readOutput(engine, container, name, bounds)
+}
+
+async function readOutput(
+  engine: Engine,
+  container: string,
+  stream: 'stdout' | 'stderr',
+  { tail, max_bytes }: Bounds,
+): Promise<Log> {
+  const kept = createTail(tail, max_bytes)
+  // One more line shows whether there are more.
+  const query = { [stream]: 'true', tail: String(tail + 1) }
+  const decode = createOutputDecoder(kept.add)
+  await engine.stream('GET', `/containers/${container}/logs`, decode, { query, accepts: [404] })
+  return kept.end()
+}
+
+/** Reads the file of the worker from an archive with this one file. */
+async function readFile(engine: Engine, container: string, bounds: Bounds): Promise<Log> {
+  const kept = createTail(bounds.tail, bounds.max_bytes)
+  let head = Buffer.alloc(0)
+  let left: number | undefined
+  let tooLarge = false
+  const onData = (part: Buffer): boolean => {
+    let rest = part
+    if (left === undefined) {
+      head = Buffer.concat([head, part])
+      if (head.length < BLOCK) return true
+      const entry = decodeHeader(head.subarray(0, BLOCK))
+      rest = head.subarray(BLOCK)
+      // A program in the environment may have put a link or a folder in the place of the file.
+      left = entry && entry !== 'end' && entry.file ? entry.size : 0
+      tooLarge = left > MAX_FILE
+      if (tooLarge) return false
+    }
+    const content = rest.subarray(0, left)
+    left -= content.length
+    kept.add(content)
+    return left > 0
+  }
+  await engine.stream('GET', `/containers/${container}/archive`, onData, {
+    query: { path: `${folders.logs}/worker.log` },
+    accepts: [404],
+  })
+  return tooLarge
+    ? { content: `[the log is larger than ${MAX_FILE} bytes]\n`, truncated: true }
+    : kept.end()
+}
+
+async function readHistory(engine: Engine, container: string, bounds: Bounds): Promise<Log> {
+  interface Described {
+    readonly Id: string
+    readonly Created: string
+    readonly Config: { readonly Image: string; readonly Labels: Labels }
+    readonly State: {
+      readonly Running: boolean
+      readonly StartedAt: string
+      readonly FinishedAt: string
+      readonly ExitCode: number
+      readonly OOMKilled?: boolean
+      readonly Error?: string
+    }
+  }
+  const found = await engine.call('GET', `/containers/${container}/json`, { accepts: [404] })
+  if (found.status === 404) return { content: '', truncated: false }
+  const { Id, Created, Config, State } = read<Described>(found)
+  const end = [
+    `exit code ${State.ExitCode}`,
+    ...(State.OOMKilled ? ['memory limit exceeded'] : []),
+    ...(State.Error ? [State.Error] : []),
+  ]
+  const lines = [
+    `${Created} container ${Id.slice(0, 12)} created from ${Config.Image}`,
+    `${State.StartedAt} worker ${Config.Labels[label.generation]} started`,
+    ...(State.Running ? [] : [`${State.FinishedAt} worker ended: ${end.join(', ')}`]),
+  ]
+  const kept = createTail(bounds.tail, bounds.max_bytes)
+  kept.add(Buffer.from(`${lines.join('\n')}\n`))
+  return kept.end()
+}

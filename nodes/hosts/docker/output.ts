@@ -1,0 +1,30 @@
+/**
+ * Decodes what the engine sends of the output of containers without a terminal: frames of a header
+ * of 8 bytes (stream, three zeros, length as a big-endian number) and their bytes.
+ */
+
+const HEADER = 8
+
+/** Returns a function that receives the bytes as they arrive and passes on those of the frames. */
+export function createOutputDecoder(onData: (part: Buffer) => void): (part: Buffer) => void {
+  let header = Buffer.alloc(0)
+  let left = 0
+  return (part) => {
+    let at = 0
+    while (at < part.length) {
+      if (left > 0) {
+        const size = Math.min(left, part.length - at)
+        onData(part.subarray(at, at + size))
+        left -= size
+        at += size
+        continue
+      }
+      const more = part.subarray(at, at + HEADER - header.length)
+      header = Buffer.concat([header, more])
+      at += more.length
+      if (header.length < HEADER) return
+      left = header.readUInt32BE(4)
+      header = Buffer.alloc(0)
+    }
+  }
+}

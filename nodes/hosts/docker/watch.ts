@@ -1,0 +1,153 @@
+/**
+ * Learns when the container of a worker has ended, from the events of the engine.
+ *
+ * Invariants:
+ * W1. The end of a worker is reported at most once, and only while the worker is followed. A worker
+ *     whose container is removed is not followed any more before that.
+ * W2. No end is missed: after an interruption the engine repeats the events since then, and each
+ *     comparison with a list of the running workers finds the rest.
+ */
+import { backoffMs } from '../../../gateway/timing.ts'
+import type { Clock } from '../../host/ports.ts'
+import type { WorkerExit } from '../provider.ts'
+import { label } from './container.ts'
+import { type Engine, filters, read } from './engine.ts'
+
+const RETRY = { first: 500, last: 10_000 } as const
+/** Maximum length of a line of events. */
+const MAX_LINE = 1024 * 1024
+
+interface FollowedWorker {
+  readonly project: string
+  readonly environment_id: string
+  readonly generation: number
+  readonly container: string
+}
+export interface Watch {
+  /**
+   * Follows a worker, until it ends or `forget` is called. A newer worker of the environment that is
+   * followed already stays.
+   */
+  follow(worker: FollowedWorker): void
+  forget(environment_id: string): void
+  /**
+   * Reports the followed workers that do not run any more.
+   * @param running ids of the containers that run.
+   * @throws ProviderFault
+   */
+  compare(running: ReadonlySet<string>): Promise<void>
+  onExit(listener: (exit: WorkerExit) => void): void
+  stop(): void
+}
+interface ContainerState {
+  readonly State: {
+    readonly Running: boolean
+    readonly ExitCode: number
+    readonly OOMKilled?: boolean
+    readonly Error?: string
+  }
+}
+
+export function watchWorkers(
+  engine: Engine,
+  clock: Pick<Clock, 'now' | 'later'>,
+  installation: string,
+): Watch {
+  const followed = new Map<string, FollowedWorker>()
+  const stopped = new AbortController()
+  let listener: (exit: WorkerExit) => void = () => {}
+  let cancelRetry = () => {}
+  let since = clock.now()
+
+  async function ended(worker: FollowedWorker): Promise<void> {
+    const { project, environment_id, generation, container } = worker
+    const described = await engine.call('GET', `/containers/${container}/json`, { accepts: [404] })
+    const state = described.status === 404 ? undefined : read<ContainerState>(described).State
+    // The list that does not have the container may be older than the container.
+    if (state?.Running || followed.get(environment_id) !== worker || stopped.signal.aborted) return
+    followed.delete(environment_id)
+    const error = state && faultOf(state)
+    listener({
+      project,
+      environment_id,
+      generation,
+      idle: state?.ExitCode === 0,
+      ...(state && { exit_code: state.ExitCode }),
+      ...(error !== undefined && { error }),
+      ...(!state && { error: 'The container of the worker was removed.' }),
+    })
+  }
+  /** The event may precede the change of the state. What fails here is found by `compare`. */
+  async function awaitEnd(worker: FollowedWorker): Promise<void> {
+    const options = { accepts: [404], signal: stopped.signal }
+    await engine.call('POST', `/containers/${worker.container}/wait`, options)
+    await ended(worker)
+  }
+  function event(line: string): void {
+    if (line === '') return
+    const { id, time } = JSON.parse(line) as { readonly id?: string; readonly time?: number }
+    if (time !== undefined) since = time * 1000
+    for (const worker of followed.values())
+      if (worker.container === id) void awaitEnd(worker).catch(() => {})
+  }
+  async function listen(failures: number): Promise<void> {
+    const began = clock.now()
+    let rest = ''
+    const query = {
+      // Podman names the event `died` in filters, Docker `die`.
+      ...filters({
+        type: ['container'],
+        event: ['die', 'died'],
+        label: [`${label.installation}=${installation}`],
+      }),
+      since: String(Math.floor(since / 1000)),
+    }
+    const onData = (part: Buffer): void => {
+      const lines = (rest + part.toString()).split('\n')
+      rest = (lines.pop() ?? '').slice(0, MAX_LINE)
+      for (const line of lines) event(line)
+    }
+    const options = { query, signal: stopped.signal, silence_ms: 0 }
+    await engine.stream('GET', '/events', onData, options).catch(() => undefined)
+    if (stopped.signal.aborted) return
+    const next = clock.now() - began > RETRY.last ? 0 : failures + 1
+    cancelRetry = clock.later(backoffMs(next, RETRY), () => void listen(next))
+  }
+  void listen(0)
+
+  return {
+    follow(worker) {
+      const before = followed.get(worker.environment_id)
+      if (
+        before &&
+        (before.generation > worker.generation || before.container === worker.container)
+      )
+        return
+      followed.set(worker.environment_id, worker)
+      // It may have ended before. What fails here is found by `compare`.
+      void ended(worker).catch(() => {})
+    },
+    forget: (environment_id) => void followed.delete(environment_id),
+    compare: async (running) => {
+      const gone = [...followed.values()].filter(({ container }) => !running.has(container))
+      await Promise.all(gone.map(ended))
+    },
+    onExit: (on) => {
+      listener = on
+    },
+    stop() {
+      stopped.abort()
+      cancelRetry()
+    },
+  }
+}
+
+/** Why a container ended, as a sentence; undefined when it ended itself without an error. */
+function faultOf({ ExitCode, OOMKilled, Error: message }: ContainerState['State']) {
+  if (OOMKilled) return 'The worker exceeded its memory limit.'
+  if (message) return `The container failed: ${message}`
+  if (ExitCode === 0) return undefined
+  return ExitCode > 128
+    ? `The worker was ended by signal ${ExitCode - 128}.`
+    : `The worker ended with exit code ${ExitCode}.`
+}

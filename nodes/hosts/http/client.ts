@@ -1,0 +1,148 @@
+/**
+ * Requests to a provider service: `POST <url>/<operation>` with a JSON object, authenticated by the
+ * secret. docs/operations/providers.md describes the protocol.
+ *
+ * Invariants:
+ * R1. A request is repeated, with the same body and the same idempotency key, while the service
+ *     answers 202, and a limited number of times after failures that may be temporary.
+ * R2. A fault contains no secret, even if the service repeats one.
+ */
+import { type Static, type TSchema, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { orAborted } from '../../../client/watchdog.ts'
+import { backoffMs, sleep } from '../../../gateway/timing.ts'
+import type { Clock } from '../../host/ports.ts'
+import type { Failed, Post, Received } from '../../outbound/post.ts'
+import { conceal } from '../conceal.ts'
+import { ProviderFault } from '../provider.ts'
+
+type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
+interface Call<S extends TSchema> {
+  readonly body: Readonly<Record<string, unknown>>
+  /** The schema of the answer. */
+  readonly answer: S
+  /** Identifies the work; a repeat of a request with this key does nothing new. */
+  readonly key?: string
+  readonly signal?: AbortSignal
+  /** Whether 404 is an answer: there is no such environment. */
+  readonly missing?: true
+  /** Secrets in the body. */
+  readonly secrets?: readonly string[]
+  /** Maximum number of bytes of the answer. */
+  readonly max_bytes?: number
+}
+export interface Client {
+  /**
+   * @returns undefined when the service answers 404 and the call allows it.
+   * @throws ProviderFault when the service refuses, or does not complete the request.
+   */
+  call<S extends TSchema>(operation: Operation, call: Call<S>): Promise<Static<S> | undefined>
+}
+export interface ClientOptions {
+  readonly name: string
+  readonly url: string
+  readonly secret: string
+  readonly post: Post
+  readonly clock: Pick<Clock, 'later'>
+}
+
+/** Milliseconds for one exchange. */
+const TIMEOUT_MS = 30_000
+/** Failures in a row after which a request is given up, and the pauses between them. */
+const MAX_FAILURES = 6
+const RETRY = { first: 500, last: 10_000 } as const
+/** Milliseconds before a request that was answered with 202 is repeated: default and limits. */
+const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
+/** Milliseconds of such pauses after which a request is given up. */
+const MAX_PAUSES_MS = 30 * 60_000
+const MAX_ANSWER = 4 * 1024 * 1024
+const MAX_MESSAGE = 500
+
+const Refused = Type.Object({ error: Type.Object({ message: Type.String() }) })
+
+export function createClient({ name, url, secret, post, clock }: ClientOptions): Client {
+  const fault = (sentence: string, secrets: readonly string[]) =>
+    new ProviderFault(`The provider ${name} ${conceal(sentence, [secret, ...secrets])}`)
+  return {
+    async call(operation, call) {
+      const { body, answer, key, signal, secrets = [], max_bytes = MAX_ANSWER } = call
+      const aborted = signal ?? new AbortController().signal
+      const pause = (ms: number) => orAborted(sleep(clock, ms), aborted)
+      const text = JSON.stringify(body)
+      let paused = 0
+      for (let failures = 0; ; ) {
+        if (aborted.aborted) throw fault('was not asked further: aborted.', secrets)
+        const got = await post({
+          url: `${url.replace(/\/$/, '')}/${operation}`,
+          schemes: ['https:'],
+          plain: true,
+          headers: {
+            authorization: `Bearer ${secret}`,
+            'content-type': 'application/json',
+            accept: 'application/json',
+            ...(key !== undefined && { 'idempotency-key': key }),
+          },
+          body: text,
+          timeout: TIMEOUT_MS,
+          most: max_bytes,
+          signal: aborted,
+        })
+        if (isTemporary(got)) {
+          failures++
+          if (failures >= MAX_FAILURES)
+            throw fault(`failed to ${operation}: ${messageOf(got)}`, secrets)
+          await pause(backoffMs(failures - 1, RETRY))
+          continue
+        }
+        if ('failed' in got) throw fault(`failed to ${operation}: ${messageOf(got)}`, secrets)
+        if (got.status === 404 && call.missing) return undefined
+        if (got.status === 202) {
+          failures = 0
+          const ms = pauseOf(got)
+          paused += ms
+          if (paused > MAX_PAUSES_MS) throw fault(`did not finish to ${operation}.`, secrets)
+          await pause(ms)
+          continue
+        }
+        if (got.status < 200 || got.status > 299)
+          throw fault(`refused to ${operation}: ${messageOf(got)}`, secrets)
+        const value = parse(got.body)
+        if (!Value.Check(answer, value))
+          throw fault(`gave an invalid answer to ${operation}${whereOf(answer, value)}.`, secrets)
+        return value as Static<typeof answer>
+      }
+    },
+  }
+}
+
+/** Whether a repeat of the request may succeed. */
+const isTemporary = (got: Received | Failed): boolean =>
+  'failed' in got
+    ? got.failed === 'timeout' || got.failed === 'network'
+    : got.status === 429 || got.status >= 500
+
+function pauseOf({ retry_after }: Received): number {
+  const seconds = Number(retry_after)
+  const ms = retry_after === undefined || !(seconds >= 0) ? PAUSE_MS.default : seconds * 1000
+  return Math.min(PAUSE_MS.max, Math.max(PAUSE_MS.min, ms))
+}
+/** The JSON value of a body; an empty body is an empty object. */
+function parse(body: Buffer): unknown {
+  if (body.length === 0) return {}
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
+}
+function messageOf(got: Received | Failed): string {
+  if ('failed' in got) return `${got.message}.`
+  const value = parse(got.body)
+  return Value.Check(Refused, value)
+    ? value.error.message.slice(0, MAX_MESSAGE)
+    : `status ${got.status}.`
+}
+function whereOf(schema: TSchema, value: unknown): string {
+  const [first] = Value.Errors(schema, value)
+  return first ? `, at ${first.instancePath || '/'}: ${first.message}` : ''
+}

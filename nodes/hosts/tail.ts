@@ -1,0 +1,46 @@
+/** The end of a log that is read in parts, with bounds on its lines and bytes. */
+
+export interface Tail {
+  /** Adds the next part. */
+  add(part: Buffer): void
+  /** The last lines and bytes. `truncated`: something precedes them. */
+  end(): { readonly content: string; readonly truncated: boolean }
+}
+
+/**
+ * Creates a collector that keeps the newest bytes.
+ * @param lines maximum number of lines.
+ * @param bytes maximum number of bytes; a character is never split.
+ */
+export function createTail(lines: number, bytes: number): Tail {
+  let parts: Buffer[] = []
+  let size = 0
+  let dropped = false
+  return {
+    add(part) {
+      parts.push(part)
+      size += part.length
+      // Twice the size is kept, so that long logs are copied rarely.
+      if (size <= 2 * bytes) return
+      const kept = Buffer.from(Buffer.concat(parts).subarray(-bytes))
+      parts = [kept]
+      size = kept.length
+      dropped = true
+    },
+    end() {
+      const all = Buffer.concat(parts)
+      let from = Math.max(0, all.length - bytes)
+      // Bytes 10xxxxxx continue a character.
+      if (from > 0 || dropped)
+        while (from < all.length && ((all[from] ?? 0) & 0xc0) === 0x80) from++
+      const text = all.subarray(from).toString()
+      const end = text.endsWith('\n') ? '\n' : ''
+      const found = text.slice(0, text.length - end.length).split('\n')
+      const kept = found.slice(-lines)
+      return {
+        content: kept.join('\n') + end,
+        truncated: dropped || from > 0 || kept.length < found.length,
+      }
+    },
+  }
+}

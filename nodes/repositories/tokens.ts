@@ -1,0 +1,83 @@
+/**
+ * Issues tokens for repositories, and keeps them in memory for as long as they are useful.
+ *
+ * Invariants:
+ * T1. A token is reused only for the same project, repository, access and revision of the host. A
+ *     host that was changed or deleted and added again therefore never answers with an old token.
+ * T2. A token is reused only while it lasts for at least `MARGIN_MS`.
+ * T3. Requests at the same time for the same token share one request to the host.
+ * T4. The numbers of tokens and of requests in flight are bounded.
+ */
+import type { IssuedToken, TokenFailure, TokenRequest } from '../../protocol/repositories/token.ts'
+import type { Post } from '../outbound/post.ts'
+import { createApi, unavailable } from './api.ts'
+import { githubToken } from './github.ts'
+import { gitlabToken } from './gitlab.ts'
+
+/** Time in milliseconds for which an answered token lasts at least: a clone may take so long. */
+const MARGIN_MS = 10 * 60_000
+/** Time in milliseconds after which a stored token should be requested again. */
+const STORED_MS = 60 * 60_000
+const LIMITS = { tokens: 1000, requests: 64 } as const
+
+export type TokenIssuer = (request: TokenRequest) => Promise<IssuedToken | TokenFailure>
+
+interface IssuerParts {
+  readonly post: Post
+  /** The current time in Unix milliseconds. */
+  readonly now: () => number
+  /** Value of the header User-Agent. */
+  readonly agent: string
+}
+
+/** Creates the function that issues tokens. It returns failures, and never throws. */
+export function createTokenIssuer({ post, now, agent }: IssuerParts): TokenIssuer {
+  const call = createApi(post, agent)
+  const tokens = new Map<string, IssuedToken>()
+  const pending = new Map<string, Promise<IssuedToken | TokenFailure>>()
+
+  const lasts = ({ expires_at }: IssuedToken): boolean => expires_at - now() >= MARGIN_MS
+  function keep(key: string, issued: IssuedToken): void {
+    tokens.set(key, issued)
+    if (tokens.size <= LIMITS.tokens) return
+    for (const [old, token] of tokens) if (!lasts(token)) tokens.delete(old)
+    for (const old of tokens.keys()) {
+      if (tokens.size <= LIMITS.tokens) return
+      tokens.delete(old)
+    }
+  }
+  async function request(key: string, wanted: TokenRequest): Promise<IssuedToken | TokenFailure> {
+    try {
+      const issued = await (wanted.host.kind === 'gitlab'
+        ? gitlabToken(call, wanted, now())
+        : githubToken(call, wanted))
+      if (!('failed' in issued)) keep(key, issued)
+      return issued
+    } catch {
+      // The error may quote the key with which a request is signed.
+      return unavailable(`The key of the repository host "${wanted.host.name}" cannot be used.`)
+    } finally {
+      pending.delete(key)
+    }
+  }
+
+  return async (wanted) => {
+    const { host, secrets, project, full_name, access, revision } = wanted
+    if (host.kind === 'token') {
+      const token = (access === 'write' ? secrets.push_token : undefined) ?? secrets.read_token
+      return token === undefined
+        ? unavailable(`The repository host "${host.name}" has no token; store one.`)
+        : { token, expires_at: now() + STORED_MS }
+    }
+    const key = JSON.stringify([project, host.name, revision, full_name.toLowerCase(), access])
+    const known = tokens.get(key)
+    if (known && lasts(known)) return known
+    const shared = pending.get(key)
+    if (shared) return shared
+    if (pending.size >= LIMITS.requests)
+      return unavailable('Too many requests to repository hosts are in progress; retry later.')
+    const begun = request(key, wanted)
+    pending.set(key, begun)
+    return begun
+  }
+}

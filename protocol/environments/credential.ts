@@ -1,0 +1,52 @@
+/**
+ * The text of the credential with which the worker of an environment authenticates:
+ * `<key prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
+ * underscore or `c_` after the key prefix, so no text can be both.
+ *
+ * The host makes the credential, and only its hash leaves the host. The text contains what a
+ * gateway needs to ask the owner of the environment for this hash: the id of the environment, and
+ * the tag that narrows down its project as in API keys.
+ */
+import { isId } from '../ids.ts'
+
+/** Bytes of randomness in a credential. */
+export const CREDENTIAL_BYTES = 20
+/** Length of a project tag: the last characters of the project's id. */
+const TAG = 8
+const SECRET = /^[0-9a-f]{40}$/
+
+/** The parts of a credential that are not secret. */
+export interface CredentialParts {
+  readonly environment_id: string
+  /** The last 8 characters of the project's id. Two projects may share them. */
+  readonly tag: string
+}
+
+/**
+ * Builds the credential of the worker of an environment.
+ * @param key_prefix prefix of API keys of this installation, without the underscore.
+ * @param random `CREDENTIAL_BYTES` random bytes.
+ */
+export function environmentCredential(
+  key_prefix: string,
+  { project, environment_id }: { readonly project: string; readonly environment_id: string },
+  random: Uint8Array,
+): string {
+  let secret = ''
+  for (const byte of random) secret += byte.toString(16).padStart(2, '0')
+  return `${key_prefix}${environment_id}_${secret}${project.slice(-TAG)}`
+}
+
+/** Splits a credential. Undefined when the text is not the credential of an environment. */
+export function parseEnvironmentCredential(
+  key_prefix: string,
+  text: string,
+): CredentialParts | undefined {
+  if (!text.startsWith(`${key_prefix}env_`)) return undefined
+  const end = text.lastIndexOf('_')
+  const environment_id = text.slice(key_prefix.length, end)
+  const secret = text.slice(end + 1, -TAG)
+  return isId(environment_id, 'environment') && SECRET.test(secret)
+    ? { environment_id, tag: text.slice(-TAG) }
+    : undefined
+}

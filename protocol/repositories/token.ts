@@ -1,0 +1,29 @@
+/** What a gateway asks the code that talks to repository hosts, and gets from it. */
+import type { HostSecrets, RepositoryHost } from './rows.ts'
+
+/** A request for a token of one repository. */
+export interface TokenRequest {
+  /** Id of the project. */
+  readonly project: string
+  readonly host: RepositoryHost
+  /** The unsealed secrets of the host. */
+  readonly secrets: HostSecrets
+  /** A text that differs after every change of the host. */
+  readonly revision: string
+  /** A name for which `isRepositoryName` is true. */
+  readonly full_name: string
+  readonly access: 'read' | 'write'
+}
+/** `expires_at`: Unix milliseconds. */
+export interface IssuedToken {
+  readonly token: string
+  readonly expires_at: number
+}
+/**
+ * Why there is no token, as a sentence without secrets. `denied`: the host does not give one for
+ * this repository. `unavailable`: the host does not answer, or does not accept the stored secrets.
+ */
+export interface TokenFailure {
+  readonly failed: 'denied' | 'unavailable'
+  readonly message: string
+}

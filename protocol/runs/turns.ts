@@ -1,0 +1,49 @@
+/** The turn of an agent that a step of a run requests, and what an executor finds out about it. */
+import type { CompactionPolicy, ModelRoute, ThinkingEffort } from '../agents/schema.ts'
+import type { EnvironmentBinding, JobEnvironment } from '../environments/commands.ts'
+import type { Place, TurnOpening } from '../sessions/commands.ts'
+import type { TurnEnvironment } from '../sessions/turns/definition.ts'
+
+/**
+ * The turn that an agent step or a check step requests. An executor looks up its definition.
+ * Without `agent`, the reviewer that the service itself provides judges a check.
+ */
+export interface TurnWanted {
+  readonly turn_id: string
+  /** Id or name of the agent. */
+  readonly agent?: string
+  /** Id of the principal for which the run works; absent: the service. */
+  readonly asker?: string
+  readonly session: {
+    readonly scope: 'loop' | 'agent'
+    readonly ref_id: string
+    readonly name: string
+    readonly title?: string
+    readonly visibility?: 'project' | 'private'
+    readonly compaction_policy?: CompactionPolicy
+  }
+  /** The environment of the tools of the turn; without any member, the one of the agent. */
+  readonly environment?: TurnEnvironment
+  /** How the environment of the agent is created and used. */
+  readonly agent_environment?: AgentEnvironment
+  /** The turn has no tools that work in an environment. */
+  readonly no_environment?: true
+  readonly step: {
+    readonly timeout_seconds?: number
+    readonly thinking_effort?: ThinkingEffort
+    readonly model_route?: ModelRoute
+    readonly tool_names?: readonly string[]
+    readonly disable_tools?: boolean
+    readonly max_turns?: number
+    readonly max_duplicate_tool_calls?: number
+  }
+}
+/** What a run says about the environment of an agent, whose id it may not know. */
+type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
+  Omit<JobEnvironment, 'binding'>
+/** The session of a turn of a run, and the definition with which the turn runs. */
+export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
+  readonly turn_id: string
+  readonly session_id: string
+  readonly place: Place
+}

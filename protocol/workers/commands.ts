@@ -1,0 +1,46 @@
+/** Internal commands of worker instances, from gateways and from the actor itself. */
+import type { Registration } from './socket.ts'
+
+export type WorkerCommands = {
+  /**
+   * Starts a worker session, or resumes the one whose token hash is `given_token_hash`. `session`
+   * and `token_hash` belong to a new session. Refused with `conflict` while the instance has
+   * another session that may still be alive.
+   */
+  'worker.register': {
+    input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
+    reply: {
+      registration: Registration
+      resumed: boolean
+      draining: boolean
+      replaced?: { session: string; gateway: string }
+    }
+  }
+  /**
+   * Reports that a connection is alive: at each heartbeat interval in which the gateway received
+   * something from the worker, and when the worker's filters change. `leases`: number of jobs that
+   * the session holds. `takes`: the new filters, if they have changed. `current` is false when
+   * another connection has replaced this one.
+   */
+  'worker.seen': {
+    input: {
+      session: string
+      generation: number
+      leases: number
+      takes?: Pick<Registration, 'queues' | 'action_names' | 'models'>
+    }
+    reply: { current: boolean }
+  }
+  'worker.closed': {
+    input: { session: string; generation: number; leases: number }
+    reply: undefined
+  }
+  /**
+   * The session takes the jobs of an environment from now on. Refused with `not_found` when it is not
+   * connected, and with `conflict` when it serves another environment.
+   */
+  'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
+  /** The worker has announced that it is draining. */
+  'worker.drained': { input: { session: string }; reply: undefined }
+  wake: { input: unknown; reply: undefined }
+}

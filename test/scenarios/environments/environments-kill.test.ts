@@ -1,0 +1,173 @@
+/**
+ * Kills hosts, workers and the owner of all shards while 200 jobs run in environments. Each command
+ * writes a line to a file of its workspace when it begins and when it ends, with its job and with the
+ * credential of its worker, which is new with every start.
+ *
+ * Invariants: every run ends, completed, or failed where a lost worker was not allowed; a completed
+ * run's command ran to its end; a command that may run once began at most once; in each workspace, no
+ * worker wrote anything after a later one had begun; and after the environments were destroyed, no
+ * process and no folder of them is left.
+ */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { client } from '../../../client/client.ts'
+import { MARKER, processesOf } from '../../../nodes/hosts/local/processes.ts'
+import { portsFor, processes } from '../support/processes.ts'
+import { hasty } from '../support/sockets.ts'
+
+const JOBS = 200
+const ENVIRONMENTS = 8
+/** Runs of which one third may not be repeated. */
+const repeats = (n: number): boolean => n % 3 !== 0
+const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
+
+t.setTimeout(280_000)
+const ports = await portsFor(2)
+const url = ports.map((port) => `http://127.0.0.1:${port}`)
+const it = await processes({
+  ...hasty,
+  BATON_SHARDS: '2',
+  BATON_GATEWAY_URL: String(url[0]),
+  BATON_UNSAFE_LOCAL: 'on',
+})
+t.teardown(() => it.stop())
+const owner = await it.node('shards-0', 'shards')
+const [, other, , ...hosts] = await Promise.all([
+  it.node('gateway-0', 'gateway,views', ports[0]),
+  it.node('gateway-1', 'gateway', ports[1]),
+  it.node('executor', 'executor'),
+  it.node('host-0', 'hosts'),
+  it.node('host-1', 'hosts'),
+])
+const at = client({ url, key: it.key, project: 'default', tries: 30 })
+
+async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, what: string) {
+  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 100))) {
+    const found = await look()
+    if (holds(found)) return found
+    if (Date.now() - since > 120_000)
+      throw new Error(`${what}: not within two minutes; last seen: ${JSON.stringify(found)}`)
+  }
+}
+
+/** Writes a line at the beginning and at the end; the work takes a moment. */
+const command = (key: string): string =>
+  `w=$(printf %s "$SERVICE_API_KEY" | cksum | cut -d' ' -f1); ` +
+  `echo "begin ${key} $w" >> log; sleep 0.1; echo "end ${key} $w" >> log`
+const spec = (environment_id: string, key: string, n: number) => ({
+  steps: [
+    {
+      kind: 'action' as const,
+      ...(repeats(n) && { retry: { max_attempts: 6 } }),
+      config: {
+        action_name: 'environment.bash',
+        environment_id,
+        parameters: { command: command(key) },
+      },
+    },
+  ],
+})
+
+t.test('processes are killed while jobs run in environments', async (t) => {
+  const environments = await Promise.all(
+    Array.from({ length: ENVIRONMENTS }, (_, n) => at.environment.create({ name: `box-${n}` })),
+  )
+  const ids = environments.map(({ id }) => id)
+  const placeOf = async (id: string) =>
+    (await at.environment.get({ environment_id: id, include: ['place'] })).place
+  await until(
+    () => Promise.all(ids.map(placeOf)),
+    (places) => places.every((place) => place !== undefined),
+    'places of all environments',
+  )
+  const runs = await Promise.all(
+    Array.from({ length: JOBS }, async (_, n) => {
+      const { id } = await at.run.start({
+        spec: spec(String(ids[n % ids.length]), `k${n}`, n),
+        idempotency_key: `job-${n}`,
+      })
+      return id
+    }),
+  )
+  const states = new Map<string, string>()
+  const look = async (): Promise<number> => {
+    const open = runs.filter((id) => !ended.has(states.get(id) ?? ''))
+    for (let from = 0; from < open.length; from += 20)
+      await Promise.all(
+        open.slice(from, from + 20).map(async (id) => {
+          states.set(id, (await at.run.get({ id })).status)
+        }),
+      )
+    return runs.filter((id) => ended.has(states.get(id) ?? '')).length
+  }
+  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`)
+
+  await some(15)
+  const workers = await processesOf({ marker: MARKER })
+  for (const pid of workers.slice(0, Math.ceil(workers.length / 2))) process.kill(pid, 'SIGKILL')
+  await some(50)
+  await hosts[0]?.kill()
+  hosts[0] = await it.node('host-0', 'hosts')
+  await some(90)
+  await it.node('shards-1', 'shards')
+  await owner.kill()
+  await some(120)
+  await hosts[1]?.kill()
+  await other.kill()
+  hosts[1] = await it.node('host-1', 'hosts')
+  await it.node('gateway-2', 'gateway', ports[1])
+  await some(JOBS)
+
+  const lines = new Map<string, string[]>()
+  for (const environment_id of ids) {
+    const read = await at.action.invoke({
+      action_name: 'environment.files.read',
+      environment_id,
+      input: { path: 'log', max_bytes: 128_000 },
+      timeout_seconds: 60,
+    })
+    const text = String(read.output?.['content'] ?? '')
+    lines.set(environment_id, text.split('\n').filter(Boolean))
+  }
+  const all = [...lines.values()].flat().map((line) => line.split(' '))
+  const times = (what: string, key: string) =>
+    all.filter(([one, of]) => one === what && of === key).length
+  let failed = 0
+  for (const [n, id] of runs.entries()) {
+    const { status, error_message } = await at.run.get({ id })
+    const began = times('begin', `k${n}`)
+    if (status === 'completed') {
+      if (times('end', `k${n}`) < 1) t.fail(`run ${n} is completed, but its command did not end`)
+    } else {
+      failed++
+      if (status !== 'failed' || repeats(n)) t.fail(`run ${n} is ${status}: ${error_message}`)
+    }
+    if (!repeats(n) && began > 1) t.fail(`the command of run ${n} began ${began} times`)
+  }
+  t.comment(`${failed} runs failed, which lost their worker and may not be repeated`)
+  for (const [id, written] of lines) {
+    const workers = written.map((line) => line.split(' ')[2] ?? '')
+    const order = workers.filter((worker, i) => worker !== workers[i - 1])
+    t.equal(new Set(order).size, order.length, `one worker after the other in ${id}`)
+  }
+  t.ok(
+    [...lines.values()].some((written) => new Set(written.map((l) => l.split(' ')[2])).size > 1),
+    'workers were replaced',
+  )
+
+  for (const environment_id of ids) await at.environment.delete({ environment_id })
+  await until(
+    () => Promise.all(ids.map((environment_id) => at.environment.get({ environment_id }))),
+    (found) => found.every(({ status }) => status === 'destroyed'),
+    'the end of all environments',
+  )
+  t.same(await processesOf({ marker: MARKER }), [], 'no process is left')
+  for (const name of ['host-0', 'host-1']) {
+    const folder = join(it.folder(name), 'environments')
+    const left = existsSync(folder)
+      ? readdirSync(folder).filter((one) => one.startsWith('env_'))
+      : []
+    t.same(left, [], `no folder is left on ${name}`)
+  }
+})

@@ -1,0 +1,32 @@
+/** Changes of attributes as the audit log shows them: masked, and merged. */
+import { maskUrl } from '../../../protocol/masked-url.ts'
+import type { Changes } from '../../../protocol/workflows/rows.ts'
+
+/** Masks the query values of URLs, which events of earlier releases contain in plain text. */
+export const masked = (changes: Changes | undefined): Changes | undefined =>
+  changes &&
+  mapped(changes, (change, field) =>
+    field === 'url' || field === 'endpoint_url'
+      ? mapped(change, (side) => (typeof side === 'string' ? maskUrl(side) : side))
+      : change,
+  )
+const mapped = <T>(
+  record: Readonly<Record<string, T>>,
+  change: (value: T, name: string) => T,
+): Record<string, T> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
+
+/**
+ * Merges later changes of a record into earlier ones. An empty change, which only names its
+ * attribute, is kept; a change whose values are all undefined is dropped.
+ */
+export function together(earlier: Changes, later: Changes): Changes {
+  const all = { ...earlier }
+  for (const [name, change] of Object.entries(later)) {
+    const { from, to } = change
+    if (Object.keys(change).length === 0) all[name] ??= {}
+    else if (from !== undefined || to !== undefined)
+      all[name] = { from: (earlier[name] ?? { from }).from, to }
+  }
+  return all
+}
