@@ -166,17 +166,32 @@ async function effectiveIn(
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /**
- * The compaction settings of a session: automatic above a number of tokens, or none. The threshold
- * may differ in a turn of a run whose step names another model.
+ * The definition that the next turn of a session would have, if a message starts it. A turn of a run
+ * may have another one, because its step names another model, for example.
  */
-export async function compactionOf(
+export async function definitionOf(
   edge: CapabilityReader,
   project: string,
   session: Session,
-): Promise<EffectiveDefinition['compaction'] | Refusal> {
+): Promise<EffectiveDefinition | Refusal> {
   const agent = await findAgent(edge, project, { id: session.agent_id })
-  const found = isRefusal(agent) ? agent : await effectiveIn(edge, project, agent, session, {})
-  return isRefusal(found) ? found : found.compaction
+  return isRefusal(agent) ? agent : effectiveIn(edge, project, agent, session, {})
+}
+/**
+ * The id of the environment of an agent, which need not exist; undefined when none of the tools of
+ * the definition works in an environment.
+ */
+export async function agentWorkspace(
+  edge: CapabilityReader,
+  project: string,
+  agent_id: string,
+  { tools }: EffectiveDefinition,
+): Promise<string | Refusal | undefined> {
+  const granted = await grantedTools(edge, project, tools)
+  if (isRefusal(granted)) return granted
+  return granted.some(({ name }) => isEnvironmentAction(name))
+    ? boundEnvironment(agent_id)
+    : undefined
 }
 /**
  * Resolves the definition of a turn. Refused when the agent is inactive or the definition is

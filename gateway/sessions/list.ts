@@ -1,6 +1,7 @@
 /**
  * Queries of sessions that a view cannot answer alone: the list, whose filters refer to agents by
- * name and have defaults, and the record of a session, which includes a compaction threshold.
+ * name and have defaults, and the record of a session, which includes a compaction threshold and on
+ * request the environment of its agent.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -9,7 +10,7 @@ import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { SessionDetail } from '../../protocol/sessions/schema.ts'
 import { viewerOf } from '../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import { compactionOf } from './definition.ts'
+import { agentWorkspace, definitionOf } from './definition.ts'
 
 /** Queries a page of the sessions that the caller may read. */
 export async function listSessions(
@@ -48,19 +49,39 @@ export async function listSessions(
 }
 
 /**
- * Returns a session with the compaction threshold that its next turn would have. Without automatic
- * compaction or a valid definition, the session has no threshold.
+ * Returns a session with the compaction threshold that its next turn would have and, if the call
+ * includes it, the environment of its agent. Without automatic compaction or a valid definition, the
+ * session has no threshold. Without an environment, or tools that use it, the session has none.
  */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
-  const session = await edge.world.view(scopeId(edge, call), 'session.get', {
+  const project = scopeId(edge, call)
+  const session = await edge.world.view(project, 'session.get', {
     session_id: call.slots['session_id'] ?? '',
   })
   if (isRefusal(session)) return session
-  const found = await compactionOf(edge, scopeId(edge, call), session)
-  return isRefusal(found) || found.strategy !== 'auto'
-    ? session
-    : {
-        ...session,
-        compaction: { ...session.compaction, threshold_tokens: found.threshold_tokens },
-      }
+  const found = await definitionOf(edge, project, session)
+  if (isRefusal(found)) return session
+  const { strategy, threshold_tokens } = found.compaction
+  const environment = includes(call, 'environment')
+    ? await existing(edge, project, await agentWorkspace(edge, project, session.agent_id, found))
+    : undefined
+  if (isRefusal(environment)) return environment
+  return {
+    ...session,
+    ...(strategy === 'auto' && { compaction: { ...session.compaction, threshold_tokens } }),
+    ...(environment && { environment }),
+  }
+}
+const includes = ({ query }: Call, addition: string): boolean =>
+  (query['include'] as readonly string[] | undefined)?.includes(addition) ?? false
+/** Id and status of an environment, from its owner; undefined if it does not exist. */
+async function existing(
+  edge: Edge,
+  project: string,
+  id: string | Refusal | undefined,
+): Promise<SessionDetail['environment'] | Refusal> {
+  if (id === undefined || isRefusal(id)) return id
+  const found = await edge.world.ask({ project, kind: 'environment', id }, 'get', {})
+  if (isRefusal(found)) return found
+  return found ? { id: found.id, status: found.status } : undefined
 }

@@ -198,6 +198,11 @@ export type EnvironmentCommands = {
     input: { readonly session: string; readonly drained?: true }
     reply: undefined
   }
+  /** From a gateway: a person has opened or closed a terminal, for the audit log. */
+  'environment.terminal': {
+    input: { readonly terminal_id: string; readonly state: 'opened' | 'closed' }
+    reply: undefined
+  }
   /** From an executor, when the project was deleted: destroys the environment. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**

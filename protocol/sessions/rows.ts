@@ -25,6 +25,7 @@ import {
   Session,
   SessionDetail,
   SessionNudge,
+  sessionDetailAdditions,
   sessionStatuses,
   TurnAck,
 } from './schema.ts'
@@ -193,6 +194,7 @@ const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as
 const LIMIT = 2_097_152
 const act = { tag, permission: 'agent.invoke', to: self } as const
 const read = { tag, permission: 'project.view', errors: ['not_found'] } as const
+const { include: includedInDetail, ...detailAdditions } = sessionDetailAdditions
 const starting = ['not_found', 'session_turn_active', 'agent_inactive', 'conflict'] as const
 
 const cancelTurn = {
@@ -272,7 +274,13 @@ export const sessions = {
       ...paging,
     }),
   }),
-  'session.get': query(`GET ${S}`, { ...read, summary: 'One session', reply: SessionDetail }),
+  'session.get': query(`GET ${S}`, {
+    ...read,
+    ...detailAdditions,
+    summary: 'One session',
+    query: Closed({ include: includedInDetail }),
+    reply: SessionDetail,
+  }),
   'session.update': command(`PATCH ${S}`, {
     ...act,
     summary: 'Change, archive or restore a session',

@@ -4,9 +4,11 @@
  * that clients fold have the same shape in pages and in frames, except for the `phase` of turns.
  */
 import { type Static, Type } from 'typebox'
+import { additions } from '../additions.ts'
 import { InlineConfig } from '../agents/inline.ts'
 import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents/schema.ts'
 import { JsonObject, Timestamp } from '../common.ts'
+import { EnvironmentStatus } from '../environments/schema.ts'
 import { Interaction } from '../interactions/schema.ts'
 import { Retention } from './retention.ts'
 import { Block } from './turns/blocks.ts'
@@ -86,6 +88,8 @@ export const shownSession = <S extends Session>(session: S): S => ({
 })
 /** Returns a session without the fields that only `GET /sessions/{id}` returns. */
 export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
+/** The additions of a single session. */
+export const sessionDetailAdditions = additions({ environment: {} })
 /** A session as `GET /sessions/{id}` returns it. */
 export const SessionDetail = Type.Object(
   {
@@ -93,6 +97,12 @@ export const SessionDetail = Type.Object(
     ...config,
     latest_compaction: Type.Optional(orNull(LatestCompaction)),
     compaction: CompactionProgress,
+    environment: Type.Optional(
+      Type.Object(
+        { id: Type.String(), status: EnvironmentStatus },
+        { ...closed, description: 'Workspace of the agent, if its tools use one that exists' },
+      ),
+    ),
   },
   closed,
 )
