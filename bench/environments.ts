@@ -76,20 +76,25 @@ async function measureBaton(sync: string, { quick, profile }: Terms): Promise<Fi
       if (i > 0) woken.push(performance.now() - started)
       await until(sleeping.id, ({ worker_state }) => worker_state === 'stopped')
     }
-    const before = memoryOf(server.parties.server)
     const idle = quick ? IDLE.quick : IDLE.full
-    await inFlight(IDLE.concurrency, idle, async () => {
-      const { id } = await at.environment.create({})
-      await until(id, ({ status }) => status === 'ready')
-    })
     const seconds = quick ? IDLE_SECONDS.quick : IDLE_SECONDS.full
     const used = () => {
       const { server: served = 0, store = 0 } = cpuSeconds(server.parties)
       return served + store
     }
-    const from = used()
-    await pause(seconds * 1000)
-    const spent = used() - from
+    const spentIn = async () => {
+      const from = used()
+      await pause(seconds * 1000)
+      return used() - from
+    }
+    const without = await spentIn()
+    const before = memoryOf(server.parties.server)
+    await inFlight(IDLE.concurrency, idle, async () => {
+      const { id } = await at.environment.create({})
+      await until(id, ({ status }) => status === 'ready')
+    })
+    const memory = memoryOf(server.parties.server) - before
+    const spent = (await spentIn()) - without
     const [c, l, w] = [both(created), both(live), both(woken)]
     return {
       created_p50: c.p50,
@@ -100,7 +105,7 @@ async function measureBaton(sync: string, { quick, profile }: Terms): Promise<Fi
       woken_p99: w.p99,
       idle,
       idle_cpu: (spent * 1000) / (seconds / 60) / idle,
-      idle_memory: (memoryOf(server.parties.server) - before) / MIB / idle,
+      idle_memory: memory / MIB / idle,
     }
   } finally {
     await server.stop()
@@ -113,7 +118,7 @@ const memoryOf = (pids: readonly number[]): number =>
 const sandbox = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--dev', '/dev']
 async function measurePlain({ quick }: Terms): Promise<Figures> {
   const count = quick ? 10 : 50
-  const command = await inFlight(1, count, () => exec('bwrap', [...sandbox, 'bash', '-lc', 'true']))
+  const command = await inFlight(1, count, () => exec('bwrap', [...sandbox, 'bash', '-c', 'true']))
   const node = await inFlight(1, count, () =>
     exec('bwrap', [...sandbox, process.execPath, '-e', '']),
   )
@@ -158,7 +163,7 @@ export async function bench(terms: Terms): Promise<string> {
       'The command is `true` in bash. For bwrap alone, the second column is the start of Node.js in ' +
         'a sandbox, and the third one a bash in a new sandbox.',
       `Idle cost: of ${whole(measured[1]?.[1]['idle'] ?? Number.NaN)} prepared environments without ` +
-        'a worker, each, in the server (all roles) and its NATS server.',
+        'a worker, each, above that of the server (all roles) and its NATS server without them.',
     )
   )
 }

@@ -14,6 +14,12 @@ import type { IssuedToken, TokenFailure, TokenRequest } from '../protocol/reposi
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
+import type {
+  TerminalAnswer,
+  TerminalRequest,
+  TowardsPerson,
+  TowardsWorker,
+} from '../protocol/workers/terminals.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
@@ -153,6 +159,8 @@ export interface World {
    * answers, or the environment is not there.
    */
   environmentLogs(place: string, request: LogsRequest): Promise<LogsAnswer | undefined>
+  /** Terminals, which gateways relay to each other. */
+  readonly terminals: TerminalRelay
   /**
    * Makes every live gateway and executor drop its cached configuration of a project or the
    * organization. Resolves when each of them has dropped it or has ended.
@@ -192,6 +200,18 @@ export interface World {
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
+}
+/** Messages of terminals between gateways. They may be lost, and those of one sender stay in order. */
+export interface TerminalRelay {
+  /** Answers requests to open a terminal of an environment, until the returned function is called. */
+  serve(environment_id: string, open: (request: TerminalRequest) => TerminalAnswer): () => void
+  /** Requests a terminal. Undefined when no gateway has a worker of the environment. */
+  open(request: TerminalRequest): Promise<TerminalAnswer | undefined>
+  toWorker(terminal_id: string, message: TowardsWorker): void
+  toPerson(terminal_id: string, message: TowardsPerson): void
+  /** Calls `on` with the messages in one direction, until the returned function is called. */
+  onWorker(terminal_id: string, on: (message: TowardsWorker) => void): () => void
+  onPerson(terminal_id: string, on: (message: TowardsPerson) => void): () => void
 }
 /**
  * The state of the storage, as short texts: `stops` are the reasons why changes cannot be stored,

@@ -30,6 +30,7 @@ import { childrenOf } from './commands/children.ts'
 import type { Revise } from './commands/decide.ts'
 import { definitionPreparations } from './commands/definitions.ts'
 import { environmentPreparations } from './commands/environments/prepare.ts'
+import { refusedProvider } from './commands/environments/providers.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
@@ -113,8 +114,8 @@ export async function workflowNamed(
 }
 
 /**
- * Prepares the start of a run with an inline spec: checks the agents and actions that the spec
- * names, and loads the workflows that it names.
+ * Prepares the start of a run with an inline spec: checks the agents, actions and provider that the
+ * spec names, and loads the workflows that it names.
  */
 const inline: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
@@ -124,7 +125,8 @@ const inline: Prepare = (edge, call, identity, origin) => {
     !spec ||
     (workflowsNamed(spec).length === 0 &&
       agentsNamed(spec.steps, '').length === 0 &&
-      !refusedActions(edge, call.caller, spec))
+      !refusedActions(edge, call.caller, spec) &&
+      !refusedProvider(edge.world.settings, spec))
   )
     return NOTHING
   return andThen(agentsThere(edge, call, identity, origin), (there) =>
@@ -136,17 +138,18 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /**
- * Refuses a definition that names an agent that does not exist, or an action that its steps or the
- * caller may not call.
+ * Refuses a definition that names an agent or a provider that does not exist, or an action that its
+ * steps or the caller may not call.
  */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
-  const { steps, cleanup } = (body['spec'] ?? {}) as Partial<Spec>
-  const refused = refusedActions(
-    edge,
-    caller,
-    { ...(steps && { steps }), ...(cleanup && { cleanup }) },
-    'spec',
-  )
+  const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>
+  const refused =
+    refusedActions(
+      edge,
+      caller,
+      { ...(steps && { steps }), ...(cleanup && { cleanup }) },
+      'spec',
+    ) ?? refusedProvider(edge.world.settings, { ...(defaults && { defaults }) }, 'spec')
   if (refused) return refused
   return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
 }

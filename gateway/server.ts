@@ -9,7 +9,7 @@ import uWS, {
   type us_listen_socket,
 } from 'uWebSockets.js'
 import { unauthenticated } from '../protocol/access/unauthenticated-rows.ts'
-import { routeOf } from '../protocol/contract.ts'
+import { pathShape, routeOf } from '../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { admit } from './admission.ts'
 import { openAuthentication } from './auth/authenticate.ts'
@@ -52,6 +52,7 @@ import {
 import { openSessionVisibility } from './sessions/visibility.ts'
 import { openFollowers } from './streams/followers.ts'
 import { runStream, wantsPage } from './streams/stream.ts'
+import { mountTerminals } from './terminals/mount.ts'
 import { mountWorkerSocket } from './workers/mount.ts'
 
 /** The options of a gateway. */
@@ -168,7 +169,10 @@ export function createGateway(
       )
   }
 
-  const socket = mountWorkerSocket(app, world, directory, authentication)
+  const sockets = [
+    mountWorkerSocket(app, world, directory, authentication),
+    mountTerminals(app, edge),
+  ]
   const methods = new Map<string, { readonly pattern: string; readonly allowed: string[] }>()
   const route = (
     pattern: string,
@@ -176,7 +180,7 @@ export function createGateway(
     head: boolean,
   ) => {
     const { method } = one
-    const shape = pattern.replaceAll(/:\w+/g, ':')
+    const shape = pathShape(pattern)
     const known = methods.get(shape) ?? { pattern, allowed: [] }
     methods.set(shape, known)
     known.allowed.push(method)
@@ -188,10 +192,7 @@ export function createGateway(
   for (const [name, row] of Object.entries(rows)) {
     const { method, path, slots } = routeOf(row)
     if (row.shape.stream === 'socket')
-      methods.set(`/v1${path}`.replaceAll(/:\w+/g, ':'), {
-        pattern: `/v1${path}`,
-        allowed: ['GET'],
-      })
+      methods.set(pathShape(`/v1${path}`), { pattern: `/v1${path}`, allowed: ['GET'] })
     else
       route(
         `/v1${path}`,
@@ -320,7 +321,7 @@ export function createGateway(
       }),
     leave() {
       service.leaving = true
-      socket.leave()
+      for (const socket of sockets) socket.leave()
     },
     async stop() {
       if (service.stopping) return
@@ -338,7 +339,7 @@ export function createGateway(
       followers.stop()
       sessions.stop()
       mcp.stop()
-      await socket.stop()
+      for (const socket of sockets) await socket.stop()
       touches.close()
       // uWS sends corked data at the end of this turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))

@@ -26,6 +26,7 @@ import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
 import type { Membership } from './host/cluster/membership.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
+import { createTerminalRelay } from './nats/terminal-relay.ts'
 import { OwnerProbe } from './observe/owner-probe.ts'
 import type { Embedder } from './roles/embed.ts'
 import type { Question } from './roles/view.ts'
@@ -249,6 +250,7 @@ export function createWorld(parts: WorldParts): World {
       const answer = await bus.request(subjects.hostLogs(place), request, LOGS_TIMEOUT_MS)
       return typeof answer === 'object' ? (answer.answer as LogsAnswer) : undefined
     },
+    terminals: createTerminalRelay(bus),
     forget: async (project) => {
       await parts.membership.refresh().catch(() => {})
       const gateways = parts.membership.members('gateway')

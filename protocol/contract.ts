@@ -232,3 +232,5 @@ export function routeOf(row: Pick<Row, 'route'>): {
   const [method = '', path = ''] = row.route.split(' ')
   return { method, path, slots: [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '') }
 }
+/** A path without the names of its slots, so that paths of the same form are equal. */
+export const pathShape = (path: string): string => path.replaceAll(/:\w+/g, ':')

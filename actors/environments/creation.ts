@@ -16,7 +16,9 @@ import type {
   Lifetime,
   RetentionPolicy,
 } from '../../protocol/environments/schema.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause } from '../actor.ts'
+import type { EnvironmentSettings } from './draft.ts'
 
 /** Lifetime and retention of an environment, unless its creation sets them. */
 const byMode: Readonly<
@@ -56,7 +58,7 @@ export function newEnvironment(
 /** The event that creates the environment of a run, an agent or a loop. */
 export function createBound(
   binding: EnvironmentBinding,
-  default_provider: string,
+  { default_provider, aliases }: Pick<EnvironmentSettings, 'default_provider' | 'aliases'>,
   { self: { id }, at, principal }: Cause,
 ): EnvironmentEvent {
   const { mode, owner_id, provider, template_id, retention_policy, owned_by, repositories } =
@@ -65,7 +67,7 @@ export function createBound(
     id,
     {
       mode,
-      provider: provider ?? default_provider,
+      provider: provider === undefined ? default_provider : (getOwn(aliases, provider) ?? provider),
       owned_by: owned_by ?? principal.id,
       [`${mode}_id`]: owner_id,
       ...(template_id === 'coding-default' && { template_id }),

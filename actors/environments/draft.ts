@@ -14,6 +14,8 @@ import { apply } from './state.ts'
 export interface EnvironmentSettings {
   /** Provider of the environments that jobs create without naming one. */
   readonly default_provider: string
+  /** Further names of providers, each with the provider for which it stands. */
+  readonly aliases: Readonly<Record<string, string>>
   /** Time for the worker of an environment to connect, after which the jobs that wait fail. */
   readonly wake_ms: number
   /** Time for a host to begin to prepare an environment. */
@@ -23,6 +25,7 @@ export interface EnvironmentSettings {
 }
 export const defaultEnvironmentSettings: EnvironmentSettings = {
   default_provider: 'local',
+  aliases: { sprites: 'local', cloudflare_containers: 'local' },
   wake_ms: 30_000,
   provision_ms: 300_000,
   retain_ms: 7 * 86_400_000,

@@ -152,6 +152,12 @@ export const environmentActor = ({
       'environment.connect': set(connect),
       'environment.connected': set(connected),
       'environment.worker_gone': set(workerGone),
+      'environment.terminal': (state, { terminal_id, state: now }) => ({
+        events: state
+          ? [{ type: `environment.terminal_${now}` as const, id: state.record.id, terminal_id }]
+          : [],
+        reply: undefined,
+      }),
       wake: set(wake),
     },
     evolve: {
@@ -159,6 +165,8 @@ export const environmentActor = ({
       'environment.updated': folds,
       'environment.status_changed': folds,
       'environment.destroyed': folds,
+      'environment.terminal_opened': folds,
+      'environment.terminal_closed': folds,
       'environment.leased': folds,
       'environment.lease_ended': folds,
       'environment.lease_settled': folds,

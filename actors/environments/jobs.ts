@@ -52,8 +52,7 @@ export function use(
     return state === null
       ? refusedUse(input, 'not_found', `There is no environment ${cause.self.id}.`)
       : refusedUse(input, UNAVAILABLE, 'The environment is destroyed.')
-  const birth =
-    isGone && binding ? createBound(binding, settings.default_provider, cause) : undefined
+  const birth = isGone && binding ? createBound(binding, settings, cause) : undefined
   const before = birth ? apply(state, birth, cause.at) : state
   if (!before) throw new Error('a job uses an environment that was not created')
   const on = draft(before, cause, settings)

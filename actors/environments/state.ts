@@ -110,6 +110,8 @@ const arms: Omit<Arms, 'environment.created'> = {
     ...without(state, 'lease_until'),
     lease_over: expired ? 'expired' : 'released',
   }),
+  'environment.terminal_opened': (state) => state,
+  'environment.terminal_closed': (state) => state,
   'environment.lease_settled': (state) => without(state, 'lease_over'),
   'environment.job_added': (state, { job_id, job }) => ({
     ...state,

@@ -12,6 +12,7 @@ import { addLogin } from './connection/login.ts'
 import { addProfiles } from './connection/profile.ts'
 import { addCall, addGroups } from './derived.ts'
 import { addEnvironmentWorker } from './environment-worker.ts'
+import { addEnvironments } from './environments/environments.ts'
 import type { Environment } from './mistake.ts'
 import { processShell, type Shell } from './shell.ts'
 import { addExport } from './tables/export.ts'
@@ -33,6 +34,7 @@ export function addClientCommands(
   addEnvironmentWorker(program, shell)
   addFollow(program, shell)
   addArtifacts(program, shell)
+  addEnvironments(program, shell)
   addCall(program, shell)
   addGroups(program, shell)
   addFiles(program, shell)

@@ -59,7 +59,14 @@ const operationsOf = (group: string): string =>
     .map(([name]) => kebab(name.slice(group.length + 1)))
     .join(', ')
 
-function addRow(parent: Command, name: string, operation: string, row: Row, shell: Shell): void {
+/** Adds the command of a row as the subcommand `operation`. */
+export function addRow(
+  parent: Command,
+  name: string,
+  operation: string,
+  row: Row,
+  shell: Shell,
+): void {
   const slots = slotsOf(name, row)
   const fields = fieldsOf(row).filter((field) => !slots.includes(field.name))
   const command = formatted(

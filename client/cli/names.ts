@@ -21,6 +21,7 @@ interface Named {
 }
 const named = {
   agent: { noun: 'agent', list: api['agent.list'], by: ['name'] },
+  environment: { noun: 'environment', list: api['environment.list'], by: ['name'] },
   channel: { noun: 'channel', list: api['channel.list'], by: ['name', 'display_name'] },
   key: { noun: 'API key', list: api['key.list'], by: ['name'] },
   organizationKey: { noun: 'API key', list: api['key.list_organization'], by: ['name'] },
@@ -60,6 +61,7 @@ const fields: Readonly<Record<string, readonly Kind[]>> = {
   action_id: ['organizationAction'],
   agent_id: ['agent'],
   channel_id: ['channel'],
+  environment_id: ['environment'],
   loop_id: ['loop'],
   member_id: ['user', 'agent', 'principal'],
   member_ids: ['user', 'agent', 'principal'],

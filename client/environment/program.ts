@@ -21,7 +21,7 @@ import { IdleTimer, type KeepWarm } from './keep-warm.ts'
 import { LogFile } from './log.ts'
 import { Secrets } from './secrets.ts'
 import type { Settings, Variables } from './settings.ts'
-import { hasTerminals } from './terminal.ts'
+import { hasTerminals, openTerminal } from './terminal.ts'
 import { Workspace } from './workspace.ts'
 
 export interface EnvironmentWorker {
@@ -68,6 +68,8 @@ export async function startEnvironmentWorker(
     log('no work for the keep-warm time')
     void worker.drain()
   })
+  const canOpen = await hasTerminals()
+  let terminals = 0
   const worker: Worker = new Worker({
     url,
     key,
@@ -77,8 +79,17 @@ export async function startEnvironmentWorker(
     instance: `${environment_id.slice(0, 200)}-${randomUUID().slice(0, 8)}`,
     name: 'environment worker',
     actions: environmentWorkerActions({ ...world, logs: settings.logs }, settings.actions),
-    capabilities: capabilitiesOf(keepWarm, await hasTerminals()),
+    capabilities: capabilitiesOf(keepWarm, canOpen),
     ...(queues && { queues }),
+    ...(canOpen && {
+      terminals: (request) => openTerminal({ ...request, env: commands, cwd: settings.workspace }),
+    }),
+    onTerminals: (count) => {
+      // An open terminal keeps the environment awake, as a job does.
+      if (count > terminals) idle.started()
+      else idle.ended()
+      terminals = count
+    },
     log,
     onState: (state) => {
       log(state)

@@ -90,7 +90,7 @@ export class Workspace {
     const absolute = link ? this.#absolute(path) : await this.#followed(path)
     if (absolute === this.root)
       throw new ActionFault('is_a_directory', `${path} is the workspace itself`)
-    const parent = await existing(dirname(absolute))
+    const parent = await explained(path, () => existing(dirname(absolute)))
     this.#check(path, parent)
     return explained(path, () =>
       this.#walk(parent, create, (handle) => {

@@ -23,6 +23,7 @@ import {
 import type { Cancel, Clock, Dial } from './ports.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
+import { Terminals } from './terminals.ts'
 
 /**
  * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
@@ -60,6 +61,7 @@ export class Core {
   readonly #claims: Claims
   readonly #jobs: Jobs
   readonly #reports: Reports
+  readonly #terminals: Terminals
   readonly #concurrency: number
   #state: WorkerState | 'idle' = 'idle'
   #registered = false
@@ -100,6 +102,11 @@ export class Core {
         if (this.#registered) this.#line.send(text)
       },
       () => this.#leave(),
+    )
+    this.#terminals = new Terminals(
+      options.terminals,
+      (frame) => void this.#send(frame),
+      (count) => this.#hook(() => this.#options.onTerminals?.(count)),
     )
     this.#claims = new Claims({
       clock,
@@ -255,6 +262,13 @@ export class Core {
       case 'worker.drain':
         this.#log('the service requested this worker to drain')
         void this.drain()
+        break
+      case 'terminal.open':
+      case 'terminal.input':
+      case 'terminal.resize':
+      case 'terminal.ack':
+      case 'terminal.close':
+        this.#terminals.handle(frame)
     }
   }
   #enter({ worker_session_token, lease }: Extract<Down, { type: 'worker.registered' }>): void {
@@ -306,6 +320,7 @@ export class Core {
     this.#registering()
     this.#registered = false
     this.#claims.end()
+    this.#terminals.closeAll()
     if (!this.#leaving) this.#become('reconnecting')
     this.#leave()
   }
@@ -326,6 +341,7 @@ export class Core {
     this.#registering()
     for (const cancel of this.#timers) cancel()
     this.#claims.end()
+    this.#terminals.closeAll()
     this.#jobs.stopAll(
       end.reason === 'failed' ? end.error.message : 'the worker is stopping',
       false,

@@ -1,6 +1,7 @@
 /** The options and types of the worker library. */
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { ArtifactReference, PublishOptions } from '../artifacts/publish.ts'
+import type { OpenTerminal } from './terminals.ts'
 
 /** The parameters of one execution of an action. */
 export type Parameters = Readonly<Record<string, unknown>>
@@ -75,6 +76,13 @@ export interface WorkerOptions {
   readonly capabilities?: readonly string[]
   /** Handlers by action name; the worker claims jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>
+  /**
+   * Opens terminals in the worker's environment. A worker with this option should also announce the
+   * capability `terminal`.
+   */
+  readonly terminals?: OpenTerminal
+  /** Receives the number of open terminals when it changes. */
+  readonly onTerminals?: (count: number) => void
   readonly onState?: (state: WorkerState) => void
   readonly onJob?: (event: JobEvent) => void
   /** Receives log lines; no log by default. */

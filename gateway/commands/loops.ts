@@ -21,6 +21,7 @@ import type { Prepare, Prepared } from '../prepare.ts'
 import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { childrenOf } from './children.ts'
+import { refusedProvider } from './environments/providers.ts'
 
 /** Shown instead of a secret. A request that contains it leaves the stored secret unchanged. */
 const REDACTED = '[redacted]'
@@ -169,6 +170,7 @@ async function save(
   if (!project) return {}
   const unknown =
     refusedActions(edge, caller, body as Partial<Spec> & Pick<Loop, 'repositories'>) ??
+    refusedProvider(edge.world.settings, body as Partial<Spec>) ??
     (await unknownAgents(edge, project.id, body as { steps?: readonly Step[]; agent_id?: string }))
   if (unknown) return unknown
   const workflows = await workflowsOf(

@@ -37,7 +37,10 @@ interface Grant {
  * repository is not declared. Names are compared without regard to case, as GitHub and GitLab do.
  * When several hosts have the repository, the first declaration decides.
  */
-export function grantOf(declared: readonly EnvironmentRepository[], full_name: string): Grant | undefined {
+export function grantOf(
+  declared: readonly EnvironmentRepository[],
+  full_name: string,
+): Grant | undefined {
   if (!isRepositoryName(full_name)) return undefined
   const all = declared
     .filter((one) => one.full_name.toLowerCase() === full_name.toLowerCase())
@@ -55,7 +58,7 @@ export function grantOf(declared: readonly EnvironmentRepository[], full_name: s
 }
 
 /** Returns what a credential says about its host. */
-export function hostFields({
+function hostFields({
   kind,
   url,
   username,

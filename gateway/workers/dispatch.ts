@@ -34,6 +34,9 @@ const arms: {
   'job.report': report,
   'generation.delta': delta,
   'worker.draining': (edge, session, { message_id }) => draining(edge, session, message_id),
+  'terminal.output': (edge, session, frame) => edge.terminals.handle(session, frame),
+  'terminal.ack': (edge, session, frame) => edge.terminals.handle(session, frame),
+  'terminal.exit': (edge, session, frame) => edge.terminals.handle(session, frame),
 }
 
 /**

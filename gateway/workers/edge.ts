@@ -18,6 +18,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { Outcome, World } from '../ports.ts'
 import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import type { Connection } from './connection.ts'
+import { openWorkerTerminals, type WorkerTerminals } from './environments/terminals.ts'
 import { type Answers, answers } from './jobs/answers.ts'
 import { sharedWants, type Wants } from './jobs/eligible.ts'
 import type { OfferSubscription } from './jobs/offers.ts'
@@ -118,6 +119,8 @@ export interface Edge {
   readonly answers: Answers
   /** Publishes the model output of the workers that are connected to this gateway. */
   readonly previews: Previews
+  /** Terminals at the workers that are connected to this gateway. */
+  readonly terminals: WorkerTerminals
   /** The commands in progress, for which `stop` waits. */
   readonly pending: Set<Promise<unknown>>
   stopping: boolean
@@ -126,6 +129,7 @@ export interface Edge {
 /** Creates the state of a gateway without connections. */
 export const openEdge = (world: World, serves: Serves): Edge => ({
   world,
+  terminals: openWorkerTerminals(world),
   serves,
   connections: new Set(),
   timerWheel: new TimerWheel(world),

@@ -11,12 +11,12 @@
  *     sockets are detected.
  */
 
-import uWS, { type HttpResponse, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
-import { STATUS_CODES } from 'node:http'
+import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
 import { errorBody, refuse } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
 import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
 import type { Directory } from '../directory.ts'
+import { answerWithoutUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Connection, Pipe } from './connection.ts'
 import type { Grant } from './edge.ts'
@@ -73,7 +73,7 @@ export function mountWorkerSocket(
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
       const asked = {
-        project: decoded(req.getParameter(0)),
+        project: textOf(req.getParameter(0)),
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
         remote: Buffer.from(res.getRemoteAddressAsText()).toString(),
@@ -86,8 +86,8 @@ export function mountWorkerSocket(
       })
       void upgrade(asked).then((answer) => {
         if (aborted) return
-        if ('status' in answer) return reject(res, answer)
-        if (leaving || hub.stopping()) return reject(res, stopping)
+        if ('status' in answer) return rejectUpgrade(res, answer)
+        if (leaving || hub.stopping()) return rejectUpgrade(res, stopping)
         res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
       })
     },
@@ -102,17 +102,7 @@ export function mountWorkerSocket(
     drain: (ws) => ws.getUserData().connection?.drained(ws.getBufferedAmount()),
     close: (ws) => ws.getUserData().connection?.ended(),
   })
-  app.get(PATH, (res, req) => {
-    const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426
-    const body = JSON.stringify({
-      error: { code: 'bad_request', message: 'This path accepts only WebSocket upgrades.' },
-    })
-    res
-      .writeStatus(`${status} ${STATUS_CODES[status]}`)
-      .writeHeader('Upgrade', 'websocket')
-      .writeHeader('Content-Type', 'application/json')
-      .end(body)
-  })
+  answerWithoutUpgrade(app, PATH)
 
   return {
     leave() {
@@ -142,21 +132,5 @@ class SocketPipe implements Pipe {
   }
   drop(): void {
     this.#ws.close()
-  }
-}
-
-function reject(res: HttpResponse, { status, body, retry_after }: Rejection): void {
-  res.cork(() => {
-    res.writeStatus(`${status} ${STATUS_CODES[status]}`)
-    if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
-    res.writeHeader('Content-Type', 'application/json').end(JSON.stringify(body), true)
-  })
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }

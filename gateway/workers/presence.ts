@@ -104,6 +104,7 @@ export function leave(edge: Edge, session: Session): void {
   if (session.closed) return
   session.closed = true
   calm(session)
+  edge.terminals.leave(session)
   if (session.beating) edge.timerWheel.remove(session.beating)
   session.flushing?.()
   for (const claim of session.claims.splice(0)) edge.timerWheel.remove(claim)

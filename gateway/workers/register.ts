@@ -22,6 +22,9 @@ import { settle } from './jobs/offers.ts'
 import { beat, leave } from './presence.ts'
 import { Session } from './session.ts'
 
+/** The capability of workers that can open terminals. */
+const TERMINALS = 'terminal'
+
 type Entered = WorkerCommands['worker.register']['reply']
 
 /** Handles a `worker.register` frame. Resolves when the registration has been answered. */
@@ -172,6 +175,7 @@ function sessionOf(
     }),
     counted: !resumed,
     draining,
+    hasTerminals: registration.capabilities.includes(TERMINALS),
   })
 }
 
@@ -185,4 +189,5 @@ function enter(edge: Edge, session: Session, { replaced }: Entered): void {
       other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
   beat(edge, session)
   settle(edge, session)
+  edge.terminals.serve(session)
 }

@@ -81,6 +81,8 @@ interface Registered {
    */
   readonly counted: boolean
   readonly draining: boolean
+  /** Whether the worker can open terminals. */
+  readonly hasTerminals?: boolean
 }
 /**
  * A worker session. A gateway may have tens of thousands of sessions, most of them without a job.
@@ -93,6 +95,7 @@ export class Session {
   readonly worker: string
   readonly connection: Connection
   readonly concurrency: number
+  readonly hasTerminals: boolean
   wants: Wants
   /**
    * Maximum number of jobs that the session may execute concurrently: the concurrency limit, or
@@ -131,6 +134,8 @@ export class Session {
   reminder: (() => void) | undefined
   /** Cancels the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
+  /** Ends the service of terminals; absent while the worker offers none. */
+  unserve: (() => void) | undefined
   /** The task of the session's periodic beat (`presence.ts`). */
   beating: Task | undefined
   #held: Map<string, Held> | undefined
@@ -148,6 +153,7 @@ export class Session {
     wants,
     counted,
     draining,
+    hasTerminals = false,
   }: Registered) {
     this.id = id
     this.generation = generation
@@ -160,6 +166,7 @@ export class Session {
     this.told = wants
     this.counted = counted
     this.draining = draining
+    this.hasTerminals = hasTerminals
   }
   get project(): string {
     return this.connection.grant.project

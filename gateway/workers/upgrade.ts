@@ -7,11 +7,12 @@
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { socketBearerPrefix, socketProtocol, workers } from '../../protocol/workers/socket.ts'
+import { workers } from '../../protocol/workers/socket.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
-import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
+import type { Presented } from '../auth/keys.ts'
 import type { Directory } from '../directory.ts'
+import { presentedIn } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Grant } from './edge.ts'
 
@@ -58,12 +59,9 @@ export function createUpgrade(
       : { status, body }
   }
   return async ({ project, authorization, protocols, remote }) => {
-    const offered = protocols.split(',').map((text) => text.trim())
-    const protocol = offered.includes(socketProtocol) ? socketProtocol : ''
-    const presented = authorization === '' ? bearerOf(offered) : parseAuthorization(authorization)
-    const nobody =
-      authorization === '' && !offered.some((text) => text.startsWith(socketBearerPrefix))
-    const anonymous = nobody && isLoopback(remote) ? world.settings.anonymous_worker : undefined
+    const { presented, protocol, isAnonymous } = presentedIn(authorization, protocols)
+    const anonymous =
+      isAnonymous && isLoopback(remote) ? world.settings.anonymous_worker : undefined
     if (!presented && anonymous === undefined) return answer(refuse('unauthorized'))
     if (!world.fresh() || !calm(project)) return answer(refuse('service_unavailable'))
     const grant = await (anonymous === undefined
@@ -173,15 +171,6 @@ async function still(
   if (isRefusal(known)) return known
   const record = getOwn(known.projects, project)
   return !record || record.deleted ? refuse('not_found') : then(known)
-}
-
-function bearerOf(offered: readonly string[]): Presented | undefined {
-  const encoded = offered
-    .find((text) => text.startsWith(socketBearerPrefix))
-    ?.slice(socketBearerPrefix.length)
-  return encoded === undefined
-    ? undefined
-    : parseCredential(Buffer.from(encoded, 'base64url').toString())
 }
 
 const isLoopback = (remote: string): boolean =>

@@ -72,6 +72,7 @@ const NOT_UNIT = {
   'test/actors/tables/bounds.test.ts': 'its largest tables take 3 s',
   'test/actors/tables/model.test.ts': 'its random tables take 2 s',
   'test/client/chat/markdown.test.ts': 'its random texts take 4 s',
+  'test/client/environment': 'real processes, git and races of files take 20 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
   'test/gateway/files/office-limits.test.ts': 'its large documents take 3 s',
   'test/gateway/files/streaming/transfer.test.ts': 'its files take 3 s over sockets',

@@ -137,7 +137,7 @@ const Invoke = Closed({
   input: Type.Optional(JsonObject),
   environment_id: Type.Optional(
     Type.String({
-      pattern: '^env_[0-9A-Za-z]{1,64}$',
+      pattern: '^env_[0-9A-HJKMNP-TV-Z]{26}$',
       description: 'The environment that performs the action; required for actions environment.*',
     }),
   ),

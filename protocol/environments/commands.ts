@@ -18,6 +18,7 @@
  *     host         `environment.seen`, `environment.exited`     → environment
  */
 import type { Refusal } from '../errors.ts'
+import { isId, prefixes } from '../ids.ts'
 import type { EnvironmentOrigin } from './events.ts'
 import type {
   CreateEnvironment,
@@ -198,6 +199,11 @@ export type EnvironmentCommands = {
     input: { readonly session: string; readonly drained?: true }
     reply: undefined
   }
+  /** From a gateway: a person has opened or closed a terminal, for the audit log. */
+  'environment.terminal': {
+    input: { readonly terminal_id: string; readonly state: 'opened' | 'closed' }
+    reply: undefined
+  }
   /** From an executor, when the project was deleted: destroys the environment. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
@@ -307,9 +313,11 @@ export interface EnvironmentCredential {
   readonly generation: number
 }
 
-const PREFIX = 'env_'
-/** Whether the id names an environment of this service, and not a label that a worker chose. */
-export const isManagedEnvironment = (id: string): boolean => id.startsWith(PREFIX)
+/**
+ * Whether the id is that of an environment of this service. Any other text is a label that a worker
+ * chose; nothing could be sent to an environment with such an id.
+ */
+export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /** Returns the id of the environment of a run, an agent or a loop. */
 export const boundEnvironment = (owner_id: string): string =>
-  `${PREFIX}${owner_id.slice(owner_id.indexOf('_') + 1)}`
+  `${prefixes.environment}_${owner_id.slice(owner_id.indexOf('_') + 1)}`

@@ -53,6 +53,17 @@ export type EnvironmentEvent =
   /** The record changed by itself: status, repositories, attached session, cleanup. */
   | (Recorded & { readonly type: 'environment.status_changed' })
   | (Recorded & { readonly type: 'environment.destroyed' })
+  /** A person uses a terminal, or no longer. The record does not change. */
+  | (Event & {
+      readonly type: 'environment.terminal_opened'
+      readonly id: string
+      readonly terminal_id: string
+    })
+  | (Event & {
+      readonly type: 'environment.terminal_closed'
+      readonly id: string
+      readonly terminal_id: string
+    })
   /** Granted or renewed. `until`: Unix milliseconds. */
   | (Recorded & {
       readonly type: 'environment.leased'

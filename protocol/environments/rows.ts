@@ -11,7 +11,7 @@
  */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging, Timestamp } from '../common.ts'
-import { command, query } from '../contract.ts'
+import { command, query, stream } from '../contract.ts'
 import {
   Acquired,
   AcquireEnvironment,
@@ -138,6 +138,12 @@ export const environments = {
     answeredBy: 'gateway',
     reply: GitCredential,
     errors: ['not_found', 'forbidden', 'service_unavailable'],
+  }),
+  'environment.terminal': stream(`GET ${E}/terminal`, {
+    tag,
+    permission: 'actions.execute.*',
+    summary: 'A terminal in an environment (WebSocket); needs actions.execute.environment.bash',
+    stream: 'socket',
   }),
   'environment.acquire': command(`POST ${E}/acquire`, {
     ...write,

@@ -4,13 +4,14 @@
  */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../events/types.ts'
+import { isRepositoryName } from '../repositories/name.ts'
 import { EVENT_ROOTS } from '../rules/expressions/scope.ts'
 import { checkExpression } from '../rules/expressions/template.ts'
 import { scheduleFault } from '../rules/schedule.ts'
 import { checkDuration } from '../rules/workflow-check/bounds.ts'
 import { checkSpec } from '../rules/workflow-check/check.ts'
 import { below } from '../rules/workflow-check/path.ts'
-import { isRef, isRepositoryName, preparationIds } from './repositories.ts'
+import { isRef, preparationIds } from './repositories.ts'
 import { type Authored, specOf, type Trigger, triggerKey } from './schema.ts'
 
 function checkTrigger(trigger: Trigger, path: string): FieldError[] {

@@ -13,6 +13,7 @@ import type { Static } from 'typebox'
 import type { JsonObject } from '../common.ts'
 import type { EnvironmentRepository } from '../environments/schema.ts'
 import { getOwn } from '../lookup.ts'
+import { isRepositoryName } from '../repositories/name.ts'
 import type { Spec, Step } from '../workflows/spec.ts'
 import type { Repository as Schema } from './schema.ts'
 
@@ -57,15 +58,9 @@ export type Preparation =
   | (Target & { readonly repo_full_name: string; readonly dest: string })
   | { readonly fault: string }
 
-const SEGMENT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/
 const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/i
 const NOTHING = /^0+$/
 
-/** Whether a text is the name of a repository: at least an owner and a name. */
-export const isRepositoryName = (text: string): boolean => {
-  const parts = text.split('/')
-  return parts.length > 1 && parts.every((part) => SEGMENT.test(part) && !/^\.+$/.test(part))
-}
 /** Whether a text can be a branch, a tag, a full reference or a commit (git-check-ref-format). */
 export const isRef = (text: string): boolean =>
   /^[^-/]/.test(text) && !/[\s\p{Cc}~^:?*[\\]|\.\.|\/\/|@\{|\/$|\.$|\.lock$/u.test(text)

@@ -23,6 +23,7 @@ import { Artifact, Conversion } from '../artifacts/schema.ts'
 import { ExchangeRecord } from '../channels/exchange.ts'
 import { Channel, ChannelEventRecord, ChannelMember, ChannelMessage } from '../channels/schema.ts'
 import type { Shape } from '../contract.ts'
+import * as environments from '../environments/schema.ts'
 import * as events from '../events/rows.ts'
 import { Links } from '../interactions/rows.ts'
 import * as interaction from '../interactions/schema.ts'
@@ -102,6 +103,9 @@ const chosen: Readonly<Record<string, unknown>> = {
   DeviceRequest,
   DeviceToken,
   DocumentBlock: blocks.Document,
+  Environment: environments.Environment,
+  EnvironmentHolder: environments.Holder,
+  EnvironmentRepository: environments.EnvironmentRepository,
   EventAccepted: events.EventAccepted,
   EventCatalog: events.EventCatalog,
   EventCatalogEntry: events.EventCatalog.properties.items.items,

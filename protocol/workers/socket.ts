@@ -8,6 +8,7 @@ import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { JobHeader } from '../jobs/rows.ts'
+import { terminalDown, terminalUp } from './terminals.ts'
 
 const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
 
@@ -100,6 +101,7 @@ export const up = {
   }),
   'worker.draining': Type.Object({ type: Type.Literal('worker.draining'), message_id }),
   keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id }),
+  ...terminalUp,
 } as const
 
 export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof up]
@@ -217,6 +219,7 @@ export const down = {
     message_id: echoed,
   }),
   keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id: echoed }),
+  ...terminalDown,
   error: Type.Object({
     type: Type.Literal('error'),
     message_id: echoed,

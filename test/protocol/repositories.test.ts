@@ -5,10 +5,10 @@ import { checkLoop } from '../../protocol/loops/check.ts'
 import {
   allowedRepositories,
   isRef,
-  isRepositoryName,
   preparations,
   type Repository,
 } from '../../protocol/loops/repositories.ts'
+import { isRepositoryName } from '../../protocol/repositories/name.ts'
 import { actionPlaces } from '../../protocol/rules/workflow-check/actions.ts'
 
 const SHA = 'a1b2c3d4e5'.repeat(4)

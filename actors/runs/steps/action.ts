@@ -173,7 +173,9 @@ function jobOf(
   }
   if (environment) {
     job.environment_id = record.environment_id = environment.id
-    if (isManagedEnvironment(environment.id)) job.environment = environment.use
+    // An environment that the job may create is one of the service; a given id can be a label.
+    if (environment.use.binding || isManagedEnvironment(environment.id))
+      job.environment = environment.use
   }
   if (execution_location === 'managed') job.executor_kind = record.executor_kind = 'server_worker'
   if (execution_location === 'worker') job.workers_only = true

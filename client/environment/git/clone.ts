@@ -2,7 +2,7 @@
  * The action that clones a repository.
  *
  * Invariants:
- * C1. A failed clone leaves nothing in the folder that it created.
+ * C1. A failed clone leaves its folder empty.
  * C2. With `commit` or `fetch_ref`, exactly that target is checked out.
  */
 import { readdir, rm } from 'node:fs/promises'
@@ -17,20 +17,11 @@ import { remoteUrl } from './remote.ts'
 /** Number of attempts, and milliseconds between them. */
 const attempts = { maximum: 3, pause: 2000 } as const
 /** Failures that a further attempt would repeat. */
-const permanent = new RegExp(
-  [
-    "couldn't find remote ref",
-    'Remote branch .* not found',
-    'not our ref',
-    'unadvertised object',
-    'unknown revision',
-    'Authentication failed',
-    'could not read Username',
-    'told us to quit',
-    'invalid refspec',
-  ].join('|'),
-  'i',
-)
+const permanent: readonly RegExp[] = [
+  /couldn't find remote ref|Remote branch .* not found|invalid refspec/i,
+  /not our ref|unadvertised object|unknown revision/i,
+  /Authentication failed|could not read Username|told us to quit/i,
+]
 
 interface Target {
   readonly url: string
@@ -102,7 +93,10 @@ async function repeated(
     } catch (error) {
       await empty(path)
       const { name, message } = error as Error
-      const again = name === 'git_failed' && !permanent.test(message) && attempt < attempts.maximum
+      const again =
+        name === 'git_failed' &&
+        !permanent.some((one) => one.test(message)) &&
+        attempt < attempts.maximum
       if (!again) {
         const refusal = world.relay.refusalOf(target.url)
         throw refusal === undefined || name !== 'git_failed'

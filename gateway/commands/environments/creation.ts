@@ -9,39 +9,11 @@ import {
   type EnvironmentMode,
 } from '../../../protocol/environments/schema.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import type { Identity } from '../../http/idempotency.ts'
-import type { GatewaySettings } from '../../ports.ts'
 import { type Binding, bindingFault, bindingFields, bindingOf } from './binding.ts'
-
-type Providers = NonNullable<GatewaySettings['environments']>
-/** The providers of an installation that configures none. */
-const defaultProviders: Providers = {
-  default_provider: 'local',
-  providers: ['local'],
-  aliases: { sprites: 'local', cloudflare_containers: 'local' },
-}
-/** The name of the environments that workers attach; no client can create one. */
-const ATTACHED = 'worker'
-
-/** Returns the provider for which a name stands; the default provider without a name. */
-function resolveProvider(
-  { environments: { default_provider, providers, aliases } = defaultProviders }: GatewaySettings,
-  name: string | undefined,
-): string | Refusal {
-  if (name === undefined) return default_provider
-  const provider = getOwn(aliases, name) ?? name
-  return provider !== ATTACHED && providers.includes(provider)
-    ? provider
-    : refuseFields({
-        field: 'provider',
-        message: 'is not a provider of this installation',
-        expected: { enum: [...providers, ...Object.keys(aliases)] },
-        actual: name,
-      })
-}
+import { resolveProvider } from './providers.ts'
 
 const GENERATED = /^env-[0-9A-HJKMNP-TV-Z]{10}([0-9A-HJKMNP-TV-Z]{16})?$/
 /** The name of an environment that the client does not name: a part of a generated id. */

@@ -8,7 +8,6 @@
  */
 import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { isId } from '../../../protocol/ids.ts'
 import type { FrameError, Register } from '../../../protocol/workers/socket.ts'
 import { command, type Edge, type Grant } from '../edge.ts'
 
@@ -56,8 +55,6 @@ export async function enterEnvironment(
       message: `this credential belongs to environment ${own}`,
     }
   if (id === undefined || !isManagedEnvironment(id)) return undefined
-  if (!isId(id, 'environment'))
-    return { code: 'environment_forbidden', message: 'there is no such environment' }
   const outcome = await command(edge, grant, addressOf(grant.project, id), 'environment.connect', {
     instance,
     ...generationOf(grant),

@@ -82,6 +82,7 @@ function attach(edge: Edge, session: Session, environment_id: string): void {
   for (const claim of session.claims) claim.wants = pinned(claim.wants)
   if (session.next) session.next = { ...session.next, wants: pinned(session.next.wants) }
   gained(edge, session)
+  edge.terminals.serve(session)
 }
 
 function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {

@@ -85,7 +85,7 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
 }
 
 /** The files that set a limit, in the order in which they are written. */
-function settingsOf(
+export function settingsOf(
   version: 1 | 2,
   controller: Controller,
   { memory_bytes, processes, cpus }: ResourceLimits,

@@ -3,6 +3,7 @@
  * an earlier `<name>.1` is removed: a log never uses more than twice that size.
  */
 import { constants, type FileHandle, open, readlink, rename } from 'node:fs/promises'
+import type { LogRequest } from '../provider.ts'
 
 /** Maximum size of a log file in bytes. */
 const MAX_LOG_BYTES = 4 * 2 ** 20
@@ -85,7 +86,7 @@ function fromCharacter(bytes: Buffer): Buffer {
  */
 export async function tailOf(
   path: string,
-  { tail, max_bytes }: { readonly tail: number; readonly max_bytes: number },
+  { tail, max_bytes }: Omit<LogRequest, 'log_name'>,
 ): Promise<{ readonly content: string; readonly truncated: boolean }> {
   const current = await readEnd(path, max_bytes)
   const before = await readEnd(`${path}.1`, max_bytes - current.end.length)

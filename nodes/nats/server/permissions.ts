@@ -120,8 +120,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
       node,
       edge,
       {
-        publish: core(subjects.embed, 'hosts.logs.*'),
-        subscribe: core(`offer.*.*.* ${subjects.offerGroup}`),
+        publish: core(subjects.embed, 'hosts.logs.*', 'terminal.*.*'),
+        subscribe: core(`offer.*.*.* ${subjects.offerGroup}`, 'terminal.*.*'),
       },
     ],
     executor: [

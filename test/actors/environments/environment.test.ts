@@ -231,6 +231,16 @@ t.test('the environment of a run ends with the run', async (t) => {
   t.same(strange.events, [], 'another run')
 })
 
+t.test('a job creates its environment at the provider for which the name stands', async (t) => {
+  const at = (provider?: string) =>
+    use(created().when('environment.delete'), 'job_1', agent, {
+      binding: { mode: 'agent', owner_id: 'agt_1', ...(provider && { provider }) },
+    }).state?.record.provider
+  t.equal(at('sprites'), settings.aliases['sprites'])
+  t.equal(at(), settings.default_provider)
+  for (const name of ['docker', 'constructor']) t.equal(at(name), name)
+})
+
 t.test('the environment of an agent is created again under its id', async (t) => {
   const binding = {
     mode: 'agent',

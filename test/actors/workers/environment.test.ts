@@ -5,8 +5,8 @@ import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { Stage, types } from '../support/stage.ts'
 
-const ENV = 'env_01'
-const OTHER = 'env_02'
+const ENV = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB1'
+const OTHER = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB2'
 class Entry extends Stage<WorkerState, WorkerCommands> {
   constructor() {
     super(workerActor(defaultTiming), { project: 'prj_1', kind: 'worker', id: 'wrk_1' })

@@ -1,6 +1,6 @@
 /** The actions on files: contents, lists, and that no path leaves the workspace. */
+import { execFileSync } from 'node:child_process'
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -11,6 +11,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { rename, symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
@@ -178,14 +179,47 @@ t.test('a folder that becomes a link meanwhile is not followed', async (t) => {
   t.strictSame(readdirSync(join(outside, 'target')), [])
 })
 
+t.test('folders and links that are exchanged all the time lead nowhere else', async (t) => {
+  const { workspace, inside, outside } = await workspaceOf(t)
+  const [folder, kept] = [join(inside, 'd'), join(inside, 'kept')]
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'f'), 'inside')
+  mkdirSync(join(outside, 'target'))
+  writeFileSync(join(outside, 'target/f'), 'outside')
+  let running = true
+  const exchanging = (async () => {
+    while (running) {
+      await rename(folder, kept)
+      await symlink(join(outside, 'target'), folder)
+      await unlink(folder)
+      await rename(kept, folder)
+    }
+  })()
+  const seen = new Map<string, number>()
+  for (let n = 0; n < 1000; n++) {
+    const { content, name } = await execute(readFile(workspace), { path: 'd/f' }).then(
+      (result) => ({ content: String(result['content']), name: '' }),
+      (error: Error) => ({ content: '', name: error.name }),
+    )
+    seen.set(content || name, (seen.get(content || name) ?? 0) + 1)
+  }
+  running = false
+  await exchanging
+  t.notOk(seen.has('outside'))
+  t.ok(seen.has('inside'))
+  const expected = ['inside', 'not_found', 'not_a_directory', 'outside_workspace']
+  t.strictSame(
+    [...seen.keys()].filter((one) => !expected.includes(one)),
+    [],
+  )
+})
+
 t.test('only regular files are read and written', async (t) => {
   const { workspace, inside } = await workspaceOf(t)
   mkdirSync(join(inside, 'd'))
-  const { execFileSync } = await import('node:child_process')
   execFileSync('mkfifo', [join(inside, 'pipe')])
   for (const action of [readFile(workspace), writeFile(workspace)]) {
     t.match(await failure(action, { path: 'd', content: '' }), { name: 'is_a_directory' })
     t.match(await failure(action, { path: 'pipe', content: '' }), { name: 'not_a_file' })
   }
-  chmodSync(join(inside, 'd'), 0o755)
 })

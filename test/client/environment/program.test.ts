@@ -221,6 +221,9 @@ t.test('the log stays bounded, and its end is read', async (t) => {
 t.test('a terminal has a size, takes input and Ctrl-C, and ends with an exit code', async (t) => {
   const cwd = t.testdir({})
   const env = { PATH: process.env['PATH'] ?? '' }
+  // The end of a terminal does not keep the process alive.
+  const alive = setInterval(() => {}, 60_000)
+  t.teardown(() => clearInterval(alive))
   const terminalOf = async (...command: string[]) => {
     const terminal = await openTerminal({ command, columns: 77, rows: 33, env, cwd })
     let output = ''
@@ -245,9 +248,12 @@ t.test('a terminal has a size, takes input and Ctrl-C, and ends with an exit cod
   terminal.resize(100, 40)
   terminal.write('stty size\n')
   await shows('40 100')
-  terminal.write('echo wait""ing; sleep 86304\n')
-  await shows('waiting')
+  // The shell of the trap is in the foreground when it prints.
+  const trap = 'trap "echo ca""ught; exit" INT; echo rea""dy; while :; do sleep 0.05; done'
+  terminal.write(`sh -c '${trap}'\n`)
+  await shows('ready')
   terminal.write('\x03')
+  await shows('caught')
   terminal.write(Buffer.from('echo "<gr""ün>"; exit 7\n'))
   await shows('<grün>')
   t.equal(await exit, 7)

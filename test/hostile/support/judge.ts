@@ -31,13 +31,12 @@ export function badRefusal(
   const error = isOpen(body) && Object.keys(body).join() === 'error' ? body['error'] : undefined
   if (!isOpen(error)) return `no error in its body: ${text.slice(0, 300)}`
   const { code, message, details, ...more } = error
-  if (
-    typeof code !== 'string' ||
-    !Object.hasOwn(errors, code) ||
-    errors[code as Code].status !== status
-  )
-    return `${status} with the code ${String(code)}`
-  if (status >= 500 || !codes.includes(code as Code))
+  const facts: { readonly status: number; readonly retryable?: true } | undefined =
+    typeof code === 'string' && Object.hasOwn(errors, code) ? errors[code as Code] : undefined
+  if (facts?.status !== status) return `${status} with the code ${String(code)}`
+  // Failures are documented for all rows, but must not be caused by requests. An answer that no
+  // repetition can change is a property of the installation and no failure.
+  if ((status >= 500 && facts.retryable) || !codes.includes(code as Code))
     return `${status} ${code} is not documented here: ${text.slice(0, 300)}`
   if (typeof message !== 'string' || message === '') return 'no message'
   if (Object.keys(more).length > 0)

@@ -221,7 +221,12 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     Buffer.from(mark),
     { project: handle },
   )
-  const environment = await s.ok('environment.create', { ...at, name: handle, tags: { mark } })
+  const environment = await s.ok('environment.create', {
+    ...at,
+    name: handle,
+    tags: { mark },
+    repositories: [{ full_name: 'shop/orders', push: false, provider: handle }],
+  })
   const held = (await s.ok('environment.acquire_matching', {
     ...at,
     name: `${handle}.leased`,

@@ -28,6 +28,7 @@ async function stage(delays: readonly number[]) {
   const actor = environmentActor({
     environments: {
       default_provider: 'memory',
+      aliases: {},
       wake_ms: 30_000,
       provision_ms: 24 * 3_600_000,
       retain_ms: 0,
@@ -252,7 +253,7 @@ t.test('after any history, everything is where it belongs', async (t) => {
         if (faults.length > 0) throw new Error(faults.join('\n'))
       },
     ),
-    { numRuns: Number(process.env['HOST_RUNS'] ?? 60) },
+    { numRuns: Number(process.env['HOST_RUNS'] ?? 30) },
   )
   t.ok(removed > 10 && kept > 10, `${removed} were removed, and ${kept} are ready`)
 })

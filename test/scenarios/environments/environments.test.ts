@@ -51,6 +51,27 @@ t.test('an environment is created, read, changed and destroyed', async (t) => {
   await s.refused('environment.start_worker', { environment_id }, 409, 'environment_not_ready')
 })
 
+t.test('a definition names a provider of the installation or an alias of one', async (t) => {
+  const spec = (provider: string) => ({
+    steps: [{ kind: 'sleep', config: { duration: '1s' } }],
+    defaults: { environment: { provider } },
+  })
+  for (const name of ['local', 'sprites', 'worker'])
+    await s.ok('loop.create', { name: `On ${name}`, ...spec(name) })
+  const loop = await s.refused('loop.create', { name: 'x', ...spec('moon') }, 400, 'bad_request')
+  t.same(fieldsOf(loop), ['defaults.environment.provider'])
+  const flow = { name: 'x', spec: spec('moon') }
+  for (const row of ['workflow.create', 'run.start'] as const) {
+    const refused = await s.refused(
+      row,
+      row === 'run.start' ? { spec: flow.spec } : flow,
+      400,
+      'bad_request',
+    )
+    t.same(fieldsOf(refused), ['spec.defaults.environment.provider'], row)
+  }
+})
+
 t.test('unknown environments are not found', async () => {
   for (const environment_id of [missing, 'env_1', 'desk']) {
     await s.refused('environment.get', { environment_id }, 404, 'not_found')
@@ -244,7 +265,8 @@ t.test('lists are filtered, and show destroyed environments on request', async (
 })
 
 t.test('the start of a worker is accepted, and waits for a host', async (t) => {
-  const { id: environment_id } = await create()
+  const repositories = [{ full_name: 'a/b', push: false }]
+  const { id: environment_id } = await create({ repositories })
   const input = { environment_id, keep_warm: '5m', concurrency: 2 }
   const started = await Promise.all([
     s.call('environment.start_worker', input),

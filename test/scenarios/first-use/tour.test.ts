@@ -8,7 +8,11 @@ import { runTour } from '../../../client/tour/tour.ts'
 import { service } from '../../support/service.ts'
 import { listOf } from '../support/given.ts'
 
-const s = await service()
+const s = await service({
+  BATON_ROLES: 'gateway,shards,views,executor,hosts',
+  // Without bubblewrap and without root, workers cannot be isolated.
+  BATON_UNSAFE_LOCAL: 'on',
+})
 t.teardown(() => s.stop())
 const tree = { 'a.txt': 'one\ntwo\n', 'b.txt': 'three\n' }
 const take = async (folder: string, more: object = {}) => {
@@ -70,6 +74,12 @@ t.test(
         said,
         /ok {2}the answer contains a\.txt, its 2 lines, as counted by wc -l, and the link to the report/,
       )
+      t.match(said, /ok {2}the branch fix of tour\/sums has the corrected file/)
+      t.match(
+        said,
+        /ok {2}tour\/terms is read-only for the workspace: the push was refused with 403/,
+      )
+      t.match(said, /ok {2}the artifact tour\/\w+\.diff is the diff of both branches/)
       t.match(repository, /baton-tour-/)
       t.notOk(existsSync(repository), 'the repository is deleted')
     }
@@ -78,6 +88,7 @@ t.test(
     t.strictSame(listOf(await s.ok('action.list')), [], 'the actions are deleted')
     t.strictSame(listOf(await s.ok('table.list')), [], 'the tables are deleted')
     t.strictSame(listOf(await s.ok('artifact.list')), [], 'the reports are deleted')
+    t.strictSame(listOf(await s.ok('repository_host.list')), [], 'the hosts are deleted')
   },
 )
 
@@ -99,7 +110,12 @@ t.test(
 )
 
 t.test('the tour can be limited to its first part', { timeout: 60_000 }, async (t) => {
-  const { right, said } = await take(t.testdir(tree), { loop: false, agent: false, tables: false })
+  const { right, said } = await take(t.testdir(tree), {
+    loop: false,
+    agent: false,
+    tables: false,
+    coding: false,
+  })
   t.ok(right, right ? 'right' : said)
   t.notMatch(said, /loop_|agt_/)
 })

@@ -43,9 +43,15 @@ export const beat = (worker: TestWorker, job: Received): Promise<Received> =>
 /** Opens a socket. Returns the HTTP status, and the socket unless the upgrade was rejected. */
 export function open(
   url: string,
-  options: { project?: string; headers?: Record<string, string>; protocols?: string[] } = {},
+  options: {
+    project?: string
+    headers?: Record<string, string>
+    protocols?: string[]
+    path?: string
+  } = {},
 ): Promise<{ status: number; socket?: WebSocket }> {
-  const address = `${url.replace('http', 'ws')}/v1/projects/${options.project ?? 'default'}/workers/socket`
+  const { project = 'default', path = 'workers/socket' } = options
+  const address = `${url.replace('http', 'ws')}/v1/projects/${project}/${path}`
   const socket = new WebSocket(address, options.protocols ?? [], { headers: options.headers ?? {} })
   return new Promise((done, failed) => {
     socket.on('open', () => done({ status: 101, socket }))

@@ -256,6 +256,12 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
     changes: { lease: { to: lease } },
   })),
   'environment.lease_ended': updated('environment', () => ({ changes: { lease: { to: null } } })),
+  'environment.terminal_opened': updated<'environment.terminal_opened'>('environment', (event) => ({
+    changes: { terminal: { to: event.terminal_id } },
+  })),
+  'environment.terminal_closed': updated<'environment.terminal_closed'>('environment', (event) => ({
+    changes: { terminal: { from: event.terminal_id, to: null } },
+  })),
   'member.added': created('channel_member'),
   'member.removed': deleted('channel_member'),
   'artifact.completed': created<'artifact.completed'>('artifact', ({ artifact, session_id }) =>

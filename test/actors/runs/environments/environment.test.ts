@@ -19,6 +19,9 @@ const agentStep = (id: string, agent_id?: string): Step =>
   ({ id, kind: 'agent', config: { instructions: 'do', ...(agent_id && { agent_id }) } }) as Step
 const policy = (environment: Policy): Partial<Spec> => ({ defaults: { environment } })
 const AGENT = 'agt_01ARZ3NDEKTSV4RRFFQ69G5FAV'
+const STEP_OWN = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB1'
+const POLICY_OWN = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB2'
+const LEASED = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB3'
 const opened = (steps: readonly Step[], spec: Partial<Spec> = {}, more: object = {}) =>
   given<RunState>(run).when('run.open', {
     loop: { id: 'loop_7', version_id: 'lver_1', version: 1, name: 'Nightly' },
@@ -55,16 +58,24 @@ t.test('an environment action without a policy uses the environment of the run',
   t.equal(jobIn(started([action('a')]))?.environment_id, undefined)
 })
 
+t.test('a text that is not the id of an environment is a label of a worker', async (t) => {
+  for (const label of ['gpu-box', 'env_7', 'env_1ydv', `${STEP_OWN}0`]) {
+    const job = jobIn(started([bash('a', { environment_id: label })]))
+    t.equal(job?.environment_id, label)
+    t.notOk(job?.environment, 'the job does not wait for an environment')
+  }
+})
+
 t.test('an action uses the first environment that is given', async (t) => {
   const used = (config: object, spec: Partial<Spec>, more: object = {}) => {
     const { environment_id, environment } = jobIn(opened([bash('a', config)], spec, more)) ?? {}
     return [environment_id, environment?.binding?.mode]
   }
-  t.same(used({ environment_id: 'env_s' }, policy({ environment_id: 'env_p' })), [
-    'env_s',
+  t.same(used({ environment_id: STEP_OWN }, policy({ environment_id: POLICY_OWN })), [
+    STEP_OWN,
     undefined,
   ])
-  t.same(used({}, policy({ environment_id: 'env_p', mode: 'loop' })), ['env_p', undefined])
+  t.same(used({}, policy({ environment_id: POLICY_OWN, mode: 'loop' })), [POLICY_OWN, undefined])
   t.same(used({}, policy({ mode: 'loop' })), ['env_7', 'loop'])
   t.same(used({}, policy({ mode: 'agent' }), { agent_id: AGENT }), [
     `env_${AGENT.slice(4)}`,
@@ -106,7 +117,7 @@ t.test('the policy describes the environment that is created', async (t) => {
 
 t.test('a step fails when the definition of an earlier release names no environment', async (t) => {
   for (const [environment, loop] of [
-    [{ disabled: true, environment_id: 'env_p' }, false],
+    [{ disabled: true, environment_id: POLICY_OWN }, false],
     [{ mode: 'manual' }, false],
     [{ mode: 'loop' }, false],
     [{ mode: 'agent' }, true],
@@ -116,9 +127,9 @@ t.test('a step fails when the definition of an earlier release names no environm
     t.equal(jobIn(after), undefined)
   }
   t.equal(
-    jobIn(started([bash('a', { environment_id: 'env_s' })], policy({ disabled: true })))
+    jobIn(started([bash('a', { environment_id: STEP_OWN })], policy({ disabled: true })))
       ?.environment_id,
-    'env_s',
+    STEP_OWN,
     'the environment of a step is used even so',
   )
 })
@@ -127,10 +138,10 @@ t.test('a direct call works for its caller, in the given environment', async (t)
   const after = given<RunState>(run).when('action.invoke', {
     action_name: 'environment.bash',
     input: { command: '${{ not rendered }}' },
-    environment_id: 'env_9',
+    environment_id: LEASED,
   })
   t.match(jobIn(after), {
-    environment_id: 'env_9',
+    environment_id: LEASED,
     origin: 'direct_action_invoke',
     environment: { holder: { kind: 'principal', id: 'user_1' }, binding: undefined },
   })
@@ -169,7 +180,7 @@ t.test(
 
 t.test('a run that used no environment of its own tells none', async (t) => {
   t.same(ends(settle(started([action('a')]), 'job_1', 'completed')), [])
-  t.same(ends(settle(started([bash('a', { environment_id: 'env_s' })]), 'job_1', 'completed')), [])
+  t.same(ends(settle(started([bash('a', { environment_id: STEP_OWN })]), 'job_1', 'completed')), [])
   t.same(ends(settle(opened([bash('a')], policy({ mode: 'loop' })), 'job_1', 'completed')), [])
   t.same(ends(failed()), [])
 })
@@ -222,8 +233,8 @@ t.test('a turn gets the environment of its run only when the run says so', async
   const of = (environment?: Policy, more: object = {}) =>
     wanted(opened([agentStep('a', 'coder')], environment ? policy(environment) : {}, more))
   t.strictSame(of(), none, 'by default that of the agent')
-  t.match(of({ environment_id: 'env_p', mode: 'loop' }), {
-    environment: { id: 'env_p', use: { holder: { kind: 'run', id: 'run_1' } } },
+  t.match(of({ environment_id: POLICY_OWN, mode: 'loop' }), {
+    environment: { id: POLICY_OWN, use: { holder: { kind: 'run', id: 'run_1' } } },
   })
   t.match(of({ mode: 'loop' }), {
     environment: { id: 'env_7', use: { binding: { mode: 'loop' } } },

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Hierarchy, openGroups } from '../../../../nodes/hosts/local/limits.ts'
+import { type Hierarchy, openGroups, settingsOf } from '../../../../nodes/hosts/local/limits.ts'
 import { dataFolder, limits, MIB, skipped, stage } from './stage.ts'
 
 const controllers = ['memory', 'pids', 'cpu'] as const
@@ -24,7 +24,7 @@ t.test('without control groups, single processes are limited', async (t) => {
       const made = output.split('\n').filter((line) => line === 'made').length
       t.ok(made > 0 && made < 30, `${made} processes`)
       const bomb =
-        'const a = []; for (;;) { a.push(Buffer.alloc(8 * 2 ** 20, 1)); console.log(a.length) }'
+        'const a = []; while (a.length < 80) { a.push(Buffer.alloc(8 * 2 ** 20, 1)); console.log(a.length) }'
       const { output: sizes, exit } = await run('env_2', '', {
         command: [process.execPath, '-e', bomb],
       })
@@ -52,8 +52,17 @@ function real(): string | false {
   return !(writable && process.getuid?.() === 0) && 'this machine has no writable control groups'
 }
 
-t.test('what is written for version 2', async (t) => {
-  // Files in place of those of the kernel: this shows the names and values, not their effect.
+t.test('controllers of version 2 are enabled, and limits have their names', async (t) => {
+  t.strictSame(
+    controllers.flatMap((name) => settingsOf(2, name, { ...limits, cpus: 1.5 })),
+    [
+      { file: 'memory.max', value: String(512 * MIB) },
+      { file: 'memory.swap.max', value: '0', optional: true },
+      { file: 'pids.max', value: '100' },
+      { file: 'cpu.max', value: '150000 100000' },
+    ],
+  )
+  // Files in place of those of the kernel: this shows what is written, not its effect.
   const folder = dataFolder(t)
   const make = (path: string) => {
     mkdirSync(path, { recursive: true })

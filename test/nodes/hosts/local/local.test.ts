@@ -23,6 +23,7 @@ import {
   skipped,
   stage,
   task,
+  until,
 } from './stage.ts'
 
 const forever = 'exec sleep 1000000'
@@ -69,7 +70,7 @@ for (const kind of isolationKinds)
       const left = `setsid sh -c 'trap "" TERM; echo ready; exec sleep 1000001' & ${forever}`
       await start('env_1', left)
       t.match(await provider.inspect(), [{ generation: 1 }])
-      t.ok(processesWith('1000001').length > 0)
+      await until(() => processesWith('sleep', '1000001').length > 0)
       await start('env_1', 'exit 1', { generation: 2 })
       t.strictSame(processesWith('1000001'), [])
       t.match(
@@ -96,7 +97,7 @@ for (const kind of isolationKinds)
     })
 
     await t.test('an environment is removed with its processes and all of its files', async (t) => {
-      const { provision, start, provider, data } = await stage(t, kind)
+      const { provision, start, provider, data, log } = await stage(t, kind)
       await provision('env_1')
       const deep = 'd=dddddddddddddddddddddddddddddddddddddddddddddddddd; i=0; '
       await start(
@@ -105,11 +106,7 @@ for (const kind of isolationKinds)
           `(while [ $i -lt 150 ]; do mkdir $d && cd $d; i=$((i+1)); done); echo made; ${forever}`,
       )
       // The path of the deepest folder is longer than the system accepts.
-      const done = async (): Promise<void> =>
-        (await provider.logs('env_1', { log_name: 'stdout', tail: 1, max_bytes: 100 }))?.content
-          ? undefined
-          : done()
-      await done()
+      await until(async () => (await log('env_1')) === 'made\n')
       await provider.destroy('env_1')
       t.strictSame(processesWith('1000002'), [])
       t.strictSame(await provider.inspect(), [])

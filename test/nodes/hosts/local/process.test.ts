@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { isolationKinds } from '../../../../nodes/hosts/local/isolation.ts'
-import { dataFolder, limits, PROJECT, processesWith, skipped, stage } from './stage.ts'
+import { dataFolder, limits, PROJECT, processesWith, skipped, stage, until } from './stage.ts'
 
 const program = fileURLToPath(new URL('./host-process.ts', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
@@ -45,6 +45,7 @@ for (const kind of isolationKinds)
     )
     t.teardown(() => void child.kill('SIGKILL'))
     t.equal(await line(0), 'started')
+    await until(() => processesWith('sleep', mark).length > 0)
     child.kill('SIGKILL')
     await exited
     const { provider, start, exitOf, log } = await stage(t, kind, { data })
@@ -63,7 +64,8 @@ t.test('a host that is not root', { skip: skipped.sandbox || skipped.user }, asy
   chownSync(data, NOBODY, NOBODY)
   const script =
     'id -u; pwd; echo x >file; ls /proc | grep -c "^[0-9]"; ' +
-    `ls ${data} 2>/dev/null; cat /etc/shadow 2>/dev/null; touch /x /etc/x /dev/x 2>/dev/null; ` +
+    `ls ${data} 2>/dev/null; cat /etc/shadow 2>/dev/null; ` +
+    'for f in / /etc /dev /run /usr; do touch $f/x 2>/dev/null && echo WROTE $f; done; ' +
     'unshare --user true 2>&1; grep -E "^(CapEff|NoNewPrivs|Seccomp):" /proc/self/status'
   const options = { data, limits, unsafe: false, kinds: ['sandbox'] }
   const { line } = host(JSON.stringify(options), script, String(NOBODY))

@@ -2,8 +2,8 @@
  * The provider `local` with real processes, for tests: a data folder, a server in place of the
  * gateway, and workers that are shell scripts.
  */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -133,15 +133,24 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
   return { data, gateway_url, provider, warnings, exitOf, log, provision, start, run }
 }
 
+/** Resolves when a condition holds. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise(setImmediate)
+}
+
 /** Whether a program is on this machine; tests that need it are skipped otherwise. */
 export const has = (program: string): boolean =>
   works('/bin/sh', ['-c', `command -v ${program} >/dev/null`])
 
-/** Returns the ids of the processes whose arguments contain a text, this one and its test excluded. */
-export const processesWith = (text: string): readonly string[] =>
-  execFileSync('/bin/sh', ['-c', `grep -lsa -- "$T" /proc/[0-9]*/cmdline || true`], {
-    env: { ...process.env, T: text },
-    encoding: 'utf8',
+/** Returns the ids of the processes with these consecutive arguments; a text may be a part of one. */
+export const processesWith = (...args: readonly string[]): readonly string[] =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      return (
+        /^\d+$/.test(pid) &&
+        readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(args.join('\0'))
+      )
+    } catch {
+      return false
+    }
   })
-    .split('\n')
-    .filter((path) => path !== '')

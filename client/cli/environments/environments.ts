@@ -1,0 +1,22 @@
+/**
+ * `baton env`: short forms for environments, and the commands that are no single call: a shell,
+ * copies of files, and logs that are followed.
+ */
+import type { Command } from 'commander'
+import { api } from '../../../protocol/api.ts'
+import { addRow } from '../derived.ts'
+import type { Shell } from '../shell.ts'
+import { addCopy } from './copy.ts'
+import { addLogs } from './logs.ts'
+import { addShell } from './shell.ts'
+
+/** Adds `baton env` to a program. */
+export function addEnvironments(program: Command, shell: Shell): void {
+  const parent = program
+    .command('env')
+    .description('Use environments: list, shell, cp, logs. ENV is a name or an id')
+  addRow(parent, 'environment.list', 'list', api['environment.list'], shell)
+  addShell(parent, shell)
+  addCopy(parent, shell)
+  addLogs(parent, shell)
+}

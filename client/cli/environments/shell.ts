@@ -1,0 +1,132 @@
+/**
+ * `baton env shell`: an interactive terminal in an environment, or one command. On a terminal, keys
+ * go to the environment unchanged, Ctrl-C included. Otherwise standard input and output are piped,
+ * without echo and without carriage returns.
+ */
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import { openTerminal, type TerminalSession } from '../../terminal.ts'
+import { clientFor, connected, connectionOf } from '../connection/connection.ts'
+import type { Shell } from '../shell.ts'
+import { environmentId } from './find.ts'
+
+/** The size of a terminal whose size is unknown. */
+const STANDARD = { columns: 80, rows: 24 } as const
+/** End of input in a terminal, Ctrl-D. */
+const END_OF_INPUT = Buffer.from([4])
+
+/** Adds `baton env shell` to the command `env`. */
+export function addShell(parent: Command, shell: Shell): void {
+  const command = connected(
+    parent
+      .command('shell')
+      .description('Open a terminal in an environment, or run one command there')
+      .argument('<env>', 'name or id of the environment')
+      .argument('[command...]', 'program with its arguments, after --'),
+  ).addHelpText(
+    'after',
+    '\nExamples:\n  $ baton env shell desk\n  $ baton env shell desk -- npm test\n' +
+      '  $ baton env shell desk < setup.sh\n' +
+      'An environment without a worker is started. The exit code is that of the program.\n',
+  )
+  command.action(
+    shell.guarded(async (env: string, words: readonly string[]) => {
+      const { transport } = clientFor(command, shell.env)
+      const environment_id = await environmentId(transport, env)
+      const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true
+      const program = isTerminal ? words : piped(words)
+      const input = isTerminal ? undefined : new PipedOutput()
+      const session = await openTerminal({
+        ...connectionOf(command.optsWithGlobals(), shell.env),
+        environment_id,
+        ...sizeOf(),
+        ...(program.length > 0 && { command: program }),
+        onOutput: (data) => write(input ? input.strip(data) : data),
+      })
+      process.exitCode = await (input ? pipe(session, input.ready) : interactive(session))
+    }),
+  )
+}
+
+/** Waits until the output was accepted, so that a slow reader slows the program down. */
+async function write(data: Uint8Array): Promise<void> {
+  if (!process.stdout.write(data)) await once(process.stdout, 'drain')
+}
+const sizeOf = () => ({
+  columns: process.stdout.columns || STANDARD.columns,
+  rows: process.stdout.rows || STANDARD.rows,
+})
+
+/** The byte that the remote shell prints when its terminal does not echo any more. */
+const READY = 0
+/** The output of a program whose input is piped, after the byte `READY`. */
+class PipedOutput {
+  readonly ready: Promise<void>
+  #found!: () => void
+  #isReady = false
+  constructor() {
+    this.ready = new Promise((found) => (this.#found = found))
+  }
+  strip(data: Uint8Array): Uint8Array {
+    if (this.#isReady) return data
+    const at = data.indexOf(READY)
+    if (at < 0) return new Uint8Array()
+    this.#isReady = true
+    this.#found()
+    return data.subarray(at + 1)
+  }
+}
+
+/** The program whose terminal does not echo its input; without words, a shell that reads a script. */
+const piped = (words: readonly string[]): readonly string[] => [
+  '/bin/bash',
+  '-c',
+  'stty -echo -onlcr; printf "\\0"; exec "$@"',
+  'bash',
+  ...(words.length > 0 ? words : ['/bin/bash', '/dev/stdin']),
+]
+
+async function interactive(session: TerminalSession): Promise<number> {
+  const { stdin, stdout } = process
+  const resize = () => session.resize(sizeOf().columns, sizeOf().rows)
+  const input = (data: Buffer) => {
+    stdin.pause()
+    void session.write(data).then(() => stdin.resume())
+  }
+  stdin.setRawMode(true)
+  stdin.on('data', input)
+  stdin.resume()
+  stdout.on('resize', resize)
+  // The size may have changed while the environment was started.
+  resize()
+  try {
+    return await session.ended
+  } finally {
+    stdin.setRawMode(false)
+    stdin.off('data', input)
+    stdin.pause()
+    stdout.off('resize', resize)
+  }
+}
+
+async function pipe(session: TerminalSession, ready: Promise<void>): Promise<number> {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const close = () => session.close()
+  for (const signal of signals) process.on(signal, close)
+  void ready.then(() => forward(session)).catch(close)
+  try {
+    return await session.ended
+  } finally {
+    for (const signal of signals) process.off(signal, close)
+    process.stdin.destroy()
+  }
+}
+/** Sends standard input to the end. An end of input counts only at the beginning of a line. */
+async function forward(session: TerminalSession): Promise<void> {
+  let last = 10
+  for await (const data of process.stdin as AsyncIterable<Buffer>) {
+    await session.write(data)
+    last = data.at(-1) ?? last
+  }
+  await session.write(last === 10 ? END_OF_INPUT : Buffer.concat([END_OF_INPUT, END_OF_INPUT]))
+}

@@ -1,0 +1,58 @@
+/**
+ * The names of providers that requests may contain. A definition may also name `worker`: the worker
+ * that registers for the environment of the definition then performs its jobs.
+ */
+import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { below } from '../../../protocol/rules/workflow-check/path.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
+import type { GatewaySettings } from '../../ports.ts'
+
+type Configured = Pick<GatewaySettings, 'environments'>
+type Providers = NonNullable<GatewaySettings['environments']>
+/** The providers of an installation that configures none. */
+const defaultProviders: Providers = {
+  default_provider: 'local',
+  providers: ['local'],
+  aliases: { sprites: 'local', cloudflare_containers: 'local' },
+}
+/** The name of the environments that workers attach; no client can create one. */
+const ATTACHED = 'worker'
+
+/** Returns the provider for which a name stands; the default provider without a name. */
+export function resolveProvider(
+  { environments: { default_provider, providers, aliases } = defaultProviders }: Configured,
+  name: string | undefined,
+): string | Refusal {
+  if (name === undefined) return default_provider
+  const provider = getOwn(aliases, name) ?? name
+  return provider !== ATTACHED && providers.includes(provider)
+    ? provider
+    : refuseFields({
+        field: 'provider',
+        message: 'is not a provider of this installation',
+        expected: { enum: [...providers, ...Object.keys(aliases)] },
+        actual: name,
+      })
+}
+
+/**
+ * Refuses a definition whose policy names a provider that this installation does not have.
+ * @param path path of the definition in the request.
+ */
+export function refusedProvider(
+  { environments: { providers, aliases } = defaultProviders }: Configured,
+  { defaults }: Pick<Spec, 'defaults'>,
+  path = '',
+): Refusal | undefined {
+  const actual = defaults?.environment?.provider
+  const known = [...providers, ATTACHED, ...Object.keys(aliases)]
+  return actual === undefined || known.includes(actual)
+    ? undefined
+    : refuseFields({
+        field: below(below(below(path, 'defaults'), 'environment'), 'provider'),
+        message: 'is not a provider of this installation',
+        expected: { enum: known },
+        actual,
+      })
+}

@@ -1,0 +1,73 @@
+/**
+ * What the WebSocket endpoints share: the credential of an upgrade request, and the answer to a
+ * refused one.
+ */
+import type { HttpResponse, TemplatedApp } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
+import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
+import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
+
+/** The answer to a refused upgrade. `retry_after` is in seconds. */
+export interface Rejection {
+  readonly status: number
+  readonly body: unknown
+  readonly retry_after?: number
+}
+
+/**
+ * The credential in the header or, without it, in the subprotocols of an upgrade request, and the
+ * subprotocol to select (empty: none). `isAnonymous`: the request has neither.
+ */
+export function presentedIn(
+  authorization: string,
+  protocols: string,
+): {
+  readonly presented: Presented | undefined
+  readonly protocol: string
+  readonly isAnonymous: boolean
+} {
+  const offered = protocols.split(',').map((text) => text.trim())
+  const encoded = offered.find((text) => text.startsWith(socketBearerPrefix))
+  return {
+    presented: authorization === '' ? bearerOf(encoded) : parseAuthorization(authorization),
+    protocol: offered.includes(socketProtocol) ? socketProtocol : '',
+    isAnonymous: authorization === '' && encoded === undefined,
+  }
+}
+const bearerOf = (encoded: string | undefined): Presented | undefined =>
+  encoded === undefined
+    ? undefined
+    : parseCredential(Buffer.from(encoded.slice(socketBearerPrefix.length), 'base64url').toString())
+
+/** Answers a refused upgrade. */
+export function rejectUpgrade(res: HttpResponse, { status, body, retry_after }: Rejection): void {
+  res.cork(() => {
+    res.writeStatus(`${status} ${STATUS_CODES[status]}`)
+    if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
+    res.writeHeader('Content-Type', 'application/json').end(JSON.stringify(body), true)
+  })
+}
+
+/** Answers requests to the path of a WebSocket that do not upgrade. */
+export function answerWithoutUpgrade(app: TemplatedApp, path: string): void {
+  app.get(path, (res, req) => {
+    const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426
+    const body = JSON.stringify({
+      error: { code: 'bad_request', message: 'This path accepts only WebSocket upgrades.' },
+    })
+    res
+      .writeStatus(`${status} ${STATUS_CODES[status]}`)
+      .writeHeader('Upgrade', 'websocket')
+      .writeHeader('Content-Type', 'application/json')
+      .end(body)
+  })
+}
+
+/** A path parameter, decoded if it is percent-encoded UTF-8. */
+export function textOf(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Serves the terminals of people with uWebSockets.js. The upgrade is authenticated as that of the
+ * worker socket; a terminal is in `connection.ts`.
+ *
+ * Invariant: a request is copied before the first asynchronous step, and an upgrade is not corked
+ * (`../workers/mount.ts` says why).
+ */
+import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
+import { api } from '../../protocol/api.ts'
+import { routeOf } from '../../protocol/contract.ts'
+import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import { closeCodes } from '../../protocol/workers/socket.ts'
+import type { Caller } from '../auth/authenticate.ts'
+import { authorizeRow, enter } from '../auth/authorize.ts'
+import type { Edge } from '../call.ts'
+import {
+  answerWithoutUpgrade,
+  presentedIn,
+  type Rejection,
+  rejectUpgrade,
+  textOf,
+} from '../http/upgrade.ts'
+import { TerminalConnection, type TerminalGrant } from './connection.ts'
+
+interface Data {
+  /** Present until the socket is open. */
+  grant: TerminalGrant | undefined
+  connection?: TerminalConnection
+}
+interface Asked {
+  readonly project: string
+  readonly environment_id: string
+  readonly authorization: string
+  readonly protocols: string
+}
+
+const PATH = `/v1${routeOf(api['environment.terminal']).path}`
+const { shape } = api['environment.terminal']
+/** Maximum size of a message, and maximum number of unsent bytes of a socket. */
+const MESSAGE = 65_536
+const UNSENT = 1_048_576
+/** Time in seconds without any frame or pong after which a socket is closed. */
+const IDLE = 120
+
+/** Decides an upgrade. */
+async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal> {
+  const { world, directory, authentication } = edge
+  const { presented } = presentedIn(asked.authorization, asked.protocols)
+  if (!presented) return refuse('unauthorized')
+  if (!(await edge.becomesFresh())) return refuse('service_unavailable')
+  const caller = await authentication.signIn(presented)
+  if (isRefusal(caller)) return caller
+  const { environment_id } = asked
+  const allowed = async (who: Caller, name: string) => {
+    const known = await directory.organization()
+    if (isRefusal(known)) return known
+    const project = enter(who, known, name)
+    if (isRefusal(project)) return project
+    const slots = { action_name: 'environment.bash', environment_id }
+    return authorizeRow(world.settings.brand, shape, who, slots) ?? project
+  }
+  const project = await allowed(caller, asked.project)
+  if (isRefusal(project)) return project
+  const environment = isId(environment_id, 'environment')
+    ? await world.ask({ project: project.id, kind: 'environment', id: environment_id }, 'get', {})
+    : null
+  if (environment && isRefusal(environment)) return environment
+  if (!environment) return refuse('not_found', { resource: 'environment' })
+  return {
+    project: project.id,
+    environment_id,
+    principal: caller.principal,
+    credential: caller.credential,
+    recheck: async () => {
+      const again = await authentication.again(caller)
+      if (isRefusal(again)) return again
+      const entered = await allowed(again, project.id)
+      return isRefusal(entered) ? entered : undefined
+    },
+  }
+}
+
+const rejectionOf = (refusal: Refusal): Rejection => {
+  const { status } = errors[refusal.refused]
+  const temporary = status >= 500
+  return {
+    status: temporary ? 503 : status,
+    body: errorBody(temporary ? refuse('service_unavailable') : refusal),
+    ...(temporary && { retry_after: 2 }),
+  }
+}
+
+/** Mounts the endpoint. `leave` refuses new terminals, and `stop` ends all. */
+export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; stop(): void } {
+  const { world } = edge
+  const connections = new Set<TerminalConnection>()
+  let leaving = false
+
+  app.ws<Data>(PATH, {
+    compression: uWS.DISABLED,
+    maxPayloadLength: MESSAGE,
+    maxBackpressure: UNSENT,
+    closeOnBackpressureLimit: 1,
+    idleTimeout: IDLE,
+    sendPingsAutomatically: true,
+    upgrade: (res, req, context) => {
+      const asked = {
+        project: textOf(req.getParameter(0)),
+        environment_id: textOf(req.getParameter(1)),
+        authorization: req.getHeader('authorization'),
+        protocols: req.getHeader('sec-websocket-protocol'),
+      }
+      const { protocol } = presentedIn(asked.authorization, asked.protocols)
+      const key = req.getHeader('sec-websocket-key')
+      const extensions = req.getHeader('sec-websocket-extensions')
+      let aborted = false
+      res.onAborted(() => {
+        aborted = true
+      })
+      void admit(edge, asked)
+        .catch((error: unknown) => {
+          world.log.error({ event: 'terminal_admission_failed', err: error }, 'terminal refused')
+          return refuse('service_unavailable')
+        })
+        .then((grant) => {
+          if (aborted) return
+          if (isRefusal(grant)) rejectUpgrade(res, rejectionOf(grant))
+          else if (leaving) rejectUpgrade(res, rejectionOf(refuse('service_unavailable')))
+          else res.upgrade<Data>({ grant }, key, protocol, extensions, context)
+        })
+    },
+    open: (ws) => {
+      const data = ws.getUserData()
+      if (!data.grant) return
+      const connection = new TerminalConnection(world, data.grant, pipeOf(ws), () =>
+        connections.delete(connection),
+      )
+      connections.add(connection)
+      data.connection = connection
+      data.grant = undefined
+    },
+    message: (ws, message) => ws.getUserData().connection?.receive(Buffer.from(message).toString()),
+    close: (ws) => ws.getUserData().connection?.ended(),
+  })
+  answerWithoutUpgrade(app, PATH)
+  return {
+    leave() {
+      leaving = true
+    },
+    stop() {
+      leaving = true
+      for (const connection of [...connections])
+        connection.close(closeCodes.restart, 'the gateway restarts')
+    },
+  }
+}
+
+const pipeOf = (ws: WebSocket<Data>) => ({
+  send: (text: string) => void ws.send(text),
+  close: (code: number, reason: string) => void ws.end(code, reason),
+})

@@ -1,0 +1,171 @@
+/**
+ * Terminals in environments. A person's socket is connected to one gateway and the worker's socket
+ * to another; the gateways relay between them. Nothing is stored.
+ *
+ *     person     `terminal.open`                  → gateway → worker
+ *     person     `terminal.input`, `.resize`, `.close`, `.ack` → worker
+ *     worker     `terminal.output`, `.exit`, `.ack`            → person
+ *
+ * Flow control: a sender may have at most a window of bytes on the way. The receiver acknowledges
+ * the total of bytes that it has processed, and the sender waits while the window is full. A gateway
+ * ends a terminal whose sender exceeds its window, so no output can fill the memory of a gateway.
+ * Messages between gateways may be lost: sequence numbers reveal it, and the terminal ends.
+ */
+import { type Static, Type } from 'typebox'
+
+/** Sizes in bytes, times in milliseconds. */
+export const terminalLimits = {
+  /** Maximum number of bytes in one message. */
+  chunk: 32_768,
+  /** Windows of the output and of the input. */
+  output_window: 262_144,
+  input_window: 65_536,
+  /** Terminals of one environment at the same time. */
+  per_environment: 8,
+  /** Time in which a worker must connect, when the environment has none. */
+  start: 120_000,
+  /** Time after the upgrade in which `terminal.open` must arrive. */
+  open: 10_000,
+  /** Time without input and output after which a terminal ends, and its maximum duration. */
+  idle: 3_600_000,
+  duration: 12 * 3_600_000,
+  /** Time between two signs of life of a gateway, and without one until the terminal ends. */
+  beat: 15_000,
+  silence: 45_000,
+} as const
+
+const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
+const terminal_id = Type.String({ minLength: 1, maxLength: 64 })
+const length = Type.Integer({ minimum: 1, maximum: 1000 })
+const data = Type.String({
+  maxLength: Math.ceil(terminalLimits.chunk / 3) * 4,
+  pattern: '^[A-Za-z0-9+/]*={0,2}$',
+  description: 'Bytes as base64',
+})
+const sequence = Type.Integer({ minimum: 0 })
+const bytes = Type.Integer({ minimum: 0, description: 'Total number of bytes processed so far' })
+const size = { columns: length, rows: length }
+const command = Type.Optional(
+  Type.Array(Type.String({ maxLength: 4096 }), {
+    minItems: 1,
+    maxItems: 64,
+    description: 'Program with its arguments; an interactive shell by default',
+  }),
+)
+const output = { sequence, data }
+const exit = {
+  exit_code: Type.Optional(Type.Integer({ description: '128 plus the number of a signal' })),
+  error: Type.Optional(Type.String({ maxLength: 1000 })),
+}
+
+/** What a person's client sends, by `type`. The first message is `terminal.open`. */
+export const fromPerson = {
+  'terminal.open': Type.Object({ type: Type.Literal('terminal.open'), ...size, command }),
+  'terminal.input': Type.Object({ type: Type.Literal('terminal.input'), data }),
+  'terminal.resize': Type.Object({ type: Type.Literal('terminal.resize'), ...size }),
+  'terminal.ack': Type.Object({ type: Type.Literal('terminal.ack'), bytes }),
+  'terminal.close': Type.Object({ type: Type.Literal('terminal.close') }),
+} as const
+export type FromPerson = {
+  [K in keyof typeof fromPerson]: Static<(typeof fromPerson)[K]>
+}[keyof typeof fromPerson]
+/** What a person's client receives. After `terminal.exit` or `error`, the socket is closed. */
+export type ToPerson =
+  | { readonly type: 'terminal.opened'; readonly terminal_id: string }
+  | { readonly type: 'terminal.output'; readonly sequence: number; readonly data: string }
+  | { readonly type: 'terminal.ack'; readonly bytes: number }
+  | TerminalExit
+  | { readonly type: 'error'; readonly error: { readonly code: string; readonly message: string } }
+export interface TerminalExit {
+  readonly type: 'terminal.exit'
+  readonly exit_code?: number
+  readonly error?: string
+}
+
+/** Frames of the worker socket about terminals: those that a worker sends, and those it receives. */
+export const terminalUp = {
+  'terminal.output': Type.Object({
+    type: Type.Literal('terminal.output'),
+    terminal_id,
+    message_id,
+    ...output,
+  }),
+  'terminal.ack': Type.Object({
+    type: Type.Literal('terminal.ack'),
+    terminal_id,
+    message_id,
+    bytes,
+  }),
+  'terminal.exit': Type.Object({
+    type: Type.Literal('terminal.exit'),
+    terminal_id,
+    message_id,
+    ...exit,
+  }),
+} as const
+export const terminalDown = {
+  'terminal.open': Type.Object({
+    type: Type.Literal('terminal.open'),
+    terminal_id,
+    ...size,
+    command,
+  }),
+  'terminal.input': Type.Object({ type: Type.Literal('terminal.input'), terminal_id, data }),
+  'terminal.resize': Type.Object({ type: Type.Literal('terminal.resize'), terminal_id, ...size }),
+  'terminal.ack': Type.Object({ type: Type.Literal('terminal.ack'), terminal_id, bytes }),
+  'terminal.close': Type.Object({ type: Type.Literal('terminal.close'), terminal_id }),
+} as const
+
+/** A message between the gateways of a terminal, towards the worker and towards the person. */
+export type TowardsWorker =
+  | { readonly type: 'terminal.input'; readonly sequence: number; readonly data: string }
+  | { readonly type: 'terminal.resize'; readonly columns: number; readonly rows: number }
+  | { readonly type: 'terminal.ack'; readonly bytes: number }
+  | { readonly type: 'terminal.close' }
+  | { readonly type: 'beat' }
+export type TowardsPerson =
+  | { readonly type: 'terminal.output'; readonly sequence: number; readonly data: string }
+  | { readonly type: 'terminal.ack'; readonly bytes: number }
+  | TerminalExit
+  | { readonly type: 'beat' }
+
+/** A request to the gateway of the worker to open a terminal, and its answer. */
+export interface TerminalRequest {
+  readonly project: string
+  readonly environment_id: string
+  readonly terminal_id: string
+  readonly columns: number
+  readonly rows: number
+  readonly command?: readonly string[]
+}
+export type TerminalAnswer =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly code: string; readonly message: string }
+
+/** Number of bytes in base64 text. */
+export const bytesIn = (base64: string): number =>
+  Math.floor((base64.length * 3) / 4) - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
+
+/** The bytes that a sender has on the way to a receiver that acknowledges totals. */
+export class ByteWindow {
+  readonly #limit: number
+  #sent = 0
+  #acknowledged = 0
+  /** @param limit maximum number of bytes on the way. */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+  /** Number of bytes that may be sent now. */
+  get free(): number {
+    return this.#limit - (this.#sent - this.#acknowledged)
+  }
+  /** Records sent bytes. Returns false when they exceed the window. */
+  take(count: number): boolean {
+    this.#sent += count
+    return this.free >= 0
+  }
+  /** Records the acknowledged total. A total that was never sent, or is too old, changes nothing. */
+  acknowledge(total: number): void {
+    if (total > this.#acknowledged && total <= this.#sent) this.#acknowledged = total
+  }
+}
