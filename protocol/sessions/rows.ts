@@ -1,9 +1,7 @@
 /**
  * The rows for sessions of agents: invocation, turns, messages and nudges. The published contract
- * leaves these points open, and this service decides them as follows:
- * - Unknown fields of a request are refused.
- * - A message with a block of type `file` is dropped. A request with any other unknown type of
- *   block is refused.
+ * leaves these points open. Here, unknown fields of a request are refused, and:
+ * - A message with a block of type `file` is dropped, and any other unknown type is refused.
  * - Readers of the project may read its sessions, except private ones (`visibility.ts`) and those
  *   of channels that they may not read.
  */
@@ -194,7 +192,6 @@ const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as
 const LIMIT = 2_097_152
 const act = { tag, permission: 'agent.invoke', to: self } as const
 const read = { tag, permission: 'project.view', errors: ['not_found'] } as const
-const { include: includedInDetail, ...detailAdditions } = sessionDetailAdditions
 const starting = ['not_found', 'session_turn_active', 'agent_inactive', 'conflict'] as const
 
 const cancelTurn = {
@@ -276,9 +273,9 @@ export const sessions = {
   }),
   'session.get': query(`GET ${S}`, {
     ...read,
-    ...detailAdditions,
+    additions: sessionDetailAdditions.additions,
     summary: 'One session',
-    query: Closed({ include: includedInDetail }),
+    query: Closed({ include: sessionDetailAdditions.include }),
     reply: SessionDetail,
   }),
   'session.update': command(`PATCH ${S}`, {
