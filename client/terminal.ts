@@ -105,7 +105,7 @@ class Session implements TerminalSession {
   #begun!: () => void
   #exit!: (code: number) => void
   #failed: ((error: Error) => void)[] = []
-  #room: (() => void)[] = []
+  #blocked: (() => void)[] = []
   #writing: Promise<void> = Promise.resolve()
   #isOver = false
 
@@ -137,7 +137,7 @@ class Session implements TerminalSession {
         break
       case 'terminal.ack':
         this.#input.acknowledge(message.bytes)
-        for (const next of this.#room.splice(0)) next()
+        for (const next of this.#blocked.splice(0)) next()
         break
       case 'terminal.exit': {
         const { exit_code, error = 'the program was lost' } = message
@@ -170,12 +170,12 @@ class Session implements TerminalSession {
   }
   async #write(data: Uint8Array): Promise<void> {
     for (let at = 0; at < data.length && !this.#isOver; ) {
-      const room = Math.min(this.#input.room, terminalLimits.chunk)
-      if (room <= 0) {
-        await new Promise<void>((next) => this.#room.push(next))
+      const free = Math.min(this.#input.free, terminalLimits.chunk)
+      if (free <= 0) {
+        await new Promise<void>((next) => this.#blocked.push(next))
         continue
       }
-      const part = data.subarray(at, at + room)
+      const part = data.subarray(at, at + free)
       at += part.length
       this.#input.take(part.length)
       this.#send({ type: 'terminal.input', data: Buffer.from(part).toString('base64') })
@@ -202,7 +202,7 @@ class Session implements TerminalSession {
     this.#send({ type: 'terminal.close' })
     this.#isOver = true
     this.socket?.close(1000)
-    for (const next of this.#room.splice(0)) next()
+    for (const next of this.#blocked.splice(0)) next()
     return true
   }
   #send(message: FromPerson): void {

@@ -1,4 +1,6 @@
 /** The page's calls to the service, authenticated with the user's key. */
+
+import type { Invoke, InvokeResult } from '../../protocol/actions/rows.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Attached } from '../../protocol/sessions/attachments.ts'
@@ -6,6 +8,7 @@ import type {
   AgentTurn,
   NudgeAck,
   Session,
+  SessionDetail,
   SessionMessage,
   TurnAck,
 } from '../../protocol/sessions/schema.ts'
@@ -95,7 +98,7 @@ export function service({ key, project }: Account) {
     agent: (id: string) => call<Agent>('GET', `/agents/${encodeURIComponent(id)}`),
     sessions: (agent: string) =>
       list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
-    session: (id: string) => call<Session>('GET', at(id)),
+    session: (id: string) => call<SessionDetail>('GET', `${at(id)}?include=environment`),
     open: (agent: string) => call<Session>('POST', '/sessions', { agent_id: agent, mode: 'new' }),
     /** Returns the newest messages before the given sequence number. */
     earlier: (id: string, before: number) =>
@@ -121,6 +124,9 @@ export function service({ key, project }: Account) {
     /** Returns the bytes of an artifact. */
     artifact: async (artifact: string) =>
       (await request('GET', `/artifacts/${encodeURIComponent(artifact)}/content`)).blob(),
+    /** Calls an action and waits for its result. */
+    invoke: (name: string, body: Invoke, signal: AbortSignal) =>
+      call<InvokeResult>('POST', `/actions/${encodeURIComponent(name)}/invoke`, body, signal),
     cancel: (id: string, turn: string) =>
       call<AgentTurn>('POST', `${at(id)}/turns/${encodeURIComponent(turn)}/cancel`, {}),
     answer: (interaction: string, value: unknown, comment: string) =>

@@ -9,6 +9,7 @@ import { announcer } from './announcements.ts'
 import { Conversation } from './conversation.ts'
 import { el } from './dom.ts'
 import { Uploads } from './files/uploads.ts'
+import { WorkspacePanel } from './files/workspace.ts'
 import { type Account, Refused, type Service } from './service.ts'
 
 /** The parts of the surrounding page that a screen uses. */
@@ -97,6 +98,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     },
     read: { attachment: (artifact) => service.file(id, artifact), artifact: service.artifact },
   })
+  const workspace = new WorkspacePanel((name, call) => service.invoke(name, call, gone.signal))
   const element = el(
     'section',
     { 'aria-labelledby': 'session' },
@@ -105,6 +107,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     trouble,
     earlier,
     conversation.element,
+    workspace.element,
     composer,
   )
   heading.id = 'session'
@@ -275,7 +278,9 @@ export function sessionScreen(page: Page, id: string): Screen {
   const refresh = (): Promise<unknown> =>
     tried(async () => {
       const session = await service.session(id)
-      if (!gone.signal.aborted) showSession(session)
+      if (gone.signal.aborted) return
+      showSession(session)
+      void workspace.update(session.environment)
     })
   const onVisible = (): void => {
     if (document.visibilityState === 'visible') void refresh()
@@ -285,6 +290,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     const session = await service.session(id)
     if (gone.signal.aborted) return
     showSession(session)
+    void workspace.update(session.environment)
     conversation.agent = (await service.agent(session.agent_id)).name
   }).then(() => {
     // Rows are drawn once the agent's name is known. If it cannot be read, they show "Agent".

@@ -2,6 +2,7 @@
  * Interactive terminals in the environment, with the pseudoterminals of node-pty. The package has a
  * native part, so it is loaded when it is first needed, and its absence only disables terminals.
  */
+import { closeSync, constants, openSync } from 'node:fs'
 import type { IPty } from '@lydell/node-pty'
 import { killLeftovers } from './process/leftovers.ts'
 
@@ -29,9 +30,23 @@ export interface Terminal {
 
 /** Milliseconds between the hangup and the kill of a terminal. */
 const GRACE = 2000
-/** The package passes bytes on, although it declares texts. */
-type BytePty = Omit<IPty, 'write'> & { write(data: string | Uint8Array): void }
+/** The package passes bytes on, although it declares texts, and has more members than it declares. */
+type BytePty = Omit<IPty, 'write'> & {
+  write(data: string | Uint8Array): void
+  /** Path of the terminal device. */
+  readonly ptsName: string
+}
 const size = (value: number): number => Math.min(Math.max(Math.floor(value), 1), 1000)
+
+/** Milliseconds between two looks whether the program has ended. */
+const POLL = 25
+const exists = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 const load = () => import('@lydell/node-pty')
 /** Whether terminals can be opened on this machine. */
@@ -54,15 +69,37 @@ export async function openTerminal({
 }: TerminalOptions): Promise<Terminal> {
   const { spawn } = await load()
   const [program = '/bin/bash', ...args] = command
-  const pty: BytePty = spawn(program, args, {
+  const pty = spawn(program, args, {
     name: 'xterm-256color',
     cols: size(columns),
     rows: size(rows),
     cwd,
     env: { ...env, TERM: 'xterm-256color' },
     encoding: null,
-  })
+  }) as IPty & BytePty
   let open = true
+  // While the worker itself has the terminal open too, the end of the program is no end of output:
+  // node-pty would drop the output that it has read and not passed on yet.
+  const own = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY)
+  let isRunning = true
+  let isQuiet = false
+  /**
+   * After the end of the program, all of its output is passed on, which is no more than the kernel's
+   * buffer. node-pty drops what is left 200 ms after the end.
+   */
+  const watch = setInterval(() => {
+    if (isRunning) {
+      isRunning = exists(pty.pid)
+      isQuiet = false
+      if (!isRunning) pty.resume()
+    } else if (isQuiet) {
+      clearInterval(watch)
+      closeSync(own)
+    } else isQuiet = true
+  }, POLL)
+  pty.onData(() => {
+    isQuiet = false
+  })
   const exit = new Promise<number>((done) => {
     pty.onExit(({ exitCode, signal }) => {
       open = false
@@ -76,7 +113,10 @@ export async function openTerminal({
     write: (data) =>
       whileOpen(() => pty.write(typeof data === 'string' ? data : Buffer.from(data))),
     resize: (width, height) => whileOpen(() => pty.resize(size(width), size(height))),
-    pause: () => whileOpen(() => pty.pause()),
+    pause: () =>
+      whileOpen(() => {
+        if (isRunning) pty.pause()
+      }),
     resume: () => whileOpen(() => pty.resume()),
     close: () =>
       whileOpen(() => {

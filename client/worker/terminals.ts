@@ -31,7 +31,7 @@ type Frame = Extract<Down, { readonly type: `terminal.${string}` }>
 type Outgoing = Extract<Up, { readonly type: `terminal.${string}` }>
 interface Open {
   readonly window: ByteWindow
-  /** Output that waits for room in the window. */
+  /** Output that waits for space in the window. */
   waiting: Uint8Array[]
   terminal?: WorkerTerminal
   paused: boolean
@@ -128,9 +128,9 @@ export class Terminals {
     if (this.#terminals.get(id) !== one) return
     for (;;) {
       const [next] = one.waiting
-      const room = Math.min(one.window.room, terminalLimits.chunk)
-      if (!next || room <= 0) break
-      const part = next.subarray(0, room)
+      const free = Math.min(one.window.free, terminalLimits.chunk)
+      if (!next || free <= 0) break
+      const part = next.subarray(0, free)
       if (part.length < next.length) one.waiting[0] = next.subarray(part.length)
       else one.waiting.shift()
       one.window.take(part.length)

@@ -55,6 +55,8 @@ padding:.1rem .3rem .1rem .75rem;border:1px solid var(--line);border-radius:1rem
 .chip .name{overflow:hidden;text-overflow:ellipsis}.chip button{padding:0 .6rem;border:0}
 .preview{display:block;height:12rem;max-width:100%;object-fit:contain;object-position:left}
 .uploads{margin:.5rem 0}
+.panel{margin:.5rem 0}.workspace{margin:.25rem 0;padding-left:1.2rem;max-height:20rem;overflow:auto}
+.workspace li{overflow-wrap:anywhere}
 .card{max-width:32rem}.sessions{padding-left:1.2rem}
 label{display:block;margin:.6rem 0 .2rem}label.choice{margin:.2rem 0}
 fieldset{border:1px solid var(--line);border-radius:.4rem}

@@ -160,6 +160,7 @@ export const InvokeResult = Type.Object({
   output: Type.Optional(JsonObject),
   error: Type.Optional(Type.String()),
 })
+export type InvokeResult = Static<typeof InvokeResult>
 
 export const CatalogEntry = Type.Object({
   name: Type.String(),

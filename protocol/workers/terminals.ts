@@ -36,7 +36,7 @@ export const terminalLimits = {
 
 const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
 const terminal_id = Type.String({ minLength: 1, maxLength: 64 })
-const cells = Type.Integer({ minimum: 1, maximum: 1000 })
+const length = Type.Integer({ minimum: 1, maximum: 1000 })
 const data = Type.String({
   maxLength: Math.ceil(terminalLimits.chunk / 3) * 4,
   pattern: '^[A-Za-z0-9+/]*={0,2}$',
@@ -44,7 +44,7 @@ const data = Type.String({
 })
 const sequence = Type.Integer({ minimum: 0 })
 const bytes = Type.Integer({ minimum: 0, description: 'Total number of bytes processed so far' })
-const size = { columns: cells, rows: cells }
+const size = { columns: length, rows: length }
 const command = Type.Optional(
   Type.Array(Type.String({ maxLength: 4096 }), {
     minItems: 1,
@@ -156,13 +156,13 @@ export class ByteWindow {
     this.#limit = limit
   }
   /** Number of bytes that may be sent now. */
-  get room(): number {
+  get free(): number {
     return this.#limit - (this.#sent - this.#acknowledged)
   }
   /** Records sent bytes. Returns false when they exceed the window. */
   take(count: number): boolean {
     this.#sent += count
-    return this.room >= 0
+    return this.free >= 0
   }
   /** Records the acknowledged total. A total that was never sent, or is too old, changes nothing. */
   acknowledge(total: number): void {

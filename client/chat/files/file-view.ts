@@ -106,7 +106,12 @@ function preview(title: string, open: () => Promise<string>): Node {
   return image
 }
 
-function download(title: string, words: string, read: () => Promise<Blob>): Node[] {
+/**
+ * A button that fetches a file and saves it, and the reason when that fails.
+ * @param title name under which the file is saved.
+ * @param words label of the button.
+ */
+export function download(title: string, words: string, read: () => Promise<Blob>): Node[] {
   const fault = el('span', { class: 'fault', role: 'alert' })
   const button = el(
     'button',

@@ -15,7 +15,6 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Command } from 'commander'
-import type { Static } from 'typebox'
 import type { InvokeResult } from '../../../protocol/actions/rows.ts'
 import { api } from '../../../protocol/api.ts'
 import { resultSizes } from '../../../protocol/environments/actions.ts'
@@ -80,7 +79,7 @@ async function remote(transport: Transport, env: string): Promise<Act> {
       environment_id,
       input,
       timeout_seconds: TIMEOUT,
-    })) as Static<typeof InvokeResult>
+    })) as InvokeResult
     if (result.status === 'completed') return result.output ?? {}
     throw new Mistake(
       result.status === 'active'

@@ -133,3 +133,70 @@ t.test('an inline config can grant an agent only tools that its author may execu
     ],
   )
 })
+
+t.test(
+  'the actions of environments require the permission in each kind of definition',
+  async (t) => {
+    const files = {
+      key: await keyWith('files', 'service.agent.invoke', 'actions.execute.environment.files.*'),
+    }
+    const all = {
+      key: await keyWith('workspaces', 'service.agent.invoke', 'actions.execute.environment.*'),
+    }
+    const bash = refusal('environment.bash')
+    const denied = [403, 'permission_denied'] as const
+    const spec = specOf('environment.files.write', 'environment.bash')
+    t.match(await s.refused('workflow.create', { name: 'w', spec }, ...denied, files), bash)
+    t.match(await s.refused('run.start', { spec }, ...denied, files), bash)
+    const loop = { name: 'b', status: 'draft', steps: [{ id: 'a', ...step('environment.bash') }] }
+    t.match(await s.refused('loop.create', loop, ...denied, files), bash)
+    t.ok((await s.ok('workflow.create', { name: 'w', spec }, all))['id'])
+    t.ok((await s.ok('loop.create', loop, all))['id'])
+
+    const agent = await s.ok('agent.create', {
+      name: 'coder',
+      model_route: { mode: 'worker', provider: 'local', model: 'none' },
+    })
+    await s.ok('toolkit.create', {
+      name: 'workspace',
+      actions: [{ selector_type: 'group', selector: 'environment' }],
+    })
+    const invocation = (toolkit: object) => ({
+      agent_ref: { id: agent['id'] },
+      session: { mode: 'new' },
+      config: { toolkits: [toolkit] },
+      input: { content: [{ type: 'text', text: 'hello' }] },
+    })
+    for (const [toolkit, needed] of [
+      [{ name: 'a', actions: ['environment.bash'] }, 'environment.bash'],
+      [{ name: 'a', actions: ['environment.b*'] }, 'environment.*'],
+      [{ name: 'a', actions: ['environment.git.*'] }, 'environment.git.*'],
+      [{ name: 'workspace' }, 'environment.*'],
+    ] as const) {
+      const refused = await s.refused('agent.invoke', invocation(toolkit), ...denied, files)
+      t.match(refused, refusal(needed))
+      t.ok((await s.ok('agent.invoke', invocation(toolkit), all))['turn'], `${needed} is granted`)
+    }
+    const narrow = { name: 'a', actions: ['environment.files.*', 'environment.files.read'] }
+    t.ok((await s.ok('agent.invoke', invocation(narrow), files))['turn'])
+  },
+)
+
+t.test('a direct call of an action of an environment requires its permission', async (t) => {
+  const reads = { key: await keyWith('reads', 'actions.execute.environment.files.read') }
+  const call = (action_name: string) => ({ action_name, environment_id: 'env_1', dry_run: true })
+  t.match(
+    await s.ok('action.invoke', { ...call('environment.files.read'), input: { path: 'a' } }, reads),
+    { status: 'completed' },
+  )
+  t.match(
+    await s.refused(
+      'action.invoke',
+      call('environment.files.list'),
+      403,
+      'permission_denied',
+      reads,
+    ),
+    refusal('environment.files.list'),
+  )
+})
