@@ -23,9 +23,8 @@ import {
   NudgeAck,
   NudgeStatus,
   Session,
-  SessionDetail,
   SessionNudge,
-  sessionDetailAdditions,
+  sessionDetail,
   sessionStatuses,
   TurnAck,
 } from './schema.ts'
@@ -194,7 +193,6 @@ const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as
 const LIMIT = 2_097_152
 const act = { tag, permission: 'agent.invoke', to: self } as const
 const read = { tag, permission: 'project.view', errors: ['not_found'] } as const
-const { include: includedInDetail, ...detailAdditions } = sessionDetailAdditions
 const starting = ['not_found', 'session_turn_active', 'agent_inactive', 'conflict'] as const
 
 const cancelTurn = {
@@ -274,13 +272,7 @@ export const sessions = {
       ...paging,
     }),
   }),
-  'session.get': query(`GET ${S}`, {
-    ...read,
-    ...detailAdditions,
-    summary: 'One session',
-    query: Closed({ include: includedInDetail }),
-    reply: SessionDetail,
-  }),
+  'session.get': query(`GET ${S}`, { ...read, ...sessionDetail, summary: 'One session' }),
   'session.update': command(`PATCH ${S}`, {
     ...act,
     summary: 'Change, archive or restore a session',

@@ -90,5 +90,5 @@ t.test('only a refusal of the permission means that the user may not read', asyn
   )
   t.equal(await refused(403, 'environment.files.list').allowed(), false)
   t.equal(await refused(403, 'environment.files.read').allowed(), false)
-  await t.rejects(refused(503, 'environment.files.list').allowed(), { status: 503 })
+  await t.rejects(refused(503, 'environment.files.list').allowed(), { message: 'refused' })
 })
