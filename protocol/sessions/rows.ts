@@ -1,7 +1,9 @@
 /**
  * The rows for sessions of agents: invocation, turns, messages and nudges. The published contract
- * leaves these points open. Here, unknown fields of a request are refused, and:
- * - A message with a block of type `file` is dropped, and any other unknown type is refused.
+ * leaves these points open, and this service decides them as follows:
+ * - Unknown fields of a request are refused.
+ * - A message with a block of type `file` is dropped. A request with any other unknown type of
+ *   block is refused.
  * - Readers of the project may read its sessions, except private ones (`visibility.ts`) and those
  *   of channels that they may not read.
  */
@@ -21,9 +23,8 @@ import {
   NudgeAck,
   NudgeStatus,
   Session,
-  SessionDetail,
   SessionNudge,
-  sessionDetailAdditions,
+  sessionDetail,
   sessionStatuses,
   TurnAck,
 } from './schema.ts'
@@ -271,13 +272,7 @@ export const sessions = {
       ...paging,
     }),
   }),
-  'session.get': query(`GET ${S}`, {
-    ...read,
-    additions: sessionDetailAdditions.additions,
-    summary: 'One session',
-    query: Closed({ include: sessionDetailAdditions.include }),
-    reply: SessionDetail,
-  }),
+  'session.get': query(`GET ${S}`, { ...read, ...sessionDetail, summary: 'One session' }),
   'session.update': command(`PATCH ${S}`, {
     ...act,
     summary: 'Change, archive or restore a session',

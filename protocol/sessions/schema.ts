@@ -7,7 +7,7 @@ import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { InlineConfig } from '../agents/inline.ts'
 import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents/schema.ts'
-import { JsonObject, Timestamp } from '../common.ts'
+import { Closed, JsonObject, Timestamp } from '../common.ts'
 import { EnvironmentStatus } from '../environments/schema.ts'
 import { Interaction } from '../interactions/schema.ts'
 import { Retention } from './retention.ts'
@@ -88,8 +88,6 @@ export const shownSession = <S extends Session>(session: S): S => ({
 })
 /** Returns a session without the fields that only `GET /sessions/{id}` returns. */
 export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
-/** The additions of a single session. */
-export const sessionDetailAdditions = additions({ environment: {} })
 /** A session as `GET /sessions/{id}` returns it. */
 export const SessionDetail = Type.Object(
   {
@@ -107,6 +105,13 @@ export const SessionDetail = Type.Object(
   closed,
 )
 export type SessionDetail = Static<typeof SessionDetail>
+const { include, ...detailAdditions } = additions({ environment: {} })
+/** The reply of a row that returns a single session, and its additions. */
+export const sessionDetail = {
+  ...detailAdditions,
+  query: Closed({ include }),
+  reply: SessionDetail,
+} as const
 
 const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
 /**

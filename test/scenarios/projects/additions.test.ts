@@ -21,6 +21,15 @@ const workflow = await s.ok('workflow.create', { name: 'Adds', spec })
 const run = await s.ok('workflow.run', { id: workflow['id'] })
 const looped = await s.ok('loop.start', { id: loop['id'] })
 const channel = await s.ok('channel.create', { name: 'adds' })
+const environment = await s.ok('environment.create', { name: 'adds' })
+const kit = await s.ok('toolkit.create', {
+  name: 'adds',
+  actions: [{ selector_type: 'exact', selector: 'environment.bash' }],
+})
+const agent = await s.ok('agent.create', { name: 'adds' })
+await s.ok('agent.assign_toolkits', { id: agent['id'], toolkit_ids: [kit['id']] })
+await s.ok('environment.create', { mode: 'agent', agent_id: agent['id'] })
+const session = await s.ok('session.create', { agent_id: agent['id'] })
 /**
  * The operations that can return records with additional fields, each with an input for which it
  * returns such a record.
@@ -39,6 +48,9 @@ const reads = {
   'project.list': {},
   'channel.get': { id: channel['id'] },
   'channel.list': {},
+  'environment.get': { environment_id: environment['id'] },
+  'environment.list': {},
+  'session.get': { session_id: session['id'] },
 } as const
 type Read = keyof typeof reads
 
@@ -73,13 +85,18 @@ t.test('no operation returns an additional member that was not requested', async
   }
 })
 /**
- * Fields that no record of this file has: no job has a fairness key, and the calling owner key is a
- * member of no channel.
+ * Fields that no record of this file has: no job has a fairness key, the calling owner key is a
+ * member of no channel, and the environments have neither a host nor a worker.
  */
 const ABSENT = new Set([
   'run.jobs fairness_key',
   'channel.get unread_count',
   'channel.list unread_count',
+  'environment.get place',
+  'environment.get isolation',
+  ...['place', 'isolation', 'worker_state', 'jobs_in_progress'].map(
+    (member) => `environment.list ${member}`,
+  ),
 ])
 
 t.test(
