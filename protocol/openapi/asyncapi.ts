@@ -1,6 +1,6 @@
 /**
- * Generation of the AsyncAPI 3.0 document, which describes the frames of event streams and of the
- * worker socket. Routes come from the table of rows. Schemas come from the frames that the service
+ * Generation of the AsyncAPI 3.0 document, which describes the frames of event streams and of
+ * WebSockets. Routes come from the table of rows. Schemas come from the frames that the service
  * sends and validates.
  */
 import type { TSchema } from 'typebox'
@@ -8,6 +8,7 @@ import { api, type RowName } from '../api.ts'
 import { type Row, routeOf } from '../contract.ts'
 import { productName } from '../naming.ts'
 import { closeCodes, down, socketBearerPrefix, socketProtocol, up } from '../workers/socket.ts'
+import { fromPerson, toPerson } from '../workers/terminals.ts'
 import type { Described } from './document.ts'
 import { type Frames, streamFrames } from './frames.ts'
 import { type Names, nameSchemas, pascal } from './schemas.ts'
@@ -17,22 +18,31 @@ type Json = Readonly<Record<string, unknown>>
 interface Channel {
   readonly name: RowName
   readonly frames: Readonly<Record<'send' | 'receive', Frames>>
+  /** The other side of a WebSocket. */
+  readonly peer?: 'worker' | 'person'
 }
-const socket: Channel = { name: 'worker.socket', frames: { send: down, receive: up } }
+const sockets: readonly Channel[] = [
+  { name: 'worker.socket', frames: { send: down, receive: up }, peer: 'worker' },
+  {
+    name: 'environment.terminal',
+    frames: { send: toPerson, receive: fromPerson },
+    peer: 'person',
+  },
+]
 const channels: readonly Channel[] = [
   ...Object.entries(streamFrames).map(([name, send = {}]) => ({
     name: name as RowName,
     frames: { send, receive: {} },
   })),
-  socket,
+  ...sockets,
 ]
 
 /**
  * Returns the id of a message. It contains the channel and the direction, because the same event
  * name may occur in several channels and in both directions.
  */
-const messageId = ({ name }: Channel, direction: 'send' | 'receive', type: string): string =>
-  `${name}.${direction === 'receive' ? 'from_worker.' : ''}${type}`
+const messageId = ({ name, peer }: Channel, direction: 'send' | 'receive', type: string): string =>
+  `${name}.${direction === 'receive' ? `from_${peer}.` : ''}${type}`
 const pairs = (channel: Channel) =>
   (['send', 'receive'] as const).flatMap((direction) =>
     Object.entries(channel.frames[direction]).map(
@@ -45,7 +55,7 @@ function channelOf(channel: Channel): Json {
   const { path, slots } = routeOf(row)
   const codes = Object.entries(closeCodes).map(([reason, code]) => `${code} ${reason}`)
   const notes =
-    channel === socket
+    channel.peer !== undefined
       ? 'A WebSocket with one JSON object per message. ' +
         'The credential is the header Authorization, ' +
         `or the sub-protocols \`${socketProtocol}\` and \`${socketBearerPrefix}<key in base64url>\`. ` +
@@ -120,10 +130,10 @@ export function asyncapi({ brand, version, public_url }: Described): Json {
   return {
     asyncapi: '3.0.0',
     info: {
-      title: `${productName(brand)} streams and worker socket`,
+      title: `${productName(brand)} streams and sockets`,
       version,
       description:
-        'The frames of event streams and of the worker socket. ' +
+        'The frames of event streams, of the worker socket and of terminals. ' +
         'The OpenAPI document at `/v1/openapi.json` describes every other operation.',
     },
     defaultContentType: 'application/json',

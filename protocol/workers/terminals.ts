@@ -70,17 +70,19 @@ export type FromPerson = {
   [K in keyof typeof fromPerson]: Static<(typeof fromPerson)[K]>
 }[keyof typeof fromPerson]
 /** What a person's client receives. After `terminal.exit` or `error`, the socket is closed. */
-export type ToPerson =
-  | { readonly type: 'terminal.opened'; readonly terminal_id: string }
-  | { readonly type: 'terminal.output'; readonly sequence: number; readonly data: string }
-  | { readonly type: 'terminal.ack'; readonly bytes: number }
-  | TerminalExit
-  | { readonly type: 'error'; readonly error: { readonly code: string; readonly message: string } }
-export interface TerminalExit {
-  readonly type: 'terminal.exit'
-  readonly exit_code?: number
-  readonly error?: string
-}
+export const toPerson = {
+  'terminal.opened': Type.Object({ type: Type.Literal('terminal.opened'), terminal_id }),
+  'terminal.output': Type.Object({ type: Type.Literal('terminal.output'), ...output }),
+  'terminal.ack': Type.Object({ type: Type.Literal('terminal.ack'), bytes }),
+  'terminal.exit': Type.Object({ type: Type.Literal('terminal.exit'), ...exit }),
+  error: Type.Object({
+    type: Type.Literal('error'),
+    error: Type.Object({ code: Type.String(), message: Type.String() }),
+  }),
+} as const
+type Message<N extends keyof typeof toPerson> = Static<(typeof toPerson)[N]>
+export type ToPerson = { [N in keyof typeof toPerson]: Message<N> }[keyof typeof toPerson]
+export type TerminalExit = Message<'terminal.exit'>
 
 /** Frames of the worker socket about terminals: those that a worker sends, and those it receives. */
 export const terminalUp = {
@@ -124,9 +126,7 @@ export type TowardsWorker =
   | { readonly type: 'terminal.close' }
   | { readonly type: 'beat' }
 export type TowardsPerson =
-  | { readonly type: 'terminal.output'; readonly sequence: number; readonly data: string }
-  | { readonly type: 'terminal.ack'; readonly bytes: number }
-  | TerminalExit
+  | Message<'terminal.output' | 'terminal.ack' | 'terminal.exit'>
   | { readonly type: 'beat' }
 
 /** A request to the gateway of the worker to open a terminal, and its answer. */

@@ -9,6 +9,7 @@ import { asyncapi } from '../../../protocol/openapi/asyncapi.ts'
 import { streamFrames } from '../../../protocol/openapi/frames.ts'
 import { transcriptFrames } from '../../../protocol/sessions/transcript/frames.ts'
 import { down, up } from '../../../protocol/workers/socket.ts'
+import { fromPerson, toPerson } from '../../../protocol/workers/terminals.ts'
 
 interface Document {
   readonly servers: Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -45,9 +46,13 @@ t.test('every stream of the table and the worker socket is a channel', async (t)
 t.test('every frame is a message, with its own schema', async (t) => {
   const typesOf = (channel: string) =>
     Object.keys(document.channels[channel]?.messages ?? {}).map((id) =>
-      id.slice(channel.length + 1).replace(/^from_worker\./, ''),
+      id.slice(channel.length + 1).replace(/^from_(worker|person)\./, ''),
     )
   t.strictSame(typesOf('worker.socket').sort(), [...Object.keys(down), ...Object.keys(up)].sort())
+  t.strictSame(
+    typesOf('environment.terminal').sort(),
+    [...Object.keys(toPerson), ...Object.keys(fromPerson)].sort(),
+  )
   for (const [name, frames] of Object.entries(streamFrames))
     t.strictSame(typesOf(name).sort(), Object.keys(frames ?? {}).sort(), name)
   const { payload } = document.components.messages['session.transcript_stream.message.delta'] ?? {}
