@@ -13,6 +13,8 @@ const OWN: TurnEnvironment = {
     binding: { mode: 'agent', owner_id: AGENT, owned_by: 'agt_1' },
   },
 }
+/** An environment that exists. */
+const OTHER = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB2'
 const bash = tool('environment.bash', {}, { environment_id: OWN.id })
 const withBash = (environment: TurnEnvironment = OWN) =>
   definition([{ ...bash, environment_id: environment.id }, tool('crm.find')], { environment })
@@ -32,10 +34,10 @@ t.test('a call of an environment tool is pinned to the environment of the turn',
 
 t.test('in a turn of a run, the jobs say what the run says', async (t) => {
   const use_ = { holder: { kind: 'run', id: 'run_1' }, passive: true } as const
-  const s = begun('go', {}, withBash({ id: 'env_run', use: use_ }))
+  const s = begun('go', {}, withBash({ id: OTHER, use: use_ }))
   s.answers(use('1', 'environment_bash'))
   const job = s.job('action_execution')
-  t.equal(job.environment_id, 'env_run')
+  t.equal(job.environment_id, OTHER)
   t.strictSame(job.environment, use_)
 })
 
@@ -47,7 +49,7 @@ t.test('a model is told about the workspace, if its tools have one', async (t) =
 })
 
 t.test('a generation in an environment of the service waits for its admission', async (t) => {
-  const other = begun('go', {}, definition([], { route: route('env_2') }))
+  const other = begun('go', {}, definition([], { route: route(OTHER) }))
   t.strictSame(other.job().environment, { holder: { kind: 'agent', id: AGENT } })
   const own = begun('go', {}, definition([bash], { environment: OWN, route: route(OWN.id) }))
   t.strictSame(own.job().environment, OWN.use, 'that of the tools is created by it')
@@ -57,9 +59,9 @@ t.test('a generation in an environment of the service waits for its admission', 
 })
 
 t.test('so does the generation of a summary', async (t) => {
-  const use_ = definition([], { route: route('env_2') })
+  const use_ = definition([], { route: route(OTHER) })
   const s = begun('go', {}, use_)
   s.answers(say('done'))
   t.equal(s.do('session.compact', { session_id: 'ses_1', definition: use_ }), undefined)
-  t.match(s.job(), { environment_id: 'env_2', environment: { holder: { id: AGENT } } })
+  t.match(s.job(), { environment_id: OTHER, environment: { holder: { id: AGENT } } })
 })
