@@ -318,6 +318,17 @@ export interface EnvironmentCredential {
  * chose; nothing could be sent to an environment with such an id.
  */
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
+/**
+ * What a job in the environment says about it. Undefined for the label of a worker, for which no job
+ * waits. An environment that its first job creates is never a label.
+ */
+export const usedEnvironment = ({
+  id,
+  use,
+}: {
+  readonly id: string
+  readonly use: JobEnvironment
+}): JobEnvironment | undefined => (use.binding || isManagedEnvironment(id) ? use : undefined)
 /** Returns the id of the environment of a run, an agent or a loop. */
 export const boundEnvironment = (owner_id: string): string =>
   `${prefixes.environment}_${owner_id.slice(owner_id.indexOf('_') + 1)}`

@@ -9,7 +9,7 @@
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
-import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
+import { usedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { publishedHandle } from '../../../protocol/naming.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
@@ -173,9 +173,8 @@ function jobOf(
   }
   if (environment) {
     job.environment_id = record.environment_id = environment.id
-    // An environment that the job may create is one of the service; a given id can be a label.
-    if (environment.use.binding || isManagedEnvironment(environment.id))
-      job.environment = environment.use
+    const used = usedEnvironment(environment)
+    if (used) job.environment = used
   }
   if (execution_location === 'managed') job.executor_kind = record.executor_kind = 'server_worker'
   if (execution_location === 'worker') job.workers_only = true

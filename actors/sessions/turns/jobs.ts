@@ -1,8 +1,5 @@
 /** Jobs of a session: how they are enqueued, and which part of the session waits for one. */
-import {
-  isManagedEnvironment,
-  type JobEnvironment,
-} from '../../../protocol/environments/commands.ts'
+import { type JobEnvironment, usedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
@@ -66,9 +63,11 @@ function environmentOf(
   agent_id: string,
   turn: Turn | undefined,
 ): JobEnvironment | undefined {
-  if (id === undefined || !isManagedEnvironment(id)) return undefined
+  if (id === undefined) return undefined
   const own = turn?.work.definition.environment
-  return own?.id === id ? own.use : { holder: { kind: 'agent', id: agent_id } }
+  return usedEnvironment(
+    own?.id === id ? own : { id, use: { holder: { kind: 'agent', id: agent_id } } },
+  )
 }
 const whoseStep = ({
   record: { run_id, step_key },

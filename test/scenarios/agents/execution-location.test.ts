@@ -55,15 +55,10 @@ t.test(
   },
 )
 
-t.test('an environment id is required only for the execution location environment', async (t) => {
-  const spec = (config: Record<string, unknown>) => ({
-    spec: { steps: [{ id: 'a', kind: 'action', config: { action_name: 'mail', ...config } }] },
+t.test('what the service executes has no environment', async (t) => {
+  const config = { action_name: 'mail', execution_location: 'managed', environment_id: 'env_1' }
+  const spec = { steps: [{ id: 'a', kind: 'action', config }] }
+  t.match(await s.refused('run.start', { spec }, 400, 'bad_request'), {
+    details: { fields: [{ field: 'spec.steps[0].config.environment_id' }] },
   })
-  for (const config of [
-    { execution_location: 'environment' },
-    { execution_location: 'managed', environment_id: 'env_1' },
-  ])
-    t.match(await s.refused('run.start', spec(config), 400, 'bad_request'), {
-      details: { fields: [{ field: 'spec.steps[0].config.environment_id' }] },
-    })
 })

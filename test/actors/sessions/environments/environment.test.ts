@@ -15,6 +15,8 @@ const OWN: TurnEnvironment = {
     binding: { mode: 'agent', owner_id: AGENT, owned_by: 'agt_1' },
   },
 }
+/** An environment that exists. */
+const OTHER = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB2'
 const bash = tool('environment.bash', {}, { environment_id: OWN.id })
 const withBash = (environment: TurnEnvironment = OWN) =>
   definition([{ ...bash, environment_id: environment.id }, tool('crm.find')], { environment })
