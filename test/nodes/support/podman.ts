@@ -91,6 +91,8 @@ export async function startPodman(
     rmSync(`${root}.tar`)
   }
   const child = spawn('podman', [...flags, 'system', 'service', '--time=0', `unix://${socket}`], {
+    // The monitor of a container writes files to the folder in which the service runs.
+    cwd: folder,
     stdio: 'ignore',
   })
   const release = endWithUs(child)

@@ -135,6 +135,7 @@ async function ask(
     version: '1',
     webhook_id: webhook['id'],
     secret_name: SECRET,
+    host_name: HOST,
     session_id: id,
     turn_id: talk['turn']?.['id'],
     artifact_id: (file as Record<string, Record<string, unknown>>)['artifact']?.['id'],
@@ -286,6 +287,14 @@ const webhook = await s.ok('webhook.create', {
 })
 const SECRET = 'theirs'
 await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK } })
+const HOST = 'theirs-git'
+await s.ok('repository_host.put', {
+  project,
+  host_name: HOST,
+  kind: 'token',
+  url: 'https://git.invalid',
+  read_token: MARK,
+})
 const definition = { name: 'theirs', description: MARK, schema: tableSchema }
 const table = await s.ok('table.create', { project, ...definition })
 const row = await s.ok('row.insert', { project, id: table['id'], data: { name: MARK } })

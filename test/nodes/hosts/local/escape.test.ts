@@ -198,9 +198,9 @@ t.test('the network', { skip }, async (t) => {
     })
     ;(async () => {
       const targets = ['169.254.169.254:80', '10.0.0.1:80', '127.0.0.1:${port}', '127.0.0.1:${own}',
-        'localhost:${own}', '[::1]:${port}',
-         '[::ffff:127.0.0.1]:${port}', '2130706433:${port}', '0x7f.1:${port}',
-        '0:${port}', 'metadata.google.internal:80', '1.1.1.1:53']
+        'localhost:${own}', '[::1]:${port}', '[::ffff:127.0.0.1]:${port}',
+        '2130706433:${port}', '0x7f.1:${port}', '0:${port}', 'metadata.google.internal:80',
+        '1.1.1.1:53']
       for (const target of targets) {
         const [, host, at] = /^(.*):(\\d+)$/.exec(target)
         console.log('direct', target, await direct(host.replace(/[\\[\\]]/g, ''), Number(at)))
