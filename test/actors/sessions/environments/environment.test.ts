@@ -7,6 +7,7 @@ import { begun, definition, type Story, say, tool, use } from '../story.ts'
 const AGENT = 'agt_1'
 /** An id of an environment of the service, of which each letter gives another one. */
 const environmentId = (letter: string): string => `env_01${letter.repeat(24)}`
+/** An environment that exists. */
 const OTHER = environmentId('B')
 const OWN: TurnEnvironment = {
   id: environmentId('A'),
@@ -15,8 +16,6 @@ const OWN: TurnEnvironment = {
     binding: { mode: 'agent', owner_id: AGENT, owned_by: 'agt_1' },
   },
 }
-/** An environment that exists. */
-const OTHER = 'env_01ARZ3NDEKTSV4RRFFQ69G5FB2'
 const bash = tool('environment.bash', {}, { environment_id: OWN.id })
 const withBash = (environment: TurnEnvironment = OWN) =>
   definition([{ ...bash, environment_id: environment.id }, tool('crm.find')], { environment })
