@@ -184,7 +184,11 @@ t.test(
 
 t.test('a direct call of an action of an environment requires its permission', async (t) => {
   const reads = { key: await keyWith('reads', 'actions.execute.environment.files.read') }
-  const call = (action_name: string) => ({ action_name, environment_id: 'env_1', dry_run: true })
+  const call = (action_name: string) => ({
+    action_name,
+    environment_id: `env_01${'A'.repeat(24)}`,
+    dry_run: true,
+  })
   t.match(
     await s.ok('action.invoke', { ...call('environment.files.read'), input: { path: 'a' } }, reads),
     { status: 'completed' },
