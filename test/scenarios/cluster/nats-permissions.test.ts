@@ -21,6 +21,7 @@ import {
   type Permissions,
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
+import { freePort } from '../../../nodes/nats/server/server.ts'
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { systemClock } from '../../../nodes/system.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
@@ -61,6 +62,8 @@ async function start(
       BATON_DATA: join(nats.folder, name),
       BATON_PORT: '0',
       BATON_GATEWAY_URL: 'http://127.0.0.1:1',
+      // Without bubblewrap and without root, workers cannot be isolated.
+      BATON_UNSAFE_LOCAL: 'on',
       BATON_ROOT_KEY: key,
       BATON_RATE_KEY: '0',
       BATON_RATE_ORG: '0',
@@ -101,8 +104,11 @@ t.test('the tour passes on one node per role', async (t) => {
   const first = await start(['shards', 'provision'])
   await first.stop()
   const nodes: RunningNode[] = []
+  // The workers of the host reach the gateway at an address that is known before it starts.
+  const port = String(await freePort())
+  const settings = { BATON_PORT: port, BATON_GATEWAY_URL: `http://127.0.0.1:${port}` }
   for (const role of ['shards', 'views', 'executor', 'hosts', 'gateway'] as const)
-    nodes.push(await start([role]))
+    nodes.push(await start([role], permissionsOf([role], scope), settings))
   const url = nodes.at(-1)?.url ?? ''
   let said = ''
   const right = await runTour({
