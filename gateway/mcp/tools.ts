@@ -7,6 +7,7 @@ import { builtinOf } from '../../protocol/actions/builtin.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { RowName } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
+import { isEnvironmentAction } from '../../protocol/environments/actions.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { McpTool } from '../../protocol/mcp/messages.ts'
 import type { Caller } from '../auth/authenticate.ts'
@@ -136,10 +137,10 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
 }
 /**
  * Whether an entry is offered as a tool: it is ready, or it needs a worker, which may connect
- * later.
+ * later. Actions of environments are not, because a call of a tool names no environment.
  */
-const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
-  readiness === 'ready' || endpoint_kind === 'worker'
+const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>
+  !isEnvironmentAction(name) && (readiness === 'ready' || endpoint_kind === 'worker')
 
 /**
  * All tools of a project, sorted by their catalog names. The permissions of callers are not

@@ -44,7 +44,11 @@ export async function startHostsRole({
       clock: world,
       random: world.random,
       allowed_networks: repositoryNetworks(config),
-      warn: (sentence) => world.log.warn({ event: 'environment_provider_warning' }, sentence),
+      warn: (reason) =>
+        world.log.warn(
+          { event: 'environment_provider_warning', reason },
+          'a provider of environments works with restrictions',
+        ),
     },
     (provider, reason) =>
       world.log.warn(

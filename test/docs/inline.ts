@@ -54,11 +54,15 @@ export function faultOf(code: string): string | undefined {
       if (index === 1 && !/[<…]/.test(word)) return `${word} is none of ${known}`
     }
   }
-  const flag = words.find(
-    (word) =>
-      word.startsWith('--') &&
-      word !== '--help' &&
-      !command.options.some(({ long }) => long === word.replace(/=.*$/, '')),
-  )
+  // The words after `--` belong to another program.
+  const end = words.indexOf('--')
+  const flag = words
+    .slice(0, end < 0 ? words.length : end)
+    .find(
+      (word) =>
+        word.startsWith('--') &&
+        word !== '--help' &&
+        !command.options.some(({ long }) => long === word.replace(/=.*$/, '')),
+    )
   return flag === undefined ? undefined : `${command.name()} has no ${flag}`
 }

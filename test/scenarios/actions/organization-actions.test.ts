@@ -91,15 +91,15 @@ t.test('administrators create, read and update organization actions', async (t) 
   )
   await s.refused('organization_action.list', {}, 403, 'permission_denied', { key })
   t.match(
-    listOf(await s.ok('catalog.actions', {}, { key })).map(
-      ({ name, readiness, readiness_reason, definition_scope, risk }) => [
+    listOf(await s.ok('catalog.actions', {}, { key }))
+      .filter(({ source }) => source !== 'platform')
+      .map(({ name, readiness, readiness_reason, definition_scope, risk }) => [
         name,
         definition_scope,
         readiness,
         readiness_reason,
         risk,
-      ],
-    ),
+      ]),
     [
       ['ledger.add', 'organization', 'ready', undefined, 'medium'],
       ['other.one', 'organization', 'needs_setup', 'inactive', 'medium'],

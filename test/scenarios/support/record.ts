@@ -178,6 +178,13 @@ export async function fill(s: Service): Promise<Filled> {
     'orders.txt',
     Buffer.from('all orders'),
   )
+  const environment = await s.ok('environment.create', { name: 'kept' })
+  await s.ok('repository_host.put', {
+    host_name: 'kept',
+    kind: 'token',
+    url: 'http://127.0.0.1:9',
+    read_token: 'read',
+  })
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })
   worker.close()
   await until(
@@ -226,6 +233,8 @@ export async function fill(s: Service): Promise<Filled> {
       secret_name: 'kept',
       row_id: row?.['id'],
       artifact_id: artifact['id'],
+      environment_id: environment['id'],
+      host_name: 'kept',
     },
   }
 }
@@ -256,6 +265,8 @@ export async function everything(
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
     // These responses depend on the time of the request.
     if (name === 'session.turn_live' || name === 'artifact.signed_url') continue
+    // No host answers, and no repository is declared.
+    if (name === 'environment.worker_logs' || name === 'environment.git_credentials') continue
     const named: readonly unknown[] = !row.route.includes(':id')
       ? [undefined]
       : name.startsWith('run.')
