@@ -237,10 +237,10 @@ t.test('documents have the configured brand in their title, otherwise Baton', as
   ]
   t.match(titles('Service'), [
     { info: { title: 'Baton API' } },
-    { info: { title: 'Baton streams and worker socket' } },
+    { info: { title: 'Baton streams and sockets' } },
   ])
   t.match(titles('Acme'), [
     { info: { title: 'Acme API' } },
-    { info: { title: 'Acme streams and worker socket' } },
+    { info: { title: 'Acme streams and sockets' } },
   ])
 })

@@ -123,6 +123,13 @@ async function furnish(): Promise<void> {
     s.ok('loop.create', { name: 'loop', ...instant() }),
     s.ok('skill.create', { name: 'skill', instructions: 'x' }),
     s.ok('skill.create_organization', { name: 'shared', instructions: 'x' }),
+    s.ok('environment.create', { name: 'box' }),
+    s.ok('repository_host.put', {
+      host_name: 'git',
+      kind: 'token',
+      url: 'http://127.0.0.1:9',
+      read_token: 'read',
+    }),
     s.ok('organization_action.create', {
       name: 'shared.act',
       endpoint_url: 'https://calls.invalid/',
@@ -134,8 +141,13 @@ t.test('no operation and no stream returns content of a private session', async 
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)
-  // These operations list the caller's own credentials, and the callers in this test have none.
-  const own: readonly RowName[] = ['cli_credential.list', 'me.list_tokens']
+  // The first two list the caller's own credentials, and the callers in this test have none. No host
+  // answers the third.
+  const own: readonly RowName[] = [
+    'cli_credential.list',
+    'me.list_tokens',
+    'environment.worker_logs',
+  ]
   const unread = reading.filter(
     ([name]) => !shown.some((one) => one.row === name && one.status === 200),
   )
