@@ -5,15 +5,8 @@
  */
 import { object, text } from '../actions/parameters.ts'
 import type { JsonObject } from '../common.ts'
+import { resultSizes } from './result-sizes.ts'
 
-/** Sizes of the results of these actions, in bytes. */
-export const resultSizes = {
-  /** What a result contains of each stream or file unless the call says otherwise. */
-  usual: 64_000,
-  most: 128_000,
-  /** Maximum size of a downloaded artifact unless the call says otherwise. */
-  download: 100 * 1_048_576,
-} as const
 /** The timeout of a command in seconds unless the call says otherwise, and the longest. */
 export const commandTimeouts = { usual: 300, most: 86_400 } as const
 

@@ -4,7 +4,7 @@
  */
 import type { Invoke, InvokeResult } from '../../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
-import { resultSizes } from '../../../protocol/environments/actions.ts'
+import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 
 /**
  * Calls an action.

@@ -1,5 +1,6 @@
 /** The action that runs a command with bash. */
-import { commandTimeouts, resultSizes } from '../../../protocol/environments/actions.ts'
+import { commandTimeouts } from '../../../protocol/environments/actions.ts'
+import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 import type { Action } from '../../worker/options.ts'
 import { ActionFault, optionalText, requiredText, textMap, wholeNumber } from '../fault.ts'
 import { runProgram } from '../process/run.ts'

@@ -10,7 +10,7 @@ import {
   rmdir,
   unlink,
 } from 'node:fs/promises'
-import { resultSizes } from '../../../protocol/environments/actions.ts'
+import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 import type { Action, Parameters } from '../../worker/options.ts'
 import { ActionFault, choice, flag, optionalText, requiredText, wholeNumber } from '../fault.ts'
 import { endOfCharacter } from '../process/output.ts'

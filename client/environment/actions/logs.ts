@@ -1,6 +1,6 @@
 /** The action that reads the end of a log of the environment. */
 import { join } from 'node:path'
-import { resultSizes } from '../../../protocol/environments/actions.ts'
+import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 import { environmentLimits, logNames } from '../../../protocol/environments/schema.ts'
 import type { Action } from '../../worker/options.ts'
 import { ActionFault, choice, wholeNumber } from '../fault.ts'
