@@ -54,7 +54,7 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, wha
 /** Writes a line at the beginning and at the end; the work takes a moment. */
 const command = (key: string): string =>
   `w=$(printf %s "$SERVICE_API_KEY" | cksum | cut -d' ' -f1); ` +
-  `echo "begin ${key} $w" >> log; sleep 0.1; echo "end ${key} $w" >> log`
+  `echo "begin ${key} $w" >> log; sleep 1; echo "end ${key} $w" >> log`
 const spec = (environment_id: string, key: string, n: number) => ({
   steps: [
     {
