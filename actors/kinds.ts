@@ -8,6 +8,7 @@ import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import { type AnyActor, defineActor } from './actor.ts'
 import { artifactActor } from './artifacts/artifact.ts'
 import { artifactKeyActor } from './artifacts/key.ts'
+import { blueprintActor } from './blueprints/blueprint.ts'
 import { channelActor } from './channels/channel.ts'
 import { channelName } from './channels/name.ts'
 import type { AccessLimits } from './configuration.ts'
@@ -74,4 +75,5 @@ export const actorKinds = (settings: {
   artifact_key: defineActor(artifactKeyActor),
   environment: defineActor(environmentActor(settings)),
   environment_name: defineActor(environmentName),
+  blueprint: defineActor(blueprintActor),
 })

@@ -57,7 +57,7 @@ export const Action = Type.Object({
   updated_at: Timestamp,
 })
 export type Action = Static<typeof Action>
-const CreateAction = Closed({
+export const CreateAction = Closed({
   name: ActionName,
   title: Type.Optional(Title),
   description: Type.Optional(Description),

@@ -37,7 +37,7 @@ const Topic = Type.String({ maxLength: 1000 })
 const Kind = Type.Enum(['channel', 'dm'])
 const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-const CreateChannel = Closed({
+export const CreateChannel = Closed({
   name: Type.Optional(Name),
   display_name: Type.Optional(DisplayName),
   topic: Type.Optional(Topic),

@@ -5,6 +5,8 @@
 
 import type { Api } from '../api.ts'
 import type { ArtifactCommands, ArtifactKeyCommands, QuotaCommands } from '../artifacts/commands.ts'
+import type { BlueprintCommands } from '../blueprints/events.ts'
+import type { BindingCommands } from '../blueprints/stored.ts'
 import type { ChannelCommands, ChannelNameCommands } from '../channels/schema.ts'
 import type { CommandsOf, Input, Reply } from '../contract.ts'
 import type { Command, Kind } from '../entry.ts'
@@ -27,15 +29,15 @@ import type { WorkerCommands } from '../workers/commands.ts'
 /** Internal commands by kind of actor. */
 interface InternalCommands {
   organization: OrganizationCommands & QuotaCommands
-  project: ProjectCommands
+  project: ProjectCommands & BindingCommands
   run: RunCommands
   queue: QueueCommands
   worker: WorkerCommands
   interaction: InteractionCommands
-  channel: ChannelCommands
+  channel: ChannelCommands & BindingCommands
   channel_name: ChannelNameCommands
   events: SourceCommands
-  loop: LoopCommands
+  loop: LoopCommands & BindingCommands
   trigger_handle: HandleCommands
   memory: MemoryCommands
   session: SessionCommands
@@ -43,10 +45,11 @@ interface InternalCommands {
   plan: PlaceCommands
   artifact: ArtifactCommands
   artifact_key: ArtifactKeyCommands
-  table: TableCommands
+  table: TableCommands & BindingCommands
   table_name: TableNameCommands
-  environment: EnvironmentCommands
+  environment: EnvironmentCommands & BindingCommands
   environment_name: EnvironmentNameCommands
+  blueprint: BlueprintCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
