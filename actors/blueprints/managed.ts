@@ -3,11 +3,12 @@
  * command: it enforces the protection of the resource, and stores the binding that a blueprint's
  * command carries in the same commit (protocol/blueprints/stored.ts).
  */
+import type { KnownResource } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
 import {
   type BindingCommands,
-  type BindingEvent,
   type BlueprintClaim,
+  type BoundEvent,
   isSameIdentity,
   refusedBy,
   type StoredBinding,
@@ -31,7 +32,7 @@ export interface ManagedResource<S> {
 }
 type Arm<S, I, E, R> = (state: S, input: I, cause: Cause) => Decision<E, R>
 
-const unbound = ({ resource_type, resource_id }: StoredBinding): BindingEvent => ({
+const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => ({
   type: 'blueprint.unbound',
   resource_type,
   resource_id,
@@ -55,7 +56,7 @@ export const managed =
     resource: ManagedResource<S>,
     effect: 'create' | 'change' | 'delete',
     arm: Arm<S, I, E, R>,
-  ): Arm<S, I & BlueprintClaim, E | BindingEvent, R> =>
+  ): Arm<S, I & BlueprintClaim, E | BoundEvent, R> =>
   (state, input, cause) => {
     const { blueprint: claim } = input
     if (effect === 'create') {
@@ -85,7 +86,7 @@ export const managed =
       return refuse('blueprint_plan_outdated')
     const decided = arm(state, input, cause)
     if (isRefusal(decided)) return decided
-    const more: BindingEvent[] =
+    const more: BoundEvent[] =
       effect === 'delete'
         ? existing
           ? [unbound(existing)]
@@ -95,6 +96,24 @@ export const managed =
           : []
     return more.length === 0 ? decided : { ...decided, events: [...decided.events, ...more] }
   }
+
+/** The record of a resource as blueprints compare it; null when there is none. */
+export const asResource = (
+  type: ResourceTypeName,
+  record: { readonly id: string; readonly updated_at: string } | undefined,
+  binding: StoredBinding | undefined,
+  more: Pick<KnownResource, 'is_empty'> = {},
+): KnownResource | null =>
+  record
+    ? {
+        type,
+        id: record.id,
+        updated_at: record.updated_at,
+        record: { ...record },
+        ...(binding && { binding }),
+        ...more,
+      }
+    : null
 
 /**
  * The arms of commands that change only a binding.
@@ -107,7 +126,7 @@ export const bindingArms = <S>(
   'blueprint.bind': (
     state: S,
     { blueprint: claim }: BindingCommands['blueprint.bind']['input'],
-  ): Decision<BindingEvent, undefined> => {
+  ): Decision<BoundEvent, undefined> => {
     const { binding } = claim
     if (!exists(state, binding.resource_type, binding.resource_id)) return refuse('not_found')
     const existing = bindingOf(state, binding.resource_id)
@@ -121,7 +140,7 @@ export const bindingArms = <S>(
   'blueprint.unbind': (
     state: S,
     input: BindingCommands['blueprint.unbind']['input'],
-  ): Decision<BindingEvent, undefined> => {
+  ): Decision<BoundEvent, undefined> => {
     const existing = bindingOf(state, input.resource_id)
     return {
       events: existing && isSameIdentity(existing, input) ? [unbound(existing)] : [],

@@ -8,6 +8,7 @@
  *        failed     orphaned (until its place is heard of again)
  *     any → destroying → destroyed; a failed teardown is `failed`, and is repeated
  */
+import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent, PinnedJob } from '../../protocol/environments/events.ts'
 import type { environments } from '../../protocol/environments/rows.ts'
@@ -15,6 +16,7 @@ import type { Environment } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision, Effect } from '../actor.ts'
+import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
 import { advance, deadline } from './advance.ts'
 import { newEnvironment, opened } from './creation.ts'
 import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
@@ -113,12 +115,31 @@ type Decide<I, R> = (
   settings: EnvironmentSettings,
 ) => Decision<EnvironmentEvent, R>
 
+const existing = (state: EnvironmentState) =>
+  state && state.record.status !== 'destroyed' ? state.record : undefined
+const environmentResource: ManagedResource<EnvironmentState> = {
+  type: 'environment',
+  find: existing,
+  binding: (state) => state?.binding,
+}
+const environmentBindingArms = bindingArms<EnvironmentState>(
+  (state) => existing(state) !== undefined,
+  (state) => state?.binding,
+)
+
 /** Creates the environment actor. */
 export const environmentActor = ({
   environments: settings = defaultEnvironmentSettings,
 }: {
   readonly environments?: EnvironmentSettings
-}): Actor<EnvironmentState, EnvironmentEvent, Rows, 'environment', EnvironmentCommands, Extra> => {
+}): Actor<
+  EnvironmentState,
+  EnvironmentEvent | BoundEvent,
+  Rows,
+  'environment',
+  EnvironmentCommands & BindingCommands,
+  Extra
+> => {
   const set =
     <I, R>(decide: Decide<I, R>) =>
     (state: EnvironmentState, input: I, cause: Cause) =>
@@ -132,8 +153,11 @@ export const environmentActor = ({
       'environment.open': set(open),
       'environment.bind': set(bind),
       'environment.reattach': set(reattach),
-      'environment.update': set(update),
-      'environment.delete': (state, _, cause) => remove(state, cause, settings),
+      'environment.update': managed(environmentResource, 'change', set(update)),
+      'environment.delete': managed(environmentResource, 'delete', (state, _: object, cause) =>
+        remove(state, cause, settings),
+      ),
+      ...environmentBindingArms,
       'environment.remove': (state, _, cause) => {
         const decision = state ? remove(state, cause, settings) : { events: [], reply: undefined }
         return 'events' in decision ? { ...decision, reply: undefined } : decision
@@ -186,6 +210,12 @@ export const environmentActor = ({
       'environment.worker_ended': folds,
       'environment.heard': folds,
       'environment.teardown_delayed': folds,
+      'blueprint.bound': (state, { binding }) => state && { ...state, binding },
+      'blueprint.unbound': (state) => {
+        if (!state) return state
+        const { binding: _, ...rest } = state
+        return rest
+      },
     },
     react: {
       'environment.jobs_admitted': ({ jobs, fence }: On<'environment.jobs_admitted'>) =>
@@ -220,6 +250,7 @@ export const environmentActor = ({
     },
     ask: {
       get: (state) => state && shown(state),
+      resource: (state) => asResource('environment', existing(state), state?.binding),
       standing: (state) =>
         state && {
           environment: shown(state),

@@ -10,6 +10,7 @@
  */
 
 import type { Definition } from '../../protocol/access/directory.ts'
+import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
@@ -27,6 +28,8 @@ export interface LoopState {
   /** Absent before the loop is created and after it was deleted. */
   record?: Loop
   deleted?: true
+  /** The binding of the loop to a blueprint. */
+  binding?: StoredBinding
   version: Derived['version']
   definitions: Readonly<Record<string, Definition>>
   trigger_ids: Readonly<Record<string, string>>

@@ -2,6 +2,7 @@
  * The state of a table: its definition, its claim on its name, counters, and the window of recent
  * changes. Rows are not stored here; the facts about them come with the command.
  */
+import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import type { NameClaim } from '../../protocol/tables/events.ts'
 import type { Table } from '../../protocol/tables/schema.ts'
 import { emptyWindow, type RowWindow } from './window.ts'
@@ -9,6 +10,8 @@ import { emptyWindow, type RowWindow } from './window.ts'
 export interface TableState {
   /** Absent before the table is created and after it was deleted. */
   table?: Table
+  /** The binding of the table to a blueprint. */
+  binding?: StoredBinding
   /** The claim on the name of the table. */
   claim?: NameClaim
   /**

@@ -7,7 +7,7 @@ import type { Identity } from './stored.ts'
 export const HOLD_MS = 30_000
 
 /** What the gateway adds to the rows of a blueprint: who holds it, and what was done. */
-export interface BlueprintInputs {
+export type BlueprintInputs = {
   'blueprint.apply': { readonly holder: string; readonly result: ApplyResult }
   'blueprint.protect': { readonly holder: string; readonly items: readonly Binding[] }
   'blueprint.delete': { readonly holder: string; readonly result: DeleteResult }
@@ -39,7 +39,7 @@ export type BlueprintEvent =
   | (Event & Identity & { readonly type: 'blueprint.protection_set'; readonly protected: boolean })
   | (Event & Identity & { readonly type: 'blueprint.deleted'; readonly counts: Counts })
 
-export interface BlueprintCommands {
+export type BlueprintCommands = {
   /**
    * Takes the blueprint for one caller, or extends its hold. Refused with `blueprint_busy` while
    * another holder has it. The reply names the holder: a repeat under an idempotency key receives

@@ -155,7 +155,6 @@ const ChannelResource = Closed({
   display_name: channel.display_name,
   topic: channel.topic,
   private: channel.private,
-  agents: Type.Optional(References),
 })
 
 const many = <P extends TProperties>(schema: ReturnType<typeof Closed<P>>) =>

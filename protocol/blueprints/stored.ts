@@ -50,7 +50,7 @@ export interface BlueprintClaim {
   }
 }
 
-export type BindingEvent =
+export type BoundEvent =
   | (Event & { readonly type: 'blueprint.bound'; readonly binding: StoredBinding })
   | (Event & {
       readonly type: 'blueprint.unbound'
@@ -58,7 +58,7 @@ export type BindingEvent =
       readonly resource_id: string
     })
 /** Commands to the owner of a resource that change only its binding. */
-export interface BindingCommands {
+export type BindingCommands = {
   'blueprint.bind': { input: Required<BlueprintClaim>; reply: undefined }
   'blueprint.unbind': {
     input: Identity & {

@@ -3,6 +3,7 @@
  * `record` is the patch that the actor and the views apply to the record of the environment. The
  * audit log shows the events that have one.
  */
+import type { StoredBinding } from '../blueprints/stored.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
@@ -164,6 +165,8 @@ export interface PinnedJob {
 
 /** State of an environment. Times are Unix milliseconds. */
 export interface KeptEnvironment {
+  /** The binding of the environment to a blueprint. */
+  readonly binding?: StoredBinding
   /** Without `jobs_in_progress`, which follows from `jobs`. */
   readonly record: Environment
   readonly origin: EnvironmentOrigin

@@ -8,6 +8,7 @@ import type { OrganizationAction } from '../actions/organization-rows.ts'
 import type { Action } from '../actions/rows.ts'
 import type { Api, RowName } from '../api.ts'
 import type { ArtifactRecord } from '../artifacts/schema.ts'
+import type { Identity, StoredBinding } from '../blueprints/stored.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from '../channels/schema.ts'
 import type { Input, Reply } from '../contract.ts'
 import type { Refusal } from '../errors.ts'
@@ -125,6 +126,16 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   /**
    * The id of the loop with this id, or of the only loop with this name; absent when there is none.
    */
+  /** Bindings of resources to blueprints, in the order of their resource ids. */
+  blueprint_bindings: {
+    input: { identity?: Identity; after?: string; limit: number }
+    reply: { items: readonly StoredBinding[]; more: boolean }
+  }
+  /** Ids of the resources of these types that are actors of their own, by name; without names, all. */
+  resources_named: {
+    input: { type: 'loop' | 'table' | 'channel' | 'environment'; names?: readonly string[] }
+    reply: { ids: readonly string[] }
+  }
   loop_named: { input: { name: string }; reply: { id?: string } }
   /** The projects of this partition whose agents have a skill, with the number of these agents. */
   skill_usage: {

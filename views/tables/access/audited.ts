@@ -15,6 +15,8 @@ import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabiliti
 import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../../protocol/agents/schema.ts'
 import type { ArtifactAuditEvent } from '../../../protocol/artifacts/events.ts'
+import type { BlueprintEvent } from '../../../protocol/blueprints/events.ts'
+import type { Identity } from '../../../protocol/blueprints/stored.ts'
 import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
 import type { Entry, Event } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
@@ -53,10 +55,19 @@ type Configuration =
   | ArtifactAuditEvent
   | TableAuditEvent
   | EnvironmentAuditEvent
+  | BlueprintAuditEvent
 /** Events that change the configuration of a loop. Its other events are not audited. */
 type LoopAuditEvent = Extract<
   LoopEvent,
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
+>
+
+/** Events that record a call for a blueprint. The changes of its resources are audited by themselves. */
+type BlueprintAuditEvent = Extract<
+  BlueprintEvent,
+  {
+    readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted'
+  }
 >
 
 /** Events that change the record of an environment. */
@@ -150,6 +161,10 @@ const memorized: Details<
           operation === 'updated' ? { version: { from: version - 1, to: version } } : undefined,
       }
 
+/** The name of a blueprint in the log: its namespace and key. */
+const blueprintName = ({ namespace, blueprint_key }: Identity): string =>
+  [namespace, blueprint_key].filter((part) => part !== undefined).join('/') || 'unnamed'
+
 const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'organization.created': created<'organization.created'>('organization', named),
   'project.created': created<'project.created'>('project', ({ project }) => named(project)),
@@ -242,6 +257,25 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'table.created': created<'table.created'>('table', ({ table }) => named(table)),
   'table.updated': updated<'table.updated'>('table', ({ table }) => ({ name: table.name })),
   'table.deleted': deleted<'table.deleted'>('table', named),
+  'blueprint.applied': updated<'blueprint.applied'>('blueprint', (event) => ({
+    name: blueprintName(event),
+    changes: {
+      ...Object.fromEntries(Object.entries(event.counts).map(([action, to]) => [action, { to }])),
+      ...(event.blueprint_version !== undefined && {
+        blueprint_version: { to: event.blueprint_version },
+      }),
+    },
+  })),
+  'blueprint.protection_set': updated<'blueprint.protection_set'>('blueprint', (event) => ({
+    name: blueprintName(event),
+    changes: { protected: { to: event.protected } },
+  })),
+  'blueprint.deleted': deleted<'blueprint.deleted'>('blueprint', (event) => ({
+    name: blueprintName(event),
+    changes: Object.fromEntries(
+      Object.entries(event.counts).map(([action, to]) => [action, { to }]),
+    ),
+  })),
   'environment.created': created<'environment.created'>('environment', ({ environment }) =>
     named(environment),
   ),

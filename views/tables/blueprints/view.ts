@@ -1,0 +1,30 @@
+/** The view of the bindings of resources to blueprints. */
+import { defineView } from '../../define-view.ts'
+import { applyAudit } from '../access/audit.ts'
+import { applyBindings, bindingPage, resourcesNamed } from './bindings.ts'
+
+const tables = `
+CREATE TABLE blueprint_bindings (
+  resource TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  blueprint TEXT NOT NULL,
+  record TEXT NOT NULL
+);
+CREATE INDEX blueprint_bindings_of ON blueprint_bindings (project, blueprint, resource);
+`
+
+export const blueprints = defineView({
+  kinds: {
+    project: applyBindings,
+    loop: applyBindings,
+    table: applyBindings,
+    channel: applyBindings,
+    environment: applyBindings,
+    blueprint: applyAudit,
+  },
+  tables,
+  queries: {
+    blueprint_bindings: ({ store, project }, input) => bindingPage(store, project, input),
+    resources_named: ({ store, project }, input) => resourcesNamed(store, project, input),
+  },
+})
