@@ -6,6 +6,7 @@
 import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
+import type { Prefix } from '../protocol/ids.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Authentication, Caller } from './auth/authenticate.ts'
 import type { Limits } from './auth/rate.ts'
@@ -59,6 +60,15 @@ export interface Call {
   readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
+  /**
+   * Present if the call is a part of another call, as for the resources of a blueprint. The
+   * idempotency key of the request is then not that of the part, and other gateways are notified
+   * once, at the end of the whole call.
+   */
+  readonly part?: {
+    /** Id of the record that the row creates. */
+    readonly id?: string
+  }
   /** An idempotency key that takes precedence over the `Idempotency-Key` header. */
   readonly key?: string | undefined
 }
@@ -72,6 +82,15 @@ export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =
 /** The declaration of the row that `operationOf` names, which is not always the call's own row. */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
+
+/** The id of the record that a call creates. `seed`: the seed of the ids of the request. */
+export const newId = (
+  { world }: Pick<Edge, 'world'>,
+  { part }: Pick<Call, 'part'>,
+  prefix: Prefix,
+  seed?: string,
+  slot?: number,
+): string => part?.id ?? world.id(prefix, seed, slot)
 
 /** The row's answer with only the additional fields that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>

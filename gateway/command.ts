@@ -8,7 +8,16 @@ import type { Row } from '../protocol/contract.ts'
 import type { Command, Origin } from '../protocol/entry.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
-import { additionsOf, type Call, type Edge, operationOf, queryOf, rows, scopeId } from './call.ts'
+import {
+  additionsOf,
+  type Call,
+  type Edge,
+  newId,
+  operationOf,
+  queryOf,
+  rows,
+  scopeId,
+} from './call.ts'
 import { leaveChannels } from './commands/channels.ts'
 import { decide } from './commands/decide.ts'
 import { versionOfRun } from './commands/loops.ts'
@@ -115,7 +124,7 @@ async function publish(
     ...(kind === 'organization' ? [world.organization()] : []),
     ...(project ? [project.id] : []),
   ]
-  await Promise.all(homes.map((home) => world.forget(home)))
+  if (!call.part) await Promise.all(homes.map((home) => world.forget(home)))
   const left = await leaveChannels(edge, call, origin)
   return isRefusal(outcome) ? outcome : (left ?? outcome)
 }
@@ -181,7 +190,7 @@ function addressOf(
     return {
       project: home,
       kind: to.kind,
-      id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)),
+      id: newId(edge, call, to.mint, seed, near === undefined ? undefined : slotOf(near)),
     }
   }
   if ('found' in to) return { project: home, kind: to.kind, id: '' }

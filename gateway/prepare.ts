@@ -20,7 +20,7 @@ import { type Spec, workflowsNamed } from '../protocol/workflows/spec.ts'
 import { devicePreparations } from './auth/device/answer.ts'
 import { newKey } from './auth/keys.ts'
 import { checkPeople, checkScope, rolesOf } from './auth/people.ts'
-import { type Call, type Edge, operationOf } from './call.ts'
+import { type Call, type Edge, newId, operationOf } from './call.ts'
 import { actionPreparations } from './commands/actions.ts'
 import { refusedActions } from './commands/actions-named.ts'
 import { unknownAgents } from './commands/agents-named.ts'
@@ -186,11 +186,9 @@ async function runUnder(
  * Reserves a handle at the organization for a workflow with a new id. If the request is repeated,
  * the handle is reserved again; an unused reservation expires.
  */
-async function reserveHandle(
-  { world }: Edge,
-  { project, body }: Call,
-  origin: Origin,
-): Promise<Prepared | Refusal> {
+async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const { project, body } = call
   if (!project) return {}
   const name = String(body['name'])
   const handle =
@@ -198,7 +196,7 @@ async function reserveHandle(
       ? body['handle']
       : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
   const organization = world.organization()
-  const reserved: Reserved = { id: world.id('workflow'), handle, organization }
+  const reserved: Reserved = { id: newId(edge, call, 'workflow'), handle, organization }
   const outcome = await world.command({
     project: organization,
     kind: 'organization',

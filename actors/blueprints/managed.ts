@@ -61,14 +61,14 @@ export const managed =
     const { blueprint: claim } = input
     if (effect === 'create') {
       if (!claim) return arm(state, input, cause)
-      const { binding } = claim
-      if (resource.binding(state, binding.resource_id)) return refuse('blueprint_plan_outdated')
+      // Without an id, the name of the resource determines the actor that is created.
+      const resource_id = claim.binding.resource_id || cause.self.id
+      const binding = { ...claim.binding, resource_id }
+      if (resource.binding(state, resource_id)) return refuse('blueprint_plan_outdated')
       const decided = arm(
         state,
         input,
-        resource.prefix === undefined
-          ? cause
-          : minting(cause, resource.prefix, binding.resource_id),
+        resource.prefix === undefined ? cause : minting(cause, resource.prefix, resource_id),
       )
       return isRefusal(decided)
         ? decided

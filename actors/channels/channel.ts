@@ -73,7 +73,7 @@ export const channelActor = ({
   kind: 'channel',
   initial: unopened,
   decide: {
-    'channel.open': open,
+    'channel.open': managed(channelResource, 'create', open),
     'channel.reopen': reopen,
     'channel.update': managed(channelResource, 'change', update),
     'channel.delete': managed(channelResource, 'delete', remove),

@@ -150,7 +150,7 @@ export const environmentActor = ({
     kind: 'environment',
     initial: () => null,
     decide: {
-      'environment.open': set(open),
+      'environment.open': managed(environmentResource, 'create', set(open)),
       'environment.bind': set(bind),
       'environment.reattach': set(reattach),
       'environment.update': managed(environmentResource, 'change', set(update)),

@@ -6,6 +6,7 @@
  * Invariant: at most one environment that is not destroyed has the name in the project, and at most
  * one for each owner (`scopeKey`).
  */
+import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import {
   type EnvironmentFacts,
   type EnvironmentNameCommands,
@@ -36,7 +37,7 @@ interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }
 interface Extra {
-  readonly 'environment.create': EnvironmentFacts
+  readonly 'environment.create': EnvironmentFacts & BlueprintClaim
   readonly 'environment.attach': Attachment
   readonly 'environment.acquire_matching': EnvironmentFacts
 }
@@ -47,7 +48,7 @@ interface Extra {
 type Created = Environment & { readonly status_code?: number }
 
 function create(
-  { creation, fault }: EnvironmentFacts,
+  { creation, fault, blueprint }: EnvironmentFacts & BlueprintClaim,
   cause: Cause,
 ): {
   readonly environment: Environment
@@ -58,7 +59,7 @@ function create(
   const tell: Tell = {
     to: { kind: 'environment', id },
     name: 'environment.open',
-    input: { environment, origin: { holder: cause.self.id } },
+    input: { environment, origin: { holder: cause.self.id }, ...(blueprint && { blueprint }) },
   }
   return {
     environment,

@@ -107,8 +107,7 @@ export function projectResourcesOf(
     const one = known(state, type, id)
     if (one) found.set(id, one)
   }
-  for (const id of wanted)
-    for (const type of projectTypes) add(type, id)
+  for (const id of wanted) for (const type of projectTypes) add(type, id)
   const names = new Map<ProjectType, Set<string>>()
   for (const [type, name] of named)
     if (isProjectType(type)) names.set(type, (names.get(type) ?? new Set()).add(name))

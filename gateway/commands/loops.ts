@@ -15,7 +15,7 @@ import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
-import type { Call, Edge } from '../call.ts'
+import { type Call, type Edge, newId } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { refusedActions } from './actions-named.ts'
@@ -288,7 +288,7 @@ const startRun: Prepare = async (edge, call, { seed }) => {
 
 export const loopPreparations: Readonly<Record<string, Prepare>> = {
   'loop.create': (edge, call, { seed }, origin) =>
-    save(edge, call, edge.world.id('loop', seed), origin),
+    save(edge, call, newId(edge, call, 'loop', seed), origin),
   'loop.update': async (edge, call, _, origin) => {
     const id = call.project ? await loopId(edge, call, call.project.id) : ''
     return isRefusal(id) ? id : save(edge, call, id, origin)

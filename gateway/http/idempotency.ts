@@ -28,8 +28,9 @@ const MAX_KEY_LENGTH = 255
 export function keyOf({
   incoming,
   key: given,
-}: Pick<Call, 'incoming' | 'key'>): string | undefined | Refusal {
-  if (given !== undefined) return given
+  part,
+}: Pick<Call, 'incoming' | 'key' | 'part'>): string | undefined | Refusal {
+  if (given !== undefined || part) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
   return key === undefined || key.length <= MAX_KEY_LENGTH
     ? key

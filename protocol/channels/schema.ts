@@ -4,8 +4,10 @@
  * actor in the same shard, so that the commit that creates or deletes the channel also claims or
  * releases the name.
  */
+
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
+import type { BlueprintClaim } from '../blueprints/stored.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
@@ -167,7 +169,11 @@ export interface Viewer {
 export type ChannelCommands = ExchangeCommands & {
   /** From the actor of the name, in the commit that claims the name: creates the channel. */
   'channel.open': {
-    input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }
+    input: {
+      channel: ChannelSettings
+      members: readonly ChannelMember[]
+      holder: string
+    } & BlueprintClaim
     reply: undefined
   }
   /** From the actor of the name, when a direct message is opened again, with all of its members. */

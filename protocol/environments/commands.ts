@@ -17,6 +17,7 @@
  *     host         `environment.progress`, `environment.report` → environment
  *     host         `environment.seen`, `environment.exited`     → environment
  */
+import type { BlueprintClaim } from '../blueprints/stored.ts'
 import type { Refusal } from '../errors.ts'
 import { isId, prefixes } from '../ids.ts'
 import type { EnvironmentOrigin } from './events.ts'
@@ -211,7 +212,10 @@ export type EnvironmentCommands = {
    * of an existing one again.
    */
   'environment.open': {
-    input: { readonly environment: Environment; readonly origin: EnvironmentOrigin }
+    input: {
+      readonly environment: Environment
+      readonly origin: EnvironmentOrigin
+    } & BlueprintClaim
     reply: undefined
   }
   /**

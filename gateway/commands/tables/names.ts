@@ -7,7 +7,7 @@
 import type { Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { NameClaim } from '../../../protocol/tables/events.ts'
-import { type Call, type Edge, scopeId } from '../../call.ts'
+import { type Call, type Edge, newId, scopeId } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
 import type { Identity } from '../../http/idempotency.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
@@ -84,7 +84,7 @@ async function create(
 ): Promise<Prepared | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
-  const id = world.id('table', seed)
+  const id = newId(edge, call, 'table', seed)
   if (seed !== undefined) {
     const made = await world.ask({ project, kind: 'table', id }, 'definition', {})
     if (isRefusal(made)) return made
