@@ -27,7 +27,7 @@ const CHANNELS = '/v1/projects/default/channels'
 /** Number of messages in flight. */
 const CONCURRENCY = 256
 const WORDS = ['deploy', 'review', 'lunch', 'release', 'incident', 'thanks', 'merged', 'blocked']
-/** One in this many messages is a reply in the thread of the first message. */
+/** Every 1,000th message is a reply in the thread of the first message. */
 const EVERY = 1000
 const PAGES_PER_SECOND = 50
 const MESSAGES_PER_SECOND = 5
@@ -49,7 +49,7 @@ async function pageOf(http: Http, path: string, least: number): Promise<string |
   return next_cursor
 }
 
-/** Delivery delay of messages to many followers, in milliseconds. */
+/** Returns the delivery delay of messages to many followers, in milliseconds. */
 async function delivery(
   port: number,
   key: string,
