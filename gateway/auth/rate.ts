@@ -2,7 +2,7 @@
  * Rate limits: one bucket per caller and one for the organization. Each gateway counts separately.
  * A caller is an API key, a person with all of their tokens, an answer link, an HTTP trigger, an
  * integration, a device that signs in, or, for requests without a valid credential, an IP address.
- * The code that handles a request decides which buckets it is counted in.
+ * The code that handles a request chooses the buckets.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { errors, type Refusal, refuse } from '../../protocol/errors.ts'

@@ -66,7 +66,10 @@ function inputRefusal(
   )
 }
 
-/** Refuses a call that needs an environment and names none, or that cannot be made in one. */
+/**
+ * Refuses a call that lacks a required environment, or that names an environment for a built-in
+ * action.
+ */
 function misplaced(
   { name, endpoint_kind }: CatalogEntry,
   environment_id: string | undefined,
@@ -136,7 +139,8 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 }
 
 /**
- * The result of a direct call, read when its run has ended or when the wait has timed out.
+ * Returns the result of a direct call when its run has ended, or its status when the wait has timed
+ * out.
  * @param ms maximum wait in milliseconds.
  */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {

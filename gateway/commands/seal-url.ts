@@ -51,8 +51,8 @@ export function withSealedUrl(
 }
 
 /**
- * The command input for the consumer of a new interaction, with the URL of its HTTP subscriber
- * sealed. Empty without such a subscriber.
+ * Returns the command input for the consumer of a new interaction, with the URL of its HTTP
+ * subscriber sealed. The input is empty without such a subscriber.
  */
 export function sealedCallback(
   world: Sealing,

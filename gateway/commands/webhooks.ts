@@ -1,7 +1,7 @@
 /**
  * Preparations of the webhook and secret rows, and the list of secrets. The preparations check
  * destinations, generate signing secrets, seal URLs and secrets, and wait for the outcome of test
- * deliveries. Deliveries are sent by executors.
+ * deliveries. Executors send the deliveries.
  */
 
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'

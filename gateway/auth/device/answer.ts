@@ -1,8 +1,7 @@
 /**
- * A person's answer to a device that wants to sign in: the preparation of the API row, and the
- * lookups that it shares with the page (`page.ts`). A request with an unknown user code is counted
- * against the rate limit of its IP address, like a failed authentication, because such a short code
- * could be guessed.
+ * Prepares a person's answer to a device that wants to sign in, and contains the lookups that the
+ * page (`page.ts`) shares. A request with an unknown user code is counted against the rate limit of
+ * its IP address, like a failed authentication, because such a short code could be guessed.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
