@@ -1,8 +1,8 @@
 /**
  * Checks the environment of a registering worker. Before the registration, the environment decides
  * whether the worker may serve it. After the registration, the environment is notified of the
- * session. So two live sessions never serve one environment. Ids that the service did not generate
- * are labels that workers choose, and need no decision.
+ * session. So two live sessions never serve one environment. An id that is not that of a managed
+ * environment is a label that workers choose, and needs no decision.
  *
  * Invariant: no refusal in this file has a code at which a worker process exits.
  */
