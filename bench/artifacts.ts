@@ -1,6 +1,6 @@
 /**
  * Measures the throughput of artifact uploads and downloads, and the memory of a gateway during 100
- * transfers. Plain files that are written with one fsync each are the reference.
+ * transfers. For comparison, the same load runs on plain files with one fsync each.
  */
 import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

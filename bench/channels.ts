@@ -1,7 +1,7 @@
 /**
- * Measures one channel with very many messages: the rate at which messages are accepted, the time
- * to read pages of lists, and the delay until a message reaches many followers. Each message is
- * sent and acknowledged separately.
+ * Measures one channel with a large number of messages: the rate at which messages are accepted,
+ * the time to read pages of lists, and the delay until a message reaches many followers. Each
+ * message is sent and acknowledged separately.
  */
 
 import { type Lateness, startCrowd } from './load/crowd.ts'

@@ -82,7 +82,7 @@ async function rated(
 
 /**
  * A query counts as fast after `answers` consecutive answers within `ms` milliseconds each. The
- * benchmark waits for this for at most `within` milliseconds.
+ * benchmark waits at most `within` milliseconds for this.
  */
 const READY = { answers: 20, ms: 50, within: 300_000 } as const
 /**

@@ -1,6 +1,6 @@
 /**
- * Measures a session with very many messages: how long its transcript takes to load, and whether
- * appending a message takes longer than in a new session.
+ * Measures a session with a large number of messages: how long its transcript takes to load, and
+ * whether appending a message takes longer than in a new session.
  */
 
 import { Http } from './load/http.ts'

@@ -227,8 +227,8 @@ const validateBody: Stage = (admission) => {
 }
 
 /**
- * Refuses a caller without the permission unless it is an agent that acts on itself. Uploads are
- * checked after their body has been read instead.
+ * Refuses a caller without the permission unless it is an agent that acts on itself. For uploads,
+ * this check is made after the body has been read.
  */
 const requireSelfAccess: Stage = (admission) => {
   const { edge, missing, routed } = admission
@@ -238,8 +238,8 @@ const requireSelfAccess: Stage = (admission) => {
 }
 
 /**
- * Returns `not_found` for a session that the caller may not read. Uploads are checked after their
- * body has been read instead.
+ * Returns `not_found` for a session that the caller may not read. For uploads, this check is made
+ * after the body has been read.
  */
 const requireVisibleSession: Stage = (admission) => {
   const { edge, project, slots, routed } = admission

@@ -26,14 +26,17 @@ import type { MaybePromise } from './maybe-promise.ts'
 /** The outcome of a command: the actor's reply, or a refusal. */
 export type Outcome<R = unknown> = { readonly reply: R } | Refusal
 
-/** The environment of a gateway: clock, randomness, secrets, actors, views, messages and files. */
+/**
+ * The services that a gateway depends on: clock, randomness, secrets, actors, views, messages and
+ * files.
+ */
 export interface World {
   /** Id of this gateway, which also addresses its mailbox. */
   readonly node: string
   readonly settings: GatewaySettings
-  /** The current time in Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   now(): number
-  /** Runs a function after `ms` milliseconds. The returned function cancels it. */
+  /** Runs a function after `ms` milliseconds. The returned function cancels the call. */
   later(ms: number, run: () => void): () => void
   /** Returns cryptographically random bytes, for secrets and ids. */
   random(bytes: number): Uint8Array
@@ -68,7 +71,7 @@ export interface World {
   }
   /**
    * Encrypts bytes with the installation's key (AES-256-GCM), for values that must not be stored in
-   * clear. Decryption needs the same `context`.
+   * clear text. Decryption needs the same `context`.
    */
   lock(bytes: Uint8Array, context: string): string
   /**
@@ -157,7 +160,7 @@ export interface World {
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /**
    * Reads the end of an environment's log from a host of its place. Returns undefined when no host
-   * answers, or when the environment is not there.
+   * answers, or when the environment is not on that host.
    */
   environmentLogs(place: string, request: LogsRequest): Promise<LogsAnswer | undefined>
   /** Relays messages of terminals between gateways. */
@@ -188,9 +191,9 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * Returns how often this node has detected the end of another gateway, including a restart under
-   * the same name. A gateway that ended during a configuration change may not have announced the
-   * change. An implementation without other gateways may omit the method.
+   * Returns the number of times that this node has detected the end of another gateway, including a
+   * restart under the same name. A gateway that ended during a configuration change may not have
+   * announced the change. An implementation without other gateways may omit the method.
    */
   ended?(): number
   /** Returns the reasons why the gateway is not ready, or an empty list when it is ready. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { Target } from '../support/baton.ts'
 
-/** The block that the content of every file repeats. */
+/** The content of every file is this block, repeated. */
 export const BLOCK = Buffer.alloc(1_048_576, 'Baton transfers files. ')
 const ARTIFACTS = '/v1/projects/default/artifacts'
 const BOUNDARY = 'measured'

@@ -81,7 +81,7 @@ export const pause = (ms: number): Promise<void> => new Promise((done) => setTim
 const STALLED = 60_000
 
 /**
- * Does `count` pieces of work with `concurrency` in flight.
+ * Does `count` pieces of work, with `concurrency` pieces in flight.
  * @returns the duration of each piece.
  * @throws Error if no piece has ended for a minute, and any error that a piece throws.
  */

@@ -7,7 +7,7 @@
  *
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
- *     caller is reused only while the directories that it was derived from are still cached, so a
+ *     caller is reused only while the directories that it was derived from are still cached. So a
  *     change to keys or roles takes effect as soon as the changed directory is dropped. The key's
  *     expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,

@@ -25,9 +25,9 @@ const SECRET = 32
 const DEFAULT_WAIT_S = 30
 
 /**
- * Generates a signing secret. The actor stores it sealed, and the caller receives it in clear. The
- * clear text is decrypted from the actor's reply, which the actor remembers, so a repeat under an
- * idempotency key returns the first secret. Worker actions have no secret.
+ * Generates a signing secret. The actor stores it sealed, and the caller receives it in clear text.
+ * The clear text is decrypted from the actor's reply, which the actor remembers, so a repeat under
+ * an idempotency key returns the first secret. Worker actions have no secret.
  */
 export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
@@ -46,9 +46,9 @@ export function withSecret(edge: Edge, call: Call): Prepared {
   }
 }
 /**
- * The refusal of an input that does not fit an action's schema. Undefined when it fits. A stored
- * schema can contain a pattern that cannot be applied. This is not the caller's error, so the
- * refusal is a `conflict` with the action's name and the location of the pattern.
+ * Returns the refusal of an input that does not fit an action's schema, or undefined when it fits.
+ * A stored schema can contain a pattern that cannot be applied. This is not the caller's error, so
+ * the refusal is a `conflict` with the action's name and the location of the pattern.
  */
 function inputRefusal(
   { name, input_schema }: CatalogEntry,

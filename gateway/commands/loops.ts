@@ -254,7 +254,7 @@ async function noted<T>(
  * should be unique in the project, but a run is stored with its loop, so only a view can find such
  * a run. Two runs under one key remain possible when two loops are started at the same moment. They
  * also remain possible when a workflow is started after a loop, because the start of a workflow
- * does not query the view, to save the cost.
+ * skips this query to save its cost.
  */
 async function runElsewhere(
   { world }: Edge,

@@ -10,7 +10,7 @@ import type { Outcome, World } from '../ports.ts'
 const DAY = 86_400_000
 /**
  * Maximum number of queries to the view. A second query is needed only when the actor has started
- * several new generations of keys during the first.
+ * several new generations of keys during the first query.
  */
 const QUESTIONS = 5
 

@@ -1,6 +1,6 @@
 /**
  * Seals the query values of URLs in request bodies before the URLs reach an actor, so that no
- * journal contains the values in clear.
+ * journal contains the values in clear text.
  */
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
 import type { Consumer } from '../../protocol/interactions/schema.ts'

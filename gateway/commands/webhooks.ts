@@ -79,7 +79,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   const digest = Buffer.from(
     world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`),
   ).toString('hex')
-  // The input becomes part of the journal, so it contains no values in clear.
+  // The input becomes part of the journal, so it contains no values in clear text.
   return {
     input: {
       entries: {},

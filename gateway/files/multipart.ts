@@ -19,7 +19,9 @@ export interface Part extends PartHead {
 /** Maximum number of parts, and maximum size of the headers of one part in bytes. */
 export const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
 
-/** The boundary in a Content-Type header. Undefined when the header does not describe a form. */
+/**
+ * Returns the boundary in a Content-Type header, or undefined when the header describes no form.
+ */
 export function boundaryOf(type: string | undefined): string | undefined {
   const found =
     /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(

@@ -155,7 +155,7 @@ function array(
       { minItems: schema.minItems },
       value.length,
     )
-  // The items of an oversized array are not checked, because there may be very many.
+  // The items of an oversized array are not checked, because their number is unbounded.
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     return void say(
       `must have at most ${plural(schema.maxItems, 'item')}`,

@@ -178,9 +178,9 @@ export class Incoming {
 
   /**
    * Collects the body, then calls `ready` once; synchronously for an upload or without a body. When
-   * a body exceeds the limit, `ready` is called at once, so that the request is refused. If the
+   * a body exceeds the limit, `ready` is called immediately, so that the request is refused. If the
    * client closes its connection after the request, `ready` is called only after the whole body or
-   * `DRAIN` bytes above the limit, because the connection reset would discard an earlier answer.
+   * `DRAIN` bytes above the limit. Otherwise the connection reset would discard the answer.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit

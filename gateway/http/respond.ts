@@ -75,7 +75,7 @@ export const WHOLE = 15_000
 /** A minimal SSE comment. It is written to make uWS flush, which happens only on a write. */
 const NUDGE = ':\n\n'
 
-/** A header line, with the line break before it. */
+/** Returns a header line, with the line break before it. */
 const headerLine = (name: string, value: string): string => `\r\n${name}: ${value}`
 
 export class Exchange {

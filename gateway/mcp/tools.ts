@@ -1,7 +1,6 @@
 /**
  * The tools of a project: every catalog entry that a client can call. Each tool maps to an API row,
- * and needs the permission of that row. This file only describes tools; they are called in
- * `call.ts`.
+ * and needs the permission of that row. This file only describes tools; `call.ts` calls them.
  */
 import { builtinOf } from '../../protocol/actions/builtin.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'

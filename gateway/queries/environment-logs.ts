@@ -12,8 +12,8 @@ import { redactionOf } from './redact.ts'
 /** The default number of lines, and the default maximum number of bytes. */
 const DEFAULT = { tail: 200, max_bytes: 64_000 } as const
 /**
- * The number of bytes that are read in addition, before the returned bytes. They are needed to
- * redact a credential that begins before the returned bytes.
+ * The number of additional bytes that are read before the returned bytes. They are needed to redact
+ * a credential that begins before the returned bytes.
  */
 const MARGIN = 2048
 

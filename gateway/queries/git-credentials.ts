@@ -3,8 +3,8 @@
  * repository, and with which access. The port `World.repositoryToken` creates the tokens.
  *
  * Invariants:
- * B1. Only repositories that the environment declares get a credential. It allows pushing only if
- *     the declaration has `push: true`, whatever operation the request names.
+ * B1. Only repositories that the environment declares get a credential. The credential allows
+ *     pushing only if the declaration has `push: true`, whatever operation the request names.
  * B2. A request to push without this declaration receives a read-only credential, because git asks
  *     one credential helper for all of its operations.
  * B3. A token is neither stored nor logged. The log contains the principal, the environment, the
@@ -73,9 +73,9 @@ function hostFields({
 }
 
 /**
- * Returns a credential for the repository in the body of a call. It is refused with
- * `forbidden` when the environment does not declare the repository or the host denies it,
- * and with `service_unavailable` when the host is not configured or does not answer.
+ * Returns a credential for the repository in the body of a call. Refused with `forbidden` when the
+ * environment does not declare the repository or the host denies it. Refused with
+ * `service_unavailable` when the host is not configured or does not answer.
  */
 export async function gitCredential(
   { world }: Pick<Edge, 'world'>,

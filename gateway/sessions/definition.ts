@@ -166,8 +166,8 @@ async function effectiveIn(
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /**
- * Returns the definition of a session's next turn, for a turn that a message starts. A turn of a
- * run may have a different definition, for example because its step names another model.
+ * Returns the definition of a session's next turn, if a message starts that turn. A turn of a run
+ * may have a different definition, for example because its step names another model.
  */
 export async function definitionOf(
   edge: CapabilityReader,

@@ -132,7 +132,7 @@ export class TerminalConnection {
     for (const message of this.#early.splice(0)) this.#relay(message)
     void this.#command('environment.terminal', { terminal_id: this.#id, state: 'opened' })
   }
-  /** Messages of the worker that arrived before the answer of its gateway. */
+  /** Messages from the worker that arrived before the answer of its gateway. */
   readonly #early: TowardsPerson[] = []
 
   /** Requests the terminal. Starts the worker if none is connected. */

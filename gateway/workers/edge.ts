@@ -30,7 +30,7 @@ import { TimerWheel } from './timer-wheel.ts'
  * and a function that checks the access again.
  */
 export interface Grant {
-  /** The project id, and the handle that the request used. */
+  /** The project's id and handle. */
   readonly project: string
   readonly handle: string
   readonly principal: Principal

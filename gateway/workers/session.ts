@@ -18,8 +18,8 @@ import { eligible, type Wants } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
- * A lease that the gateway counts for the session. `until` is the time until which it is counted,
- * unless it is renewed. Times are in Unix milliseconds.
+ * A lease that the gateway counts for the session. It is counted until the time `until`, unless it
+ * is renewed. Times are in Unix milliseconds.
  */
 interface Held {
   /**
@@ -236,7 +236,7 @@ export function hear(session: Session, job_id: string, lease_token: string, now:
 
 /**
  * Records that the worker reported a job that it holds. The slot of the job is then free. If no
- * claim is open, one is expected.
+ * claim is open, a claim is expected.
  */
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return

@@ -47,7 +47,7 @@ export async function findDevice(
 }
 
 /**
- * The data about the answering caller that the organization's command receives: the project, the
+ * Returns the data about the answering caller for the organization's command: the project, the
  * permissions and the expiry.
  */
 export async function answererOf(

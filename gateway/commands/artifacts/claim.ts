@@ -34,9 +34,9 @@ export async function findLease(
 }
 
 /**
- * Binds an idempotency key to a new artifact. Returns the record of the artifact that was uploaded
- * under the key before, `undefined` when the upload may begin, or the refusal of a key whose upload
- * has not ended or whose artifact was deleted.
+ * Binds an idempotency key to a new artifact. Returns undefined when the upload may begin, or the
+ * record of the artifact that was uploaded under the key before. Refuses a key whose upload has not
+ * ended, or whose artifact was deleted.
  * @param artifact_id id of the new artifact.
  */
 export async function claimKey(

@@ -17,9 +17,7 @@ import type { Prepare } from '../../prepare.ts'
 
 const purpose = (project: string): string => `environment lease\n${project}`
 
-/**
- * Returns the record as part of an answer, without the members that `include` would have to name.
- */
+/** Returns the record as part of an answer, without the members that require `include`. */
 export const published = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
 /** Returns the answer to an acquisition, with the token. */

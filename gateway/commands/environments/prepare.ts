@@ -1,8 +1,8 @@
 /**
  * Prepares the commands of environments. The holder of a name decides commands about it, in the
- * shard of the environments with this name. An environment that is bound to a run, an agent or a
- * loop, and that the client does not name, has an id derived from its owner. An environment that
- * the first job creates has the same id.
+ * shard of the environments with this name. If the client gives no name to the environment of a
+ * run, an agent or a loop, the id of the environment is derived from this owner. An environment
+ * that the first job of the owner creates has the same id.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'

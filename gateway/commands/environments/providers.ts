@@ -21,7 +21,7 @@ const defaultProviders: Providers = {
  */
 const ATTACHED = 'worker'
 
-/** Resolves the name or alias of a provider. Returns the default provider without a name. */
+/** Resolves the name or alias of a provider. Without a name, returns the default provider. */
 export function resolveProvider(
   { environments: { default_provider, providers, aliases } = defaultProviders }: Configured,
   name: string | undefined,

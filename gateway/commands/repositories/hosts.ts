@@ -1,7 +1,7 @@
 /**
  * Preparations and queries of repository hosts. A preparation checks the URL and the key, and seals
- * keys and tokens, so that the command contains no secret in clear. `queries/git-credentials.ts`
- * unseals them.
+ * keys and tokens, so that the command contains no secret in clear text.
+ * `queries/git-credentials.ts` unseals them.
  */
 import { createPrivateKey } from 'node:crypto'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'

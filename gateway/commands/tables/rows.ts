@@ -1,7 +1,7 @@
 /**
  * Prepares commands about rows for the endpoints and for the built-in actions on tables. It adds
- * facts to a command, repeats the command if the facts were too old, and adds the client's data to
- * the reply.
+ * facts to a command, repeats the command if the facts were too old, and completes the reply, which
+ * lacks the data that the client sent.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'

@@ -72,12 +72,13 @@ export type End = 'idle' | 'rotate'
 export interface Dialect {
   readonly name: 'v1' | 'v2'
   caught(caught: Caught): string
-  /** The frame that reports that everything up to the given revision has been sent. */
+  /** Returns the frame that reports that everything up to the given revision has been sent. */
   ready(revision: number): string
   change(change: Change): string
   end(reason: End): string
   /**
-   * The time in milliseconds for which the stream of a session without active turns stays open.
+   * Returns the time in milliseconds for which the stream of a session without active turns stays
+   * open.
    * @param settled whether the client has received the end of a turn.
    */
   patience(settled: boolean): number

@@ -39,7 +39,7 @@ interface Terminal {
   readonly output: ByteWindow
   /** Sequence number of the next input. */
   input: number
-  /** Time of the last message of the person's gateway. */
+  /** Time of the last message from the client's gateway. */
   heard: number
   readonly stop: () => void
 }
