@@ -1,7 +1,6 @@
 /**
  * The HTTP server of a gateway: a route for every API row, the routes without an API credential,
- * answers to unsupported methods and preflights, and a graceful stop. Most handlers are in other
- * files.
+ * answers to unsupported methods and preflights, and a graceful stop.
  */
 import uWS, {
   type HttpRequest,
