@@ -6,7 +6,7 @@
  * P1. The first message is `terminal.open`. The terminal ends when the socket closes, and the
  *     socket closes when the terminal ends.
  * P2. Buffered data is bounded by the windows. A client that exceeds its input window is
- *     disconnected. A client that does not acknowledge output stalls the program in the terminal.
+ *     disconnected. A client that does not acknowledge output pauses the program in the terminal.
  * P3. A terminal ends within `terminalLimits.beat` after its person has lost the permission.
  */
 import type { Credential, Principal } from '../../protocol/entry.ts'
