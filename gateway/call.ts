@@ -73,17 +73,23 @@ export interface Call {
   readonly key?: string | undefined
 }
 
-/** Id of the call's project, or of the organization for a call without a project. */
+/** Returns the id of the call's project, or of the organization for a call without a project. */
 export const scopeId = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
-/** The name of the row's operation for actors and views. Several rows may share one operation. */
+/**
+ * Returns the name of the row's operation for actors and views. Several rows may share an
+ * operation.
+ */
 export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
   row.shape.as ?? name
-/** The declaration of the row that `operationOf` names, which is not always the call's own row. */
+/**
+ * Returns the declaration of the row that `operationOf` names, which may differ from the call's
+ * row.
+ */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 
-/** The id of the record that a call creates. `seed`: the seed of the ids of the request. */
+/** Returns the id of the record that a call creates. `seed`: the seed of the ids of the request. */
 export const newId = (
   { world }: Pick<Edge, 'world'>,
   { part }: Pick<Call, 'part'>,
@@ -92,12 +98,12 @@ export const newId = (
   slot?: number,
 ): string => part?.id ?? world.id(prefix, seed, slot)
 
-/** The row's answer with only the additional fields that the call requests. */
+/** Returns the row's answer with only the additional fields that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
   row.shape.additions
     ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
     : answer
-/** The query without `include`, which only selects additional fields of the answer. */
+/** Returns the query without `include`, which only selects additional fields of the answer. */
 export function queryOf({ row, query }: Call): Call['query'] {
   if (!row.shape.additions || query['include'] === undefined) return query
   const { include: _, ...rest } = query

@@ -100,7 +100,7 @@ export function perform<T>(
 
 /**
  * Refusals after which the other gateways are still notified. An earlier attempt may have made the
- * change, and its gateway may have died before it notified them.
+ * change, and its gateway may have died before the notification.
  */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
@@ -130,8 +130,8 @@ async function publish(
 }
 
 /**
- * The answer of a decided command. If the answer requires a further read or wait, the caller's
- * admission is checked again afterwards.
+ * Returns the answer of a decided command. If the answer requires a further read or wait, the
+ * caller's admission is checked again afterwards.
  */
 function replied(
   edge: Edge,
@@ -170,9 +170,9 @@ function answerOf(
 }
 
 /**
- * The address of the actor that decides, as the row declares it. A path slot that cannot be an id
- * of the declared kind is refused as `not_found`, unless the row also accepts names. The id is
- * empty when the row's preparation determines it.
+ * Returns the address of the actor that decides, as the row declares it. A path slot that cannot be
+ * an id of the declared kind is refused with `not_found`, unless the row also accepts names. The id
+ * is empty when the row's preparation determines it.
  */
 function addressOf(
   edge: Edge,

@@ -87,8 +87,8 @@ const definitionFor = async (
   return isRefusal(found) ? found : { input: { ...found } }
 }
 /**
- * The latest version of the workflow with this id or handle, and the workflows that its steps name.
- * Refused with `not_found` when there is no such workflow.
+ * Returns the latest version of the workflow with this id or handle, and the workflows that its
+ * steps name. Refused with `not_found` when there is no such workflow.
  * @param field name of the request field that contains the id or handle, for the refusal.
  */
 export async function workflowNamed(
@@ -210,7 +210,8 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
 }
 
 /**
- * The caller's permissions, for commands that grant permissions: the actor refuses to grant others.
+ * Returns the caller's permissions, for commands that grant permissions: the actor refuses to grant
+ * others.
  */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })

@@ -1,6 +1,6 @@
 /**
  * The HTTP server of a gateway: a route for every API row, the routes without an API credential,
- * answers to unsupported methods and preflights, and a graceful stop. Most handlers are elsewhere.
+ * answers to unsupported methods and preflights, and a graceful stop.
  */
 import uWS, {
   type HttpRequest,
@@ -78,7 +78,7 @@ export interface Gateway {
   /**
    * Reports this gateway as not ready, so that load balancers stop using it. Requests are still
    * served. New streams and worker sockets are refused with 503 and `Retry-After`, because they
-   * would soon be ended.
+   * would end soon.
    */
   leave(): void
   /**
@@ -143,8 +143,8 @@ export function createGateway(
     const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
-      // A new stream would soon be ended. A command with a stream is refused before it is sent, so
-      // that the client can repeat it at another gateway.
+      // A new stream would end soon. A command with a stream is refused before it is sent, so that
+      // the client can repeat it at another gateway.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {

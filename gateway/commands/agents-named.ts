@@ -20,7 +20,8 @@ interface Naming {
 
 /**
  * Refuses a definition that names an agent by an id or a name that the project does not have. The
- * refusal lists the locations of at most 50 unknown agents. Undefined when all agents exist.
+ * refusal lists the locations of at most 50 unknown agents. Returns undefined when all agents
+ * exist.
  */
 export async function unknownAgents(
   { directory }: Pick<Edge, 'directory'>,

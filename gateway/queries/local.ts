@@ -97,7 +97,8 @@ const credentialOf = ({ id, name, expires_at, last_used_at }: ApiKey, now: numbe
 })
 
 /**
- * Whether a project has a tag, given as `key` or as `key:value`. The key may itself contain colons.
+ * Returns whether a project has a tag, given as `key` or as `key:value`. The key may itself contain
+ * colons.
  */
 const tagged = ({ tags = {} }: Project, term: string): boolean =>
   Object.hasOwn(tags, term) ||
@@ -120,8 +121,8 @@ function projectFilter(
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
- * Whether a principal is listed. People are listed only with `kind=user`, because some clients do
- * not support this kind of principal.
+ * Returns whether a principal is listed. People are listed only with `kind=user`, because some
+ * clients do not support this kind of principal.
  */
 const listed = (
   principal: PrincipalRecord,
