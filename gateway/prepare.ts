@@ -20,6 +20,7 @@ import { type Spec, workflowsNamed } from '../protocol/workflows/spec.ts'
 import { devicePreparations } from './auth/device/answer.ts'
 import { newKey } from './auth/keys.ts'
 import { checkPeople, checkScope, rolesOf } from './auth/people.ts'
+import { blueprintPreparations } from './blueprints/lifecycle.ts'
 import { type Call, type Edge, newId, operationOf } from './call.ts'
 import { actionPreparations } from './commands/actions.ts'
 import { refusedActions } from './commands/actions-named.ts'
@@ -295,6 +296,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...rowPreparations,
   ...artifactPreparations,
   ...environmentPreparations,
+  ...blueprintPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

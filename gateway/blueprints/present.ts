@@ -90,6 +90,14 @@ async function fromProject(
   if (refused) return refused
   return answers.flatMap((answer) => (isRefusal(answer) ? [] : [...answer]))
 }
+/** Reads all resources that the project holds. */
+export async function projectResources(
+  reading: Reading,
+  project: string,
+): Promise<KnownResource[] | Refusal> {
+  const ids = await reading.world.ask({ project, kind: 'project', id: project }, 'resource_ids', {})
+  return isRefusal(ids) ? ids : fromProject(reading, project, ids, [])
+}
 /** Reads resources that are actors of their own; those that do not exist are left out. */
 export async function fromOwners(
   { world }: Pick<Reading, 'world'>,

@@ -28,6 +28,7 @@ export async function unknownAgents(
   project: string,
   { steps = [], agent_id }: Naming,
   path = '',
+  also: ReadonlySet<string> = new Set(),
 ): Promise<Refusal | undefined> {
   const all = [
     ...(agent_id ? [{ field: below(path, 'agent_id'), name: agent_id }] : []),
@@ -40,7 +41,7 @@ export async function unknownAgents(
   if (isRefusal(known)) return known
   const names = new Set(Object.values(known.agents).map(({ name }) => name))
   const faults = all
-    .filter(({ name }) => !getOwn(known.agents, name) && !names.has(name))
+    .filter(({ name }) => !getOwn(known.agents, name) && !names.has(name) && !also.has(name))
     .map(({ field, name }) => ({
       field,
       message: 'there is no such agent in this project',

@@ -21,6 +21,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
+import { blueprintQueries } from '../blueprints/lifecycle.ts'
 import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
@@ -286,6 +287,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...catalogQueries,
   ...secretQueries,
   ...hostQueries,
+  ...blueprintQueries,
   'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries
