@@ -3,7 +3,7 @@
  * members and its pinned messages from the state. The facts about an existing message that a reply
  * or an edit needs come with the command, because only views store them. They never change while
  * the channel exists, so a late command is safe. The command also contains the agents that a
- * message concerns (`Calls`), which determine only whom the message wakes.
+ * message concerns (`Calls`). They only determine which agents the message wakes.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
