@@ -1,7 +1,7 @@
 /**
  * The environment actor: one workspace, from its creation to its destruction. It decides which jobs
- * may use the workspace, asks hosts for the work of its provider, and knows its one worker. The rules
- * that follow from state and time are in `advance.ts`, with their invariants.
+ * may use the workspace, requests the provider's work from hosts, and tracks the only worker. The
+ * rules that depend only on the state and the time are in `advance.ts`, with their invariants.
  *
  *     provisioning → ready ⇄ running      retained → (running)
  *          ↓           ↓        ↓             ↓
@@ -41,7 +41,7 @@ interface Extra {
 }
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
-/** One command for each queue of the jobs. */
+/** Returns one command for each queue that holds some of the jobs. */
 function toQueues(
   jobs: readonly PinnedJob[],
   name: string,
@@ -240,7 +240,7 @@ export const environmentActor = ({
           : null,
     },
     deadline: (state) => (state ? deadline(state, settings) : undefined),
-    // Signs of life of hosts are soft, so after a change of owner each has its full time again.
+    // Heartbeats of hosts are soft events, so their time limits start again after a takeover.
     recover: (state, at) =>
       state && {
         ...state,
