@@ -11,7 +11,7 @@
  * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in one
  *     one-minute window. Windows do not overlap.
  * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
- *     loops may listen to one of them.
+ *     loops may listen to one such event.
  */
 
 import {

@@ -118,7 +118,7 @@ export function publish(
     : { events: [], reply: { source_event_id: '' } }
 }
 
-/** Publishes several events of the service, in their order. */
+/** Publishes several events of the service in order. */
 export const publishRoots = (
   state: SourcesState,
   { publications }: SourceCommands['source.publish_all']['input'],
