@@ -1,6 +1,6 @@
 /**
  * The state of an interaction between two commands: its record, and data that the record does not
- * show.
+ * contain.
  *
  * Invariants:
  * I1. The record comes from `interaction.created`, and only the changes in later events alter it
