@@ -175,7 +175,8 @@ export function queueActor(
           })
         return { ...together(ended), reply: undefined }
       },
-      // A heartbeat proves that the job was delivered, so only a lease without one can be released.
+      // A heartbeat proves that the job was delivered, so only a lease without a heartbeat can be
+      // released.
       'queue.release': (state, { job_id, lease_token }, cause) => {
         const held = find(state, job_id)
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard
