@@ -212,8 +212,8 @@ export function start(
 }
 
 /**
- * Starts a run for an event that a trigger watches. An event that arrives again starts no second
- * run, as long as its firing is remembered.
+ * Starts a run for an event that a trigger watches. A repeated event starts no second run while its
+ * firing is remembered.
  */
 export function fire(
   options: LoopOptions,
