@@ -3,7 +3,7 @@
  *
  * Invariants: names are unique. A webhook has exactly one secret, which is stored sealed, and a
  * delivery attempt is signed with its newest version. The `events` actor, which publishes events,
- * lives in the same shard and receives the subscriptions of a webhook in the same commit.
+ * is in the same shard and receives the subscriptions of a webhook in the same commit.
  */
 
 import type { SealedSecret } from '../../protocol/actions/rows.ts'

@@ -101,7 +101,8 @@ export function bornPrincipal(
 }
 
 /**
- * The principal of a new agent, which has the agent's id. It has no roles until some are assigned.
+ * Creates the principal of a new agent. Its id is also the id of the agent. It has no roles until
+ * roles are assigned.
  */
 export function bornAgent(
   state: ProjectState,
