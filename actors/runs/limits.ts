@@ -77,7 +77,7 @@ export function stopped(on: Draft): boolean {
 /**
  * Ends the run, even while a step is active, when its own budget or the daily budget of its loop is
  * spent.
- * @returns whether one of them is spent.
+ * @returns whether a budget is spent.
  */
 export function overspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record

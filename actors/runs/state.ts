@@ -242,7 +242,7 @@ export interface Engine extends Place {
   readonly agent_id?: string
   /** The repositories that the first steps of the run clone, one each. */
   readonly repositories?: readonly Repository[]
-  /** The run has used its own environment, which is told of the end of the run. */
+  /** Set if the run has used its own environment, which is notified of the end of the run. */
   readonly own_environment?: true
 }
 

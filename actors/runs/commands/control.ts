@@ -36,9 +36,9 @@ type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
- * Requests cancellation. Jobs, children and turns receive a stop request, and the run ends with the
- * last of them, or at once if there are none. A job that no worker has claimed ends in the same
- * commit. A run in its cleanup continues, and ends as decided before the cleanup.
+ * Requests cancellation. Jobs, children and turns receive a stop request. The run ends when the
+ * last of them has ended, or at once if there are none. A job that no worker has claimed ends in
+ * the same commit. A run in its cleanup continues, and ends as decided before the cleanup.
  */
 export function cancel(
   state: RunState | null,
@@ -63,9 +63,9 @@ export function cancel(
 }
 
 /**
- * Resumes a suspended run now: a retry delay ends, waits for jobs, children, turns and branches
- * continue unchanged, and any other wait ends with an empty output. For a run that is not
- * suspended, the request is refused with `run_not_suspended`.
+ * Resumes a suspended run now. A retry delay ends. Waits for jobs, children, turns and branches
+ * continue unchanged. Any other wait ends with an empty output. For a run that is not suspended,
+ * the request is refused with `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,

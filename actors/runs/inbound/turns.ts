@@ -128,8 +128,8 @@ export function openingSettled(
 }
 
 /**
- * Handles the end of a turn. If cancellation was requested, the run ends with the last of its jobs,
- * children and turns, whatever their outcomes; a completed step stays completed.
+ * Handles the end of a turn. If cancellation was requested, the run ends when all of its jobs,
+ * children and turns have ended, whatever their outcomes. A completed step stays completed.
  */
 export function turnSettled(
   state: RunState | null,

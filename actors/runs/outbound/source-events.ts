@@ -117,7 +117,7 @@ const moreOf = ({
   ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
 })
 
-/** Publishes that the run has ended, and tells the run's own environment, if the run used it. */
+/** Publishes that the run has ended, and notifies the run's own environment, if the run used it. */
 export const sayEnd =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {

@@ -30,7 +30,7 @@ import { dueOf } from './timeout.ts'
 /** An action step of a spec. */
 export type ActionStep = Extract<Step, { kind: 'action' }>
 
-/** What the queue adds to the content of a job in an environment, at its largest. */
+/** The longest member that the queue can add to the content of a job in an environment. */
 const FENCED = { environment: { fence: Number.MAX_SAFE_INTEGER } }
 
 /** Requests the action, and waits for its result. */
