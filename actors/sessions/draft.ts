@@ -1,8 +1,8 @@
 /**
- * A decision about a session, while it is being made. Each event is applied as it is emitted, so
- * later parts of the decision see the effect of earlier ones, and the resulting state is returned
- * with the decision. Changes to the session's record are collected and stored as one event at the
- * end, with the next version.
+ * A decision under construction about a session. Each event is applied when it is emitted, so later
+ * parts of the decision see the effects of earlier parts. The decision contains the resulting
+ * state. Changes to the session's record are collected and stored as one event at the end, with the
+ * next version.
  */
 
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -69,7 +69,7 @@ export const tell = (
   name: string,
   input: unknown,
 ): void => void on.tells.push({ to: { kind, id }, name, input })
-/** Sends a command to an interaction of this session, which lives in the session's own shard. */
+/** Sends a command to an interaction of this session, which is in the same shard. */
 export const tellInteraction = <N extends keyof InteractionCommands>(
   on: Draft,
   id: string,

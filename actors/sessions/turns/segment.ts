@@ -83,8 +83,8 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 }
 
 /**
- * Resolves the operation that a call requests. Then settles the call, asks people for an answer or
- * an approval, or leaves the call ready.
+ * Resolves the operation that a call requests. Depending on the operation, it settles the call,
+ * asks people for an answer or an approval, or leaves the call ready.
  * @returns the end of the turn if it repeats this call too often.
  */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
