@@ -12,8 +12,8 @@ export interface TableState {
   /** The claim on the name of the table. */
   claim?: NameClaim
   /**
-   * The latest claim by holder that the table never uses (again); earlier ones of that holder are
-   * not used either. Only the latest holders have an entry.
+   * The latest denied claim of each holder. The table never uses this claim or an earlier claim of
+   * the same holder. Only the most recent holders have an entry.
    */
   denied: Record<string, number>
   /** Number of rows. */
@@ -36,7 +36,7 @@ export const uncreated = (): TableState => ({
   window: emptyWindow(),
 })
 
-/** Maximum number of holders whose claims are denied; the oldest are dropped. */
+/** Maximum number of holders in `denied`; the oldest are dropped. */
 const MAX_DENIED = 200
 /** Whether the table may not use a claim. */
 export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>

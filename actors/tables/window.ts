@@ -1,9 +1,10 @@
 /**
- * The window of a table: which rows and identities changed recently. With facts of a view, which
- * are true as of a change, it answers which rows the table has now.
+ * The window of a table: which rows and identities changed recently. Together with facts of a view,
+ * which are true as of a given change, it determines the current rows of the table.
  *
  * Invariants:
- * W1. The window covers all changes after `floor`. Of a row or an identity it has the last change.
+ * W1. The window covers all changes after `floor`. It stores the last change of each of their rows
+ *     and identities.
  * W2. It is bounded: there are two generations, and when the recent one is full, the older one is
  *     dropped. A generation exceeds its bound by at most one request.
  * W3. A cached row is the current row, so no facts about it are needed.
@@ -21,7 +22,10 @@ export interface WindowBounds {
   /** Data of a generation of cached rows as JSON. */
   readonly cachedRows: number
 }
-/** The window then covers at least 1,600 inserted rows with identities of 30 characters. */
+/**
+ * The default bounds, with which the window covers at least 1,600 inserted rows with identities of
+ * 30 characters.
+ */
 export const windowBounds: WindowBounds = {
   generation: 262_144,
   cachedRow: 1024,
@@ -152,7 +156,10 @@ export interface CurrentRows {
   /** Returns the row with this id, or undefined if the table has no such row. */
   rowOf(id: string): StoredRow | undefined | Stale
 }
-/** A fact with data; facts without are sent only with commands that do not need it. */
+/**
+ * Whether a fact contains the data of its row. Facts without data are sent only with commands that
+ * do not need the data.
+ */
 const isComplete = (fact: RowFact): fact is RowFact & { readonly data: JsonObject } =>
   fact.data !== undefined
 /**
