@@ -19,8 +19,8 @@ interface StoredKey {
   /** SHA-256 of the raw key, in hexadecimal. */
   readonly hash: string
   /**
-   * The text of the key is derived from the request, so a repeat of the request produces the same
-   * text.
+   * True if the text of the key is derived from the request, so that a repeat of the request
+   * produces the same text.
    */
   readonly derived?: true
 }
