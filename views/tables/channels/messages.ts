@@ -186,7 +186,7 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * The statement for a page of messages. The filters determine the index along which it reads.
+ * The statement for a page of messages. The filters determine the index that it scans.
  * @param channel the channel's number.
  */
 export function planMessages(

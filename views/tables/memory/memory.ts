@@ -166,7 +166,7 @@ export function memoryEntries(
 
 /**
  * Changes after a position, oldest first; without a position, all retained changes, starting with
- * the oldest. The next page begins after `last`. Refused when changes after the position have
+ * the oldest. The next page begins after `last`. Refuses if changes after the position have
  * expired.
  * @param now Unix milliseconds.
  */
