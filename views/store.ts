@@ -112,7 +112,7 @@ function inserts(table: string, columns: number): { one: string; many: string } 
 
 export class Store {
   readonly db: Database
-  /** What computes the distances of vectors. */
+  /** Computes the distances of vectors. */
   readonly distances: DistanceEngine
   readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #kept = new Map<string, Kept<never>>()

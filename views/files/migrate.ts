@@ -24,7 +24,7 @@ CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 /**
  * Ensures that a newly opened database has the schema.
  * @returns false when the database has another version of the schema and therefore cannot be used.
- * @throws what SQLite throws when the file is damaged.
+ * @throws the error of SQLite if the file is damaged.
  */
 export function migrate(db: Database): boolean {
   db.pragma('journal_mode = WAL')
