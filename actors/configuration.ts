@@ -139,8 +139,8 @@ export function changeOf<T extends { updated_at: string }>(
 }
 
 /**
- * The fields that differ between a record and its full replacement. Unlike `changeOf`, it treats an
- * empty value as a value.
+ * Returns the fields that differ between a record and its full replacement. Unlike `changeOf`, this
+ * function treats an empty value as a value.
  */
 export function differences(before: object, after: object): Changes {
   const [old, next] = [

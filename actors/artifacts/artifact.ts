@@ -1,7 +1,7 @@
 /**
  * The artifact actor: one uploaded file, from its announcement to its deletion. Gateways store the
- * bytes; the actor decides which upload is visible. Its effects erase bytes and settle the
- * organization's quota, even if the gateway has stopped.
+ * bytes; the actor decides which uploads are visible. The actor's effects erase bytes and settle
+ * the organization's quota, even if the gateway has stopped.
  *
  *     pending → ready → deleted
  *        ↓
@@ -137,7 +137,7 @@ function complete(
   if (!isPending(state) || !isSameSource(state, input)) return refuse('artifact_conflict')
   const begun =
     convert === true ? beginConversion(facts, state.artifact.owned_by ?? '', cause) : undefined
-  // The list is ordered by `created_at`. A new artifact must appear at its head, so its
+  // The list is ordered by `created_at`. A new artifact must appear at the head of the list, so its
   // `created_at` is the time of completion.
   const artifact: ArtifactRecord = {
     ...state.artifact,

@@ -3,7 +3,7 @@ import type { ArtifactRecord } from '../../protocol/artifacts/schema.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
 import type { Tell } from '../actor.ts'
 
-/** Where an artifact comes from, and the causal chain of its source event. */
+/** The origin of an artifact, and the causal chain of its source event. */
 interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
   /** Key of the step that produced the artifact. */
   readonly step?: string | undefined

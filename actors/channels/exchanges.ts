@@ -25,8 +25,8 @@ interface Follows {
   readonly tells: readonly Tell[]
 }
 /**
- * The agents that a message concerns. `mentioned`: those that it mentions; `thread`: those that
- * started its thread or were mentioned in it.
+ * The agents that a message concerns. `mentioned`: the agents that the message mentions; `thread`:
+ * the agents that started its thread or were mentioned there.
  */
 export interface Calls {
   readonly mentioned?: readonly string[]
@@ -36,9 +36,10 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
 
 /**
  * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
- * In any other channel, it wakes the agents that it mentions and those of its thread. A message
- * from an agent wakes only agents that it mentions. A thread may have at most `STREAK` consecutive
- * messages from agents, including answers still to come. Agents beyond this limit are not woken.
+ * In any other channel, such a message wakes the agents that it mentions and the agents of its
+ * thread. A message from an agent wakes only agents that it mentions. A thread may have at most
+ * `STREAK` consecutive messages from agents, including answers still to come. Agents beyond this
+ * limit are not woken.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,

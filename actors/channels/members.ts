@@ -1,6 +1,7 @@
 /**
  * Members of a channel: adding, removing and the read marker. A channel with several members has an
- * administrator, unless its last administrator was expelled because it was disabled or archived.
+ * administrator, unless its last administrator was expelled because that principal was disabled or
+ * archived.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {

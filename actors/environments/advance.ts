@@ -4,7 +4,7 @@
  *
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.
- * V2. A job is admitted only while the environment is usable and no other holder has its lease.
+ * V2. A job is admitted only while the environment is usable and not leased to another holder.
  * V3. Every job that is not passive is admitted or refused in bounded time. If no worker connects
  *     within `wake_ms` after it was first needed, the waiting jobs fail.
  * V4. Numbers of operations, workers and leases only increase, even when a destroyed environment is

@@ -87,7 +87,7 @@ export function createBound(
   }
 }
 
-/** Returns the event of a creation for which the holder of the name sent the command. */
+/** Returns the event that creates an environment with the given record and origin. */
 export const opened = (
   { environment, origin }: EnvironmentCommands['environment.open']['input'],
   id: string,

@@ -5,8 +5,8 @@
  *
  *     provisioning → ready ⇄ running      retained → (running)
  *          ↓           ↓        ↓             ↓
- *        failed     orphaned (until its place is heard of again)
- *     any → destroying → destroyed; a failed teardown is `failed`, and is repeated
+ *        failed     orphaned (until its place reports it again)
+ *     any → destroying → destroyed; a failed teardown leads to `failed`, and is repeated
  */
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent, PinnedJob } from '../../protocol/environments/events.ts'

@@ -45,8 +45,8 @@ const refusedUse = ({ job_id, queue }: Use, error_type: string, error_message: s
 })
 
 /**
- * Records a new job that is pinned to the environment. If the job has a binding, it creates the
- * environment when necessary.
+ * Records a new job that is pinned to the environment. If the environment does not exist and the
+ * job has a binding, the environment is created.
  */
 export function use(
   state: EnvironmentState,

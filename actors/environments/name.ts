@@ -1,7 +1,8 @@
 /**
  * The holder of one name of environments in a project. Its id is derived from the name. All
- * environments with this name are in the same shard as the holder. The commit that creates, updates
- * or destroys an environment therefore also takes or releases the name.
+ * environments with this name are in the same shard as the holder. The commit that creates an
+ * environment therefore also takes the name. The commit that destroys an environment, or changes
+ * its scope or owner, also releases the name.
  *
  * Invariant: at most one environment that is not destroyed has the name for each `scopeKey`, which
  * stands for the project or for one owner.

@@ -48,7 +48,7 @@ export interface SourcesState {
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
   /** Waits by id. */
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
-  /** Types and patterns that webhooks subscribe to, by webhook; an empty list: everything. */
+  /** Types and patterns that webhooks subscribe to, by webhook; an empty list means all types. */
   readonly hooks: Record<string, readonly string[]>
   /** Faults of conditions that could not be evaluated, by trigger. */
   readonly faults: Record<string, ConditionFaults>

@@ -134,8 +134,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 })
 
 /**
- * Whether an assignment that may already have been sent need not be sent again, because its lease
- * was replaced or has ended, or its worker has sent a heartbeat. All other messages are sent again.
+ * Whether a message that may already have been sent need not be sent again. This holds only for an
+ * assignment whose lease was replaced or has ended, or whose worker has sent a heartbeat.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

@@ -4,11 +4,11 @@
  *
  * Invariants:
  * Q1. A job is in exactly one state: gated until its environment admits it (environments.ts),
- *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted is
- *     never gated again. Reports and heartbeats must present the complete lease token, so a superseded
- *     token changes nothing, except for late results (report.ts).
+ *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted
+ *     is never gated again. Reports and heartbeats must present the complete lease token, so a
+ *     superseded token changes nothing, except for late results (report.ts).
  * Q2. A job whose cancellation was requested is never leased again.
- * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
+ * Q3. A job that returns to the queue keeps its `enqueued_at`, and therefore its place within its
  *     fairness key.
  * Q4. The state alone makes every command idempotent, so no command ids are stored.
  * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration

@@ -47,8 +47,8 @@ export interface Held {
    */
   rest?: number
   /**
-   * The previous lease. `reported`: whether its outcome is known; a report under it is then a
-   * repeat.
+   * The previous lease. `reported`: whether the outcome of that lease is known. Any further report
+   * under the lease is then a repeat.
    */
   last?: {
     readonly token: string

@@ -162,9 +162,7 @@ export interface Ending {
   readonly payload: JsonObject
   readonly run: Patch<RunRecord>
 }
-/**
- * The run that started this one. `waits`: whether the parent receives a message when this run ends.
- */
+/** The parent run. `waits`: whether the parent receives a message when this run ends. */
 interface Parent {
   readonly run_id: string
   readonly waits: boolean
@@ -380,8 +378,8 @@ export function placesOf(state: RunState): [at: string | undefined, place: Place
 
 /**
  * Unix milliseconds at which the run next needs `wake`. A run that is held, or whose cancellation
- * was requested before its cleanup, has only the timer `more_at`: the loop ends the hold, and the
- * last of the run's jobs, children and turns ends the run.
+ * was requested before its cleanup, has only the timer `more_at`: the loop ends the hold, and a run
+ * that is being cancelled ends when its jobs, children and turns have ended.
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined

@@ -209,7 +209,7 @@ export function converted(
     : nothing
 }
 
-/** The event that erases files, and the messages to those of them that are artifacts. */
+/** Returns the event that erases files, and the commands that remove their artifacts. */
 function erasure(
   state: SessionState,
   ids: readonly string[],

@@ -153,11 +153,15 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /**
- * Assumed depth of a turn that a run owns, because runs do not report theirs. It exceeds the
- * maximum, so no event of such a turn starts a run, and runs cannot start each other endlessly.
+ * Depth of the messages and questions of a turn that a run owns. It exceeds the maximum, so their
+ * source events start no runs, and runs cannot start each other endlessly. The source events of
+ * what the turn's tools change have the causation of the run instead.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
-/** The number of runs in the causal chain that led to a turn. */
+/**
+ * Depth of the source events of a turn's messages and questions: the number of runs in the causal
+ * chain that led to the turn.
+ */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
 /**

@@ -1,6 +1,6 @@
 /**
  * The state of a table: its definition, its claim on its name, counters, and the window of recent
- * changes. Rows are not stored here; the facts about them come with the command.
+ * changes. Rows are not stored here; a command contains the facts about the rows that it concerns.
  */
 import type { NameClaim } from '../../protocol/tables/events.ts'
 import type { Table } from '../../protocol/tables/schema.ts'
@@ -41,7 +41,7 @@ const MAX_DENIED = 200
 /** Whether the table may not use a claim. */
 export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>
   claim <= (denied[holder] ?? 0)
-/** Denies a claim and all earlier ones of its holder. */
+/** Denies a claim and all earlier claims of its holder. */
 export function deny({ denied }: TableState, { holder, claim }: NameClaim): void {
   const latest = Math.max(claim, denied[holder] ?? 0)
   delete denied[holder]

@@ -48,7 +48,7 @@ export interface RowWindow {
   recent: Generation
   older: Generation
   floor: number
-  /** Small rows that changed recently, by id. `length`: of the data in `recent`. */
+  /** Small rows that changed recently, by id. `length`: characters of the data in `recent`. */
   cache: { recent: Record<string, StoredRow>; older: Record<string, StoredRow>; length: number }
 }
 const generation = (through: number): Generation => ({
@@ -104,7 +104,7 @@ function endChange(window: RowWindow, change: number, bounds: WindowBounds): voi
   window.recent = generation(change)
 }
 
-/** Notes new rows. Rows of a bulk insert are not cached. */
+/** Records new rows. Rows of a bulk insert are not cached. */
 export function noteInserted(
   window: RowWindow,
   rows: readonly StoredRow[],
@@ -119,7 +119,7 @@ export function noteInserted(
   if (first && rows.length === 1) cacheRow(window, first, bounds)
   endChange(window, change, bounds)
 }
-/** Notes an updated row, and the identity that it no longer has. */
+/** Records an updated row, and the identity that it no longer has. */
 export function noteUpdated(
   window: RowWindow,
   row: StoredRow,
@@ -135,7 +135,7 @@ export function noteUpdated(
   cacheRow(window, row, bounds)
   endChange(window, change, bounds)
 }
-/** Notes a deleted row. */
+/** Records a deleted row. */
 export function noteDeleted(
   window: RowWindow,
   { id, identity }: StoredRow,

@@ -1,7 +1,7 @@
 /**
  * Removal of disabled or archived principals from channels; disabled ones stay in direct messages.
- * Only views store the channels of a principal, so the commit that disables or archives it also
- * enqueues a background job that removes it. The job is repeated until it succeeds.
+ * Only views store the channels of a principal, so the commit that disables or archives a principal
+ * also enqueues a background job that removes the principal. The job is repeated until it succeeds.
  */
 
 import type { Event } from '../../../protocol/entry.ts'

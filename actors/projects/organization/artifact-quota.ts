@@ -6,9 +6,9 @@
  * Invariants:
  * S1. An artifact is pending at most once. After its upload has ended, its id is stored until the
  *     deadline after which no reservation for it is accepted.
- * S2. A refund is subtracted once. The artifact's message arrives exactly once, so a direct message
- *     that arrives first is recorded without a time limit. A direct message that arrives later is
- *     detected as a repeat until the time after which direct messages are ignored.
+ * S2. A refund is subtracted once. The message of the artifact actor arrives exactly once, so a
+ *     direct message that arrives first is recorded without a time limit. A direct message that
+ *     arrives later is detected as a repeat until the time after which direct messages are ignored.
  * S3. No reservation makes the sum of used and reserved bytes exceed the limit.
  */
 import type { QuotaCommands } from '../../../protocol/artifacts/commands.ts'
@@ -18,7 +18,9 @@ import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decision } from '../../actor.ts'
 
-/** The storage that artifacts use. All records are by artifact id, and times in Unix milliseconds. */
+/**
+ * The storage that artifacts use. All maps are keyed by artifact id. Times are Unix milliseconds.
+ */
 export interface ArtifactStorage {
   used_bytes: number
   count: number
@@ -26,9 +28,12 @@ export interface ArtifactStorage {
   readonly pending: Record<string, { readonly bytes: number; readonly expires_at: number }>
   /** Uploads that have finished, with the deadline after which no reservation is accepted. */
   readonly over: Record<string, number>
-  /** Direct refunds whose second copy has not arrived. */
+  /** Artifacts whose direct refund has arrived before the message of the artifact actor. */
   readonly awaited: Record<string, true>
-  /** Refunds whose second copy has arrived, with the time after which direct ones are ignored. */
+  /**
+   * Artifacts whose actor has sent the refund, with the time after which direct messages are
+   * ignored.
+   */
   readonly refunded: Record<string, number>
 }
 export interface StorageHolder {

@@ -4,7 +4,7 @@
  * Invariants:
  * N1. The event that ends a run is the run's last event in its commit, and its payload contains the
  *     final `status`, by which clients recognize the end.
- * N2. Cleanup does not change how the run ends: that is decided before the cleanup begins.
+ * N2. Cleanup does not change the outcome of the run, which is decided before the cleanup begins.
  * N3. The commit that ends a run also notifies its loop, and the parent that waits for it. A
  *     failure may pause the loop, and the timeline shows the pause before the end of the run. A
  *     failed run therefore first notifies its loop, whose reply `run.end` ends the run in the same

@@ -1,5 +1,6 @@
 /**
- * Lookups of the steps, waits and keys of a run and its branches. Nothing here changes the state.
+ * Lookups of the steps, waits and keys of a run and its branches. None of these functions changes
+ * the state.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'

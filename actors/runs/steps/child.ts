@@ -15,7 +15,7 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
- * themselves, and counts the runs whose events started a loop too.
+ * themselves. The depth also includes runs whose events started a loop.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {

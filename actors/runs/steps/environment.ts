@@ -106,7 +106,7 @@ export function turnEnvironment(
   return { agent_environment: { ...use, ...wanted } }
 }
 
-/** Whether an environment is the one that belongs to the run. */
+/** Whether an environment belongs to the run. */
 const isOwn = ({ record }: RunState, environment: TurnEnvironment | undefined): boolean =>
   environment?.use.binding?.mode === 'run' && environment.use.binding.owner_id === record.id
 /**

@@ -58,7 +58,8 @@ export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | u
 }
 
 /**
- * Returns the use of an environment by a job, or undefined if it is no environment of the service.
+ * Returns the use of an environment by a job, or undefined if the job has no environment that the
+ * service manages.
  */
 function environmentOf(
   id: string | undefined,

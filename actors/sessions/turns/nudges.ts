@@ -11,7 +11,7 @@ import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'
 import { pendingNudges, type Turn } from '../state.ts'
 import { admit, type TurnRequest } from './admit.ts'
 
-/** Admits a turn whose input is a nudge. The turn is queued after the existing ones. */
+/** Admits a turn whose input is a nudge. The turn is queued after the existing turns. */
 export const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
   admit(on, {
     ...asking,
