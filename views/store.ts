@@ -112,7 +112,7 @@ function inserts(table: string, columns: number): { one: string; many: string } 
 
 export class Store {
   readonly db: Database
-  /** Computes the distances of vectors. */
+  /** The engine that computes the distances of vectors. */
   readonly distances: DistanceEngine
   readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #kept = new Map<string, Kept<never>>()

@@ -59,7 +59,7 @@ type LoopAuditEvent = Extract<
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
 
-/** Events that change the record of an environment. */
+/** Events of an environment that may be audited; only these events have an `id`. */
 type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */

@@ -48,7 +48,7 @@ const FRAMES = 16_000
 const SIZE = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
- * exceed it.
+ * exceed this number.
  */
 const IN_ROW = 64
 

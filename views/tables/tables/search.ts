@@ -124,7 +124,7 @@ const occurs = (store: Store, expression: string): boolean =>
 const quoted = (token: string): string => `"${token}"`
 /**
  * Returns the expressions for rows that contain 0, 1, 2 … of the words exactly; undefined if one of
- * them would be too large. https://www.sqlite.org/fts5.html#full_text_query_syntax
+ * them would be too large. See https://www.sqlite.org/fts5.html#full_text_query_syntax.
  * @param known the words that some row contains exactly. Alternatives with other exact words would
  * find nothing, but the index would still read all entries of the remaining words.
  */

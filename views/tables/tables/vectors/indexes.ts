@@ -191,7 +191,8 @@ export interface NewVector {
   readonly vector: Uint8Array
 }
 /**
- * Stores the vector of a row, unless the row or its index no longer exists.
+ * Stores the vector of a row, unless the row is no longer queued, or its table has no index of the
+ * model.
  * @returns false if the vector was not stored, because its number of dimensions differs from that
  * of the index.
  */
