@@ -117,7 +117,10 @@ function renew(state: State, { at }: Cause, uploadMs: number): Decided<'artifact
   return { events: [{ type: 'artifact.renewed', until }], reply: { expires_at: until } }
 }
 
-/** Whether a completion has the same source as the reservation: a lease, a session, or neither. */
+/**
+ * Whether a completion has the same source as the reservation: the same lease, a session, or
+ * neither.
+ */
 const isSameSource = (
   { artifact: { job_id, attempt }, attachment: attached }: Reserved,
   { lease, attachment }: Internal['artifact.complete']['input'],
@@ -180,7 +183,10 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
           ...(session_id !== undefined && { session_id }),
         },
       }
-/** Returns the effects of a completed upload: settling the quota, and publishing the artifact. */
+/**
+ * Returns the effects of a completed upload: settling the quota, and either publishing the artifact
+ * or informing a run that may be in another shard.
+ */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })

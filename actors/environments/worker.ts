@@ -48,7 +48,7 @@ export function startWorker(
   })
 }
 
-/** Decides whether a worker may register for the environment. */
+/** Decides whether a worker may register for the environment, and records that it is connecting. */
 export function connect(
   state: EnvironmentState,
   { instance, generation }: Commands['environment.connect']['input'],

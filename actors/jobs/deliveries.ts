@@ -63,7 +63,6 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [
   { offer: { queue: nameOf(self) } },
 ]
 
-/** Returns a command to an environment. */
 const toEnvironment = (id: string, name: string, input: unknown): Effect => ({
   tell: { to: { kind: 'environment', id }, name, input },
 })

@@ -134,7 +134,10 @@ export const tellQueue = (
   })
 }
 
-/** Sends a command to an interaction of the run, which is in the same shard, in the same commit. */
+/**
+ * Sends a command to an interaction of the run in the same commit. The interaction is in the same
+ * shard.
+ */
 export const tellInteraction = (
   on: Draft,
   id: string,

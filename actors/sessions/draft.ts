@@ -69,7 +69,10 @@ export const tell = (
   name: string,
   input: unknown,
 ): void => void on.tells.push({ to: { kind, id }, name, input })
-/** Sends a command to an interaction of this session, which is in the same shard. */
+/**
+ * Sends a command to an interaction of this session in the same commit. The interaction is in the
+ * same shard.
+ */
 export const tellInteraction = <N extends keyof InteractionCommands>(
   on: Draft,
   id: string,

@@ -16,7 +16,6 @@ export interface TableState {
    * the same holder. Only the most recent holders have an entry.
    */
   denied: Record<string, number>
-  /** Number of rows. */
   rows: number
   /** Number of changes of rows so far. */
   change: number

@@ -98,7 +98,6 @@ const publication = (
 const aboutIn = ({ private: note }: RunEvent): About =>
   (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
 
-/** The record after the event. */
 const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
 /** Fields of the record that the source event of an ended run repeats. */

@@ -1,7 +1,7 @@
 /**
- * The window: the rows that the model is shown. Compaction keeps it small. It is also bounded when
- * compaction is switched off or fails, so that neither a snapshot nor a commit grows with the
- * conversation.
+ * The window: the rows that the model is shown. Compaction keeps it small. The window is also
+ * bounded when compaction is disabled or fails, so that neither a snapshot nor a commit grows with
+ * the conversation.
  *
  * Invariants:
  * W1. The window begins with the last summary, if there is one, and ends with the last row.
