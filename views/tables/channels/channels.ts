@@ -117,9 +117,9 @@ export function channelGet(
 
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /**
- * The statements whose rows together contain a page of a list, each ordered like the list: one for
- * the channels that the viewer may see without being a member, and one for those that only members
- * may see.
+ * The statements whose rows together contain a page of a list, each in the order of the list. One
+ * is for the channels that the viewer may see without being a member, the other for the channels
+ * that only members may see.
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input

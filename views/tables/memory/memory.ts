@@ -120,8 +120,7 @@ export interface MemoryFilters extends Paging {
 }
 /**
  * Entries of an agent: pinned ones first, then by decreasing importance, then latest update first.
- * Semantic search needs an index that the service does not have, so a search in any mode other than
- * `keyword` is refused.
+ * Memory has no index for semantic search, so a search in any mode other than `keyword` is refused.
  */
 export function memoryEntries(
   store: Store,

@@ -41,8 +41,8 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 /**
  * Maximum number of frames in a generation, and of characters in their payloads; its last batch may
  * exceed both. A generation covers about ten seconds of a busy project. A reader that falls further
- * behind is answered from the table, which costs several times as much, and so falls even further
- * behind.
+ * behind is answered from the table. That costs several times as much, so the reader falls even
+ * further behind.
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000

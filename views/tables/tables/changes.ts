@@ -100,7 +100,6 @@ function remove(store: Store, defined: Defined): void {
   definitions(store).set(table.id, { ...defined, table: undefined })
 }
 
-/** Applies a change of rows. */
 function applyChange(
   store: Store,
   defined: Defined,

@@ -13,8 +13,8 @@ export interface Wish {
 /** Maximum number of distinct wishes in memory. */
 const WISHES = 1000
 /**
- * Minimum number of rows that queries must have read for lack of an order before the order is
- * added, even for a small table.
+ * Minimum number of rows that queries must have read without an order before it is added, even for
+ * a small table.
  */
 const LEAST = 20_000
 
@@ -41,7 +41,7 @@ export class OrderDemand {
     wish.due = true
     this.#due++
   }
-  /** Whether queries have read enough rows for lack of some order that it should be added. */
+  /** Whether an order should be added, because queries have read enough rows without it. */
   isDue(): boolean {
     return this.#due > 0
   }

@@ -28,9 +28,9 @@ const PAST = Buffer.from([0xff])
 export const TEXT_BYTES = 512
 
 /**
- * Returns the bytes of a text, which sort like `compareTexts` and differ for different texts. They
- * are UTF-8, except that surrogates without a partner, which have no UTF-8 form, get bytes in the
- * place where `compareTexts` sorts them.
+ * Returns the bytes of a text, which sort like `compareTexts` and differ for different texts. The
+ * bytes are UTF-8. Unpaired surrogates have no UTF-8 form, so they get bytes that sort where
+ * `compareTexts` sorts such surrogates.
  */
 export function textBytes(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
@@ -75,8 +75,8 @@ function numberBytes(value: number): Buffer {
   // Adding zero turns -0 into 0.
   bytes.writeDoubleBE(value + 0, 1)
   const sign = bytes[1] as number
-  // The bits of IEEE 754 sort like numbers once the sign of positive numbers, and all bits of
-  // negative ones, are inverted.
+  // IEEE 754 bit patterns sort like numbers if the sign bit of positive numbers, and all bits of
+  // negative numbers, are inverted.
   if (sign < 0x80) bytes[1] = sign ^ 0x80
   else for (let i = 1; i < 9; i++) bytes[i] = (bytes[i] as number) ^ 0xff
   bytes[0] = NUMBER

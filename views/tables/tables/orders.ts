@@ -69,7 +69,7 @@ const known = (store: Store): Kept<readonly Order[]> =>
 /** The orders of a table that are not dropped; the first is the order of creation. */
 export const ordersOf = (store: Store, table: number): readonly Order[] =>
   known(store).get(String(table)) ?? []
-/** Changes the stored orders. */
+/** Changes the stored orders, and clears their cache. */
 function change(store: Store, sql: string, ...values: (string | number | Buffer | null)[]): void {
   store.run(sql, ...values)
   known(store).forget()

@@ -2,20 +2,19 @@
  * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
  * full-text index their tokens.
  *
- * R1. The tokens of a row are those of the protocol (`rowTokens`). Each is preceded by the code of
- *     its table, so that a search reads no entries of other tables. The tokenizer of the index
- *     splits only at the spaces between them: `ascii` treats every character that is not ASCII as
- *     part of a token, and ASCII tokens consist of lower-case letters and digits.
+ * R1. The tokens of a row are those of the protocol (`rowTokens`). Each token is preceded by the
+ *     code of its table, so that a search reads no entries of other tables. The tokenizer of the
+ *     index splits only at the spaces between tokens: `ascii` treats every character that is not
+ *     ASCII as part of a token, and ASCII tokens consist of lower-case letters and digits.
  * R2. A row's number in the full-text index is its `stamp`: the time of its last change, followed
- *     by 20 bits that distinguish the changes of one millisecond. So the index yields rows by the
- *     time of their change, newest first, without sorting. Stamps exceed the safe integers of
+ *     by 20 bits that distinguish the changes of one millisecond. The index therefore yields rows
+ *     by their latest change, newest first, without sorting. Stamps exceed the safe integers of
  *     JavaScript, so only SQL computes them.
  * R3. When a row is changed or deleted, its former stamp is dead: no row has it, so no search finds
  *     it. Dead stamps are removed from the index later, in ascending batches. A deletion between
  *     two insertions took 1.5 ms, because the index flushes its pending entries before it deletes.
- * R4. Statements that change a row insert with `VALUES` and without `RETURNING`. Other statements
- *     begin a savepoint, at which the full-text index flushes its pending entries. With such
- *     statements, an insertion took five times as long.
+ * R4. Insertions use `VALUES` without `RETURNING`. Other forms begin a savepoint, at which the
+ *     full-text index flushes its pending entries; an insertion then took five times as long.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { StoredRow } from '../../../protocol/tables/events.ts'

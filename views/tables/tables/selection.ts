@@ -5,7 +5,7 @@
  * The protocol's `fulfils` decides about every row. The orders of the table (`orders.ts`) only
  * reduce the number of rows that are read; they never exclude a row that `fulfils` would accept.
  * There are four strategies, from cheap to expensive:
- * 1. Rows with certain ids or identities are looked up.
+ * 1. Rows that a condition names by id or identity are looked up.
  * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
  *    read until the page is full.
