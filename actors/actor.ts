@@ -122,9 +122,9 @@ type On<E extends Event, N> = Extract<E, { type: N }>
 type Internal = Readonly<Record<string, { readonly input: unknown; readonly reply: unknown }>>
 
 /**
- * One kind of actor: `S` is its state, `E` its events, `T` the API table, `K` its kind, `I` its
- * internal commands, and `Extra` the fields that the gateway adds to a row's input after lookups,
- * by row name.
+ * One kind of actor: `S` is its state, `E` its events, `T` the API table, `K` its kind, and `I` its
+ * internal commands. `Extra` contains the fields that the gateway adds to a row's input after
+ * lookups, by row name.
  */
 export interface Actor<
   S,

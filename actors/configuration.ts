@@ -200,7 +200,7 @@ export const madeOf = (
   ...(derived && { derived }),
 })
 /**
- * Refuses a key text that is in use, or that belonged to a revoked key in `spent`: otherwise a
+ * Refuses a key text that is in use, or that belonged to a revoked key in `spent`. Otherwise, a
  * holder of the revoked text could sign in again.
  */
 export const spentKey = (

@@ -1,7 +1,7 @@
 /**
  * A binary heap in a plain array, for actors and the shard host. `Order.placed` reports each new
- * index of an item to the owner, so any item can be removed or reordered in O(log n) and no stale
- * entries remain. The owner holds the sort keys and is passed to each function as `owner`, so
+ * index of an item to the owner. Any item can therefore be removed or reordered in O(log n), and no
+ * stale entries remain. The owner holds the sort keys and is passed to each function as `owner`, so
  * orders are constants and hot paths create no closures.
  */
 

@@ -1,8 +1,8 @@
 /**
- * Confirmation of new members. The gateway checks that a new member is an active principal before
- * it sends the command, but the principal may be disabled between the check and the commit. So the
- * commit that adds members also enqueues a background job, which checks again and expels members
- * that are not active. A disabled member of a direct message stays.
+ * Confirmation of new members. Before the gateway sends the command, it checks that a new member is
+ * an active principal. The principal may be disabled between this check and the commit. Therefore,
+ * the commit that adds members also enqueues a background job, which checks again and expels
+ * members that are not active. A disabled member of a direct message stays.
  *
  * Invariant: the second check expels a principal that was disabled earlier, except from a direct
  * message. If the principal is disabled later, the removal job that is enqueued with that change

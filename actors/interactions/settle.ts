@@ -244,7 +244,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 
 /**
  * Returns the command that opens a delivery. The delivery's id has the slot of the interaction's
- * id, so both are in one shard and the commit that ends the interaction also opens the delivery.
+ * id, so both are in one shard. The commit that ends the interaction therefore also opens the
+ * delivery.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {

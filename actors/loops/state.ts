@@ -5,7 +5,7 @@
  * Invariants:
  * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
  *     waiting runs in order of arrival. A run is in at most one of the two.
- * L2. The state does not grow with the number of ended runs: it stores only the number of
+ * L2. The state does not grow with the number of ended runs. It stores only the number of
  *     consecutive failures, the spending of one day, and the latest firings.
  */
 

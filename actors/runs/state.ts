@@ -91,9 +91,9 @@ export type OpenWait =
       readonly judges?: number
     })
 /**
- * The reason why a run or branch does not continue now: a wait that the timeline shows, the delay
- * before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its next
- * steps belong to a later commit; its status stays `running`.
+ * The reason why a run or branch does not continue now. It is a wait that the timeline shows, the
+ * delay before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its
+ * next steps belong to a later commit; its status stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
@@ -378,7 +378,7 @@ export function placesOf(state: RunState): [at: string | undefined, place: Place
 
 /**
  * Unix milliseconds at which the run next needs `wake`. A run that is held, or whose cancellation
- * was requested before its cleanup, has only the timer `more_at`: the loop ends the hold, and a run
+ * was requested before its cleanup, has only the timer `more_at`. The loop ends the hold. A run
  * that is being cancelled ends when its jobs, children and turns have ended.
  */
 export function deadline(state: RunState | null): number | undefined {

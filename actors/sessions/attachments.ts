@@ -1,9 +1,9 @@
 /**
  * Files of a session. An upload is announced before its bytes are stored, so the state contains
  * every object that may be in the store. Each file is an artifact of the session's shard, which
- * changes in the same commit: the session reserves it, completes it, and removes it when an upload
- * is abandoned, a file is deleted, or the session ends. Files of earlier releases have no artifact
- * actor. They stay usable, and an effect of the session erases their bytes.
+ * changes in the same commit. The session reserves and completes the artifact, and removes it when
+ * an upload is abandoned, a file is deleted, or the session ends. Files of earlier releases have no
+ * artifact actor. They stay usable, and an effect of the session erases their bytes.
  *
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays

@@ -2,7 +2,7 @@
  * The end of a run: first its cleanup, if it has one, then the event that ends it.
  *
  * Invariants:
- * N1. The event that ends a run is the run's last event in its commit, and its payload contains the
+ * N1. The event that ends a run is the run's last event in its commit. Its payload contains the
  *     final `status`, by which clients recognize the end.
  * N2. Cleanup does not change the outcome of the run, which is decided before the cleanup begins.
  * N3. The commit that ends a run also notifies its loop, and the parent that waits for it. A

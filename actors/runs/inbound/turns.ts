@@ -3,8 +3,8 @@
  * waits for: late, repeated and misdirected messages change nothing.
  *
  * Invariants:
- * U1. Commands to the session are effects of events of this run and are sent in the order of the
- *     events, so a turn is opened before it is stopped.
+ * U1. Commands to the session are effects of events of this run, and are sent in the order of these
+ *     events. A turn is therefore opened before it is stopped.
  * U2. A run with a requested cancellation waits until its open turns have ended; a turn that is not
  *     open yet is never opened.
  */

@@ -3,9 +3,9 @@
  * parameters; the queue receives the header of a job and manages its attempts. The job enters the
  * queue in the commit that suspends the run, so neither exists without the other.
  *
- * The retry policy of the step bounds both failed attempts and lost leases. Without a policy the
- * first failure or lost lease ends the job, unless the action is annotated as safe to repeat: the
- * claim of the job then raises the limit on lost leases to three.
+ * The retry policy of the step bounds both failed attempts and lost leases. Without a policy, the
+ * first failure or lost lease ends the job. If the action is annotated as safe to repeat, the claim
+ * of such a job raises the limit on lost leases to three.
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * A bounded map of the newest keys, stored in small buckets: adding a key copies one bucket instead
- * of the whole map, and the oldest keys are forgotten a bucket at a time. The map is plain JSON and
+ * A bounded map of the newest keys, stored in small buckets. Adding a key copies one bucket instead
+ * of the whole map, and the oldest keys are dropped a bucket at a time. The map is plain JSON and
  * is never mutated.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
