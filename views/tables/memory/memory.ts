@@ -1,7 +1,7 @@
 /**
  * The memory of agents: entries, keyword search in them, and the feed of changes. A change that is
- * older than the retention period counts as deleted, whether or not its row still exists, so that
- * all replicas of a view give the same answers.
+ * older than the retention period counts as deleted, whether or not its row still exists. All
+ * replicas of a view therefore give the same answers.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'

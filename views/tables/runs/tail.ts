@@ -1,6 +1,6 @@
 /**
- * Keeps in memory the frames that wait to be stored, and the newest frames of the feed, so that a
- * follower at the end of the feed is answered without reading a table. The frames are divided into
+ * Keeps the frames that wait to be stored, and the newest frames of the feed, in memory. A follower
+ * at the end of the feed is therefore answered without reading a table. The frames are divided into
  * two generations; when the younger one is full, the older one is dropped.
  */
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'

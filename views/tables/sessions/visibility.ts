@@ -18,8 +18,9 @@ export const visibleTo = (
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
- * True for the rows of `interactions` that a viewer may read: those without a session, those whose
- * session is not closed to the viewer, and those of which the viewer is a target or reviewer.
+ * True for the rows of `interactions` that a viewer may read. A viewer may read interactions
+ * without a session, those whose session is not closed to the viewer, and those of which the viewer
+ * is a target or reviewer.
  * @param alias the table's alias in the statement.
  * @param names the names that targets and reviewers use for the viewer. As parameters of the
  * condition, they follow the values of `viewerValues`.

@@ -4,9 +4,9 @@
  *
  * The full-text index yields the rows of one expression by their latest change. A search therefore
  * has one expression for each number of exact words, beginning with the largest, and a page reads
- * only its own rows. In two cases, all rows that are found are read and ranked instead: for many
- * words, whose expressions would be too large, and for a table that may hide values, because the
- * index contains hidden values. The protocol's `exactHits` decides about every row.
+ * only its own rows. In two cases, all rows that are found are read and ranked instead. Many words
+ * would need expressions that are too large. For a table that may hide values, the index contains
+ * hidden values. The protocol's `exactHits` decides about every row.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { type Condition, planQuery } from '../../../protocol/tables/query.ts'

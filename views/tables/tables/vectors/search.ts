@@ -2,10 +2,10 @@
  * Semantic and hybrid searches in the rows of a table. A search is answered only when all rows that
  * existed at its beginning are embedded; until then, the answer contains the progress of the index.
  *
- * The position of a page of a semantic search is the place of its last row. A page of a hybrid
- * search contains rows of the combined list that earlier pages did not contain, because the place
- * of a row in that list depends on other rows. Its position contains hashes of the ids on all pages
- * so far.
+ * The position of a page of a semantic search is the place of its last row. In the combined list of
+ * a hybrid search, the place of a row depends on other rows. A page therefore contains rows of the
+ * list that earlier pages did not contain. Its position contains hashes of the ids on all pages so
+ * far.
  */
 import { createHash } from 'node:crypto'
 import { type Refusal, refuse, refuseFields } from '../../../../protocol/errors.ts'
