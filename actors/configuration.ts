@@ -41,7 +41,7 @@ const MAX_SPENT_KEYS = 10_000
  */
 export interface AccessLimits {
   /**
-   * Maximum number of keys and tokens that are not revoked, including expired ones; 10,000 by
+   * Maximum number of keys and tokens that are not revoked, whether expired or not; 10,000 by
    * default.
    */
   readonly max_keys?: number
@@ -52,7 +52,7 @@ export interface AccessLimits {
   readonly max_principals?: number
 }
 const DEFAULT_LIMIT = 10_000
-/** Maximum number of keys of one principal, including expired ones. */
+/** Maximum number of keys of one principal, whether expired or not. */
 const MAX_KEYS_OF_PRINCIPAL = 100
 
 /** Refuses another key or token for an owner or a principal that has reached its limit. */

@@ -30,8 +30,8 @@ function up<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): void 
 /**
  * Moves an item down with the bottom-up method (Wegener 1993). It follows the path of the earlier
  * children to a leaf, then searches for the item's position on that path from the leaf upward. Most
- * items that move down belong near a leaf, so this needs about half the comparisons of a search
- * from the top.
+ * items that move down belong near a leaf, so the method needs about half the comparisons of a
+ * search from the top.
  */
 function down<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): void {
   const item = heap[start] as T

@@ -38,7 +38,7 @@ export function confirm(
 }
 
 /**
- * Handles the end of a confirmation job. If the job did not complete, another one is enqueued.
+ * Handles the end of a confirmation job. If the job did not complete, another job is enqueued.
  * Returns undefined if the job is not a confirmation.
  */
 export function confirmationSettled(

@@ -71,7 +71,7 @@ export function open(
 
 /**
  * Reopens a direct message: unarchives it, and adds missing members again, because older releases
- * removed disabled ones.
+ * removed disabled members.
  */
 export function reopen(
   state: ChannelState,

@@ -77,7 +77,7 @@ export const publishedBy = ({ keys }: SourcesState, key: string): string | undef
  * @param at Unix milliseconds.
  * @param recalled the answer of a view for keys that the state does not store.
  * @returns the id of the event that was published under the key; null if no event was published
- * under it within a day; undefined if that is unknown.
+ * under it within a day; undefined if it is unknown whether an event was published.
  */
 export function recall(
   state: SourcesState,

@@ -50,7 +50,8 @@ import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
 /**
  * Maximum number of leases and pauses that one command ends. Commits are bounded, and the end of a
- * lease also changes the actor that requested the job. The others end at a later wake.
+ * lease also changes the actor that requested the job. The remaining leases and pauses end at a
+ * later wake.
  */
 const LEASES = 64
 

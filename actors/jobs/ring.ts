@@ -58,8 +58,8 @@ export function* turns<T>(ring: Ring<T>): Generator<T, void> {
 }
 
 /**
- * Interleaves the sources: yields the first item of each source, then the second of each, until all
- * are exhausted. A source is opened at its first turn.
+ * Interleaves the sources: yields the first item of each source, then the second item of each
+ * source, until all sources are exhausted. A source is opened at its first turn.
  */
 export function* alternate<T, S>(
   sources: Iterable<S>,

@@ -150,6 +150,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is among the most recently ended ones, whose ids are remembered. */
+/** Whether the job is among the most recently ended jobs, whose ids are remembered. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

@@ -45,7 +45,7 @@ export const removingArtifacts =
 /** Whether a job is the errand that deletes the artifacts. */
 export const isRemoval = ({ removing }: ProjectState, job_id: string): boolean =>
   removing === job_id
-/** Handles the end of the errand. If it did not complete, another one is enqueued. */
+/** Handles the end of the errand. If it did not complete, another errand is enqueued. */
 export function removalSettled(
   { job_id, outcome }: ProjectCommands['job.settled']['input'],
   cause: Cause,

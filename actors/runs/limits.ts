@@ -29,7 +29,9 @@ const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
 /** Whether the time limit of the run has passed. It does not apply to the cleanup. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
-/** Whether the next attempt, or the one that `step.retried` has begun, exceeds the step limit. */
+/**
+ * Whether the next attempt, or the attempt that `step.retried` has begun, exceeds the step limit.
+ */
 const stepLimitReached = (on: Draft): boolean =>
   stepsUsed(on) +
     (current(on)?.row || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)

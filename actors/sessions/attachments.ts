@@ -128,8 +128,8 @@ export function reserve(
 }
 /**
  * Marks a file as stored, and completes its artifact. If several uploads used one key, the first
- * one creates the file and the others get the status 200. Refuses with `conflict` if the upload was
- * given up.
+ * upload creates the file, and the other uploads get the status 200. Refuses with `conflict` if the
+ * upload was given up.
  */
 export function attach(
   state: SessionState,

@@ -95,7 +95,7 @@ export interface SessionState extends Window {
   /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
   /**
-   * Number of tokens of the last generation, including cached ones, as a measure of how full the
+   * Number of tokens of the last generation, including cached tokens, as a measure of how full the
    * model's context window is; 0 after a compaction.
    */
   readonly tokens: number

@@ -37,7 +37,8 @@ const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
 /**
- * Refuses a caller who lacks one of these permissions; the refusal contains the first missing one.
+ * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
+ * permission.
  * @param brand header brand in any letter case.
  */
 export function lacking(

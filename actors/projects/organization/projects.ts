@@ -1,6 +1,6 @@
 /**
  * Projects of the organization. Handles and external references are unique among all projects,
- * including deleted ones. This actor alone decides about creation by external reference, so a
+ * including deleted projects. This actor alone decides about creation by external reference, so a
  * repeat is safe.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Operator commands: cancel a run, resume it before its wait has ended, or retry it after it has
- * failed. A recovery continues the same run: the step that failed, or an earlier one, runs again,
+ * failed. A recovery continues the same run: the step that failed, or an earlier step, runs again,
  * and the steps before it keep their outputs.
  */
 
@@ -111,7 +111,7 @@ export function resume(
 }
 
 /**
- * Retries a failed run, from the step that failed or from an earlier one. For any other run, the
+ * Retries a failed run, from the step that failed or from an earlier step. For any other run, the
  * request is refused with `run_not_failed`.
  */
 export const retry = (

@@ -30,8 +30,8 @@ export function applyBranches(
 }
 
 /**
- * Index of a branch among the active ones, or -1. Most lookups are for the newest branch, then for
- * the oldest.
+ * Index of a branch among the active branches, or -1. Most lookups are for the newest branch, then
+ * for the oldest branch.
  */
 export function indexAt(branches: readonly Branch[], at: string): number {
   const newest = branches.length - 1

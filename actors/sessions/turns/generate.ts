@@ -43,8 +43,8 @@ export function shownTo(
 }
 
 /**
- * Requests the next row of a turn from the model, or returns the end of the turn if that is not
- * possible.
+ * Requests the next row of a turn from the model, or returns the end of the turn if no further
+ * generation is possible.
  */
 export function generate(on: Draft, id: string): Next {
   const turn = turnOf(on, id)

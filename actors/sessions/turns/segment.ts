@@ -225,8 +225,8 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all others
-  // get one.
+  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all other
+  // tools get one attempt.
   const attempts =
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
       ? limits.attempts

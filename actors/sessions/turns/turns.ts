@@ -89,7 +89,7 @@ export const budgetEnds = ({ record, work }: Turn): number =>
     ? work.since + work.definition.timeout_seconds * 1000 - work.spent
     : Infinity
 
-/** Suspends a turn that waits for people, so that others can run. */
+/** Suspends a turn that waits for people, so that other turns can run. */
 function wait(on: Draft, id: string, waiting: Wait): void {
   const turn = turnOf(on, id)
   if (!turn) return
