@@ -9,9 +9,9 @@
  *     the process dies or a write fails, those changes are lost: `position()` then returns the
  *     position of the file, from which the journal must be applied again.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
- * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
- *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types
- *     are ignored, because newer releases wrote them.
+ * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for an envelope whose
+ *     predecessor in its shard was neither applied nor trimmed from the journal. Unknown kinds and
+ *     event types are ignored, because newer releases wrote them.
  * V4. The file may be lost. A file that is damaged or has another schema is deleted, and the
  *     journal is applied from the start.
  */

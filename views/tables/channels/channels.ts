@@ -1,8 +1,8 @@
 /**
  * Channels and their members, and the rule that decides which channels a viewer may read: everyone
- * may read public channels, and members may read private ones. Administrators of the project may
- * also read the records of private channels, but neither their messages nor direct messages between
- * other principals.
+ * may read public channels, and members may read private channels. Administrators of the project
+ * may also read the records of private channels, but neither their messages nor direct messages
+ * between other principals.
  */
 import type {
   Channel,

@@ -1,4 +1,4 @@
-/** The list of environments, including destroyed ones. */
+/** The list of environments, including destroyed environments. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'

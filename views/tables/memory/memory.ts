@@ -119,7 +119,7 @@ export interface MemoryFilters extends Paging {
   readonly kind?: string
 }
 /**
- * Entries of an agent: pinned ones first, then by decreasing importance, then latest update first.
+ * Entries of an agent: pinned entries first, then by decreasing importance, then by latest update.
  * Memory has no index for semantic search, so a search in any mode other than `keyword` is refused.
  */
 export function memoryEntries(

@@ -27,7 +27,7 @@ export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: tru
 export interface Watch {
   readonly now: number
   readonly workers: () => readonly Taking[]
-  /** Whether the project defines this action as one that the service calls itself. */
+  /** Whether the project defines this action as an action that the service calls itself. */
   readonly served?: (action: string) => boolean
 }
 

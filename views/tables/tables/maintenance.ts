@@ -11,7 +11,7 @@ import { schemaOf } from './definitions.ts'
 import { addOrder, buildOrder, DROPPED, deleteKeys, dropOrder, ordersOf } from './orders.ts'
 import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
-/** Maximum number of orders that a table has in addition to its fixed ones. */
+/** Maximum number of orders that a table has in addition to its fixed orders. */
 const ADDED_TO_TABLE = 8
 /** Maximum number of such orders in a view. */
 const ADDED = 64

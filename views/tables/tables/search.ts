@@ -30,8 +30,8 @@ import {
 import { lookedUp, narrowest } from './selection.ts'
 
 /**
- * Maximum number of words that are looked up in the index; the others are compared in the rows
- * found.
+ * Maximum number of words that are looked up in the index; the other words are compared in the rows
+ * that are found.
  */
 const WORDS = 24
 /** Maximum number of alternatives in an expression. */

@@ -34,7 +34,9 @@ const compare = (a: Found, b: Found): number =>
   b.updated_at - a.updated_at ||
   (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/** Maximum number of words that are looked up in the index; the others only affect the order. */
+/**
+ * Maximum number of words that are looked up in the index; the other words only affect the order.
+ */
 const WORDS = 24
 /** Number of rows that are read in one part. */
 const PART = 50
