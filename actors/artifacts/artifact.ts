@@ -13,7 +13,8 @@
  *     is current. For an attachment, the session sends it.
  * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
  *     An upload that is neither completed nor renewed ends at its deadline.
- * U3. An id is used for one upload. An id that was given up before its upload began stays unusable.
+ * U3. An id is used for one upload. An id that was abandoned before its upload began stays
+ *     unusable.
  * U4. The artifact of an attachment does not end the upload at a deadline; its session does. The
  *     session and the artifact change in the same commit, so they agree on the state of the file.
  */
@@ -298,7 +299,7 @@ const toQuota = (
 /**
  * Creates the artifact actor.
  * @param options the brand, which is part of the names of permissions, and the milliseconds after
- * which an upload without a renewal is given up.
+ * which an upload without a renewal is abandoned.
  */
 export const artifactActor = ({
   brand,

@@ -134,7 +134,7 @@ const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void 
     Math.max(0, capacityOf(on.state).rule(trigger).limit - newcomers),
   )
 /**
- * Displaces the matching runs, oldest first, until at most `left` of them stay. Displacements
+ * Displaces the matching runs, oldest first, until at most `left` of them remain. Displacements
  * beyond the limit of one commit follow in the next commit.
  * @param waitingToo whether all matching runs that wait are displaced first, including those that
  * wait for a slot in the organization.

@@ -276,7 +276,7 @@ export interface Note {
   readonly at?: string
   /** Changes to the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
-  /** Changes to the join; null: its step no longer needs it, and the outcomes are dropped. */
+  /** Changes to the join; null: the step no longer needs the join, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
   readonly about?: About

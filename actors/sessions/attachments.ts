@@ -8,7 +8,7 @@
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
  *     `stored` until it is deleted or the session ends.
- * F2. When an upload is given up, or a file is deleted, an effect erases the bytes.
+ * F2. When an upload is abandoned, or a file is deleted, an effect erases the bytes.
  * F3. The artifact of a counted file is pending, ready or deleted exactly when the file is
  *     `coming`, `stored` or `erased`, unless the project was deleted.
  */
@@ -129,7 +129,7 @@ export function reserve(
 /**
  * Marks a file as stored, and completes its artifact. If several uploads used one key, the first
  * upload creates the file, and the other uploads get the status 200. Refuses with `conflict` if the
- * upload was given up.
+ * upload was abandoned.
  */
 export function attach(
   state: SessionState,
@@ -178,7 +178,7 @@ export function detach(
     return refuse('conflict', { artifact_id }, 'The file is still being uploaded.')
   return file.state === 'erased' ? nothing : { ...erasure(state, [artifact_id]), reply: undefined }
 }
-/** Gives up an upload that has failed. */
+/** Abandons an upload that has failed. */
 export function abandon(
   state: SessionState,
   { artifact_id }: Attaching,
@@ -241,7 +241,7 @@ export const eraseAll = (on: Draft): void =>
     on,
     idsOf(filesOf(on.state), () => true),
   )
-/** Gives up uploads that did not arrive in time. */
+/** Abandons uploads that did not arrive in time. */
 export const giveUp = (on: Draft): void =>
   erase(
     on,

@@ -158,7 +158,7 @@ export function write(on: Draft, row: Row): TranscriptMessage {
 /**
  * Depth of the messages and questions of a turn that a run owns. It exceeds the maximum, so their
  * source events start no runs, and runs cannot start each other endlessly. The source events of
- * what the turn's tools change have the causation of the run instead.
+ * changes by the turn's tools have the causation of the run instead.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
 /**
