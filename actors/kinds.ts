@@ -33,10 +33,11 @@ import { workerActor } from './workers/worker.ts'
 
 /**
  * Creates the actors of all kinds, by kind.
- * @param settings the configured brand, the timing of workers, the maximum number of concurrent
- * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
- * (`QuotaOptions`) and the deadline of their uploads, the limits on the runs that triggers start for
- * events that runs caused, the maximum number of rows of a table, and the settings of environments.
+ * @param settings the configured brand, the timing of workers, and further options.
+ * `plan_concurrency`: maximum number of concurrent runs of loops; absent: no limit. `access`:
+ * limits on access records. `artifacts`: bytes that artifacts may use (`QuotaOptions`), and the
+ * deadline of their uploads. `triggers`: limits on the runs that triggers start for events that
+ * runs caused. `table_rows`: maximum number of rows of a table.
  */
 export const actorKinds = (settings: {
   brand: string

@@ -80,7 +80,7 @@ export const gathered: ReadonlySet<string> = new Set<string>(
 type NameOf<V> = V extends { readonly queries: infer Q } ? keyof Q & ViewQueryName : never
 /**
  * The queries of all definitions, by name.
- * @throws when two definitions have a query of the same name.
+ * @throws an error if two definitions have a query of the same name.
  */
 function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Queries<NameOf<V>> {
   const found = new Map<string, unknown>()

@@ -147,7 +147,7 @@ export const channelName: Actor<
     'channel.create': create,
     // Records an idempotency key in the actor whose id is derived from the key. A later request
     // with the key may be decided by another actor; the fingerprint stored with this command
-    // reveals whether its body differs.
+    // reveals whether the body of the later request differs.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

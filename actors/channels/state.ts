@@ -1,8 +1,8 @@
 /**
  * The state of a channel: its settings, members and pinned messages, the number of its messages,
- * and the exchanges and confirmations in progress. Messages are not stored here. The facts about a
- * message that never change (its position, sender and thread) come with the command that refers to
- * it.
+ * and the exchanges and confirmations in progress. Messages are not stored here. A command that
+ * refers to a message contains the facts about it that never change: its position, sender and
+ * thread.
  */
 import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import {

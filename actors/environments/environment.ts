@@ -1,12 +1,12 @@
 /**
  * The environment actor: one workspace, from its creation to its destruction. It decides which jobs
- * may use the workspace, asks hosts for the work of its provider, and knows its one worker. The rules
- * that follow from state and time are in `advance.ts`, with their invariants.
+ * may use the workspace, requests the provider's work from hosts, and tracks the only worker. The
+ * rules that depend only on the state and the time are in `advance.ts`, with their invariants.
  *
  *     provisioning → ready ⇄ running      retained → (running)
  *          ↓           ↓        ↓             ↓
- *        failed     orphaned (until its place is heard of again)
- *     any → destroying → destroyed; a failed teardown is `failed`, and is repeated
+ *        failed     orphaned (until its place reports it again)
+ *     any → destroying → destroyed; a failed teardown leads to `failed`, and is repeated
  */
 import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
@@ -43,7 +43,7 @@ interface Extra {
 }
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
-/** One command for each queue of the jobs. */
+/** Returns one command for each queue that holds some of the jobs. */
 function toQueues(
   jobs: readonly PinnedJob[],
   name: string,
@@ -271,7 +271,7 @@ export const environmentActor = ({
           : null,
     },
     deadline: (state) => (state ? deadline(state, settings) : undefined),
-    // Signs of life of hosts are soft, so after a change of owner each has its full time again.
+    // Heartbeats of hosts are soft events, so their time limits start again after a takeover.
     recover: (state, at) =>
       state && {
         ...state,

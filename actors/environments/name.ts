@@ -1,10 +1,11 @@
 /**
- * The holder of the name of environments in a project. Its id is derived from the name. Environments
- * with the name are in its shard, so a name is taken and freed in the commit that creates, moves or
- * destroys the environment.
+ * The holder of one name of environments in a project. Its id is derived from the name. All
+ * environments with this name are in the same shard as the holder. The commit that creates an
+ * environment therefore also takes the name. The commit that destroys an environment, or changes
+ * its scope or owner, also releases the name.
  *
- * Invariant: at most one environment that is not destroyed has the name in the project, and at most
- * one for each owner (`scopeKey`).
+ * Invariant: at most one environment that is not destroyed has the name for each `scopeKey`, which
+ * stands for the project or for one owner.
  */
 import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import {
@@ -32,7 +33,7 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** What the gateway adds to an attachment: the connected worker. */
+/** Data that the gateway adds to an attachment: the connected worker. */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }
@@ -42,8 +43,8 @@ interface Extra {
   readonly 'environment.acquire_matching': EnvironmentFacts
 }
 /**
- * The reply to a creation; the gateway reads the whole record of an environment that existed. With
- * `status_code` 200 the environment existed.
+ * The reply to a creation. `status_code` is 200 if the environment already existed; the gateway
+ * then reads the rest of its record.
  */
 type Created = Environment & { readonly status_code?: number }
 
@@ -111,7 +112,7 @@ function attach(
     : { ...decided, tells: [...(decided.tells ?? []), again(environment.id)] }
 }
 
-/** The actor of the name of environments. */
+/** The actor that holds a name of environments. */
 export const environmentName: Actor<
   NameState,
   EnvironmentNameEvent,

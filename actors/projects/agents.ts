@@ -33,8 +33,8 @@ export interface Domain {
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
 /**
- * The requested settings in the form that `changeOf` expects: values that stand for the default
- * become empty, which removes the field.
+ * The requested settings in the form that `changeOf` expects: values that mean the default become
+ * empty, which removes the field.
  */
 function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wish {
   const {

@@ -7,7 +7,7 @@
  * T2. Every change of rows has a number, 1, 2, 3 …; the rows of a bulk insert are one change.
  * T3. The state does not grow with the rows: it holds the definition, counters, and a bounded
  *     window of changes. Rows are in the journal and in views. A command is decided on the current
- *     rows, or not at all: the facts that it carries are checked against the window.
+ *     rows, or not at all: the facts that it contains are checked against the window.
  * T4. The table has a name only while the holder of the name reserves it for the table (name.ts).
  */
 import type { Api } from '../../protocol/api.ts'

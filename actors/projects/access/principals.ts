@@ -69,7 +69,7 @@ export interface Born {
   readonly events: readonly (PrincipalEvent | RoleEvent)[]
   readonly role_ids: readonly string[]
 }
-/** Creates a principal. The caller has checked that it may be created. */
+/** Creates a principal. The caller must have checked that the principal may be created. */
 export function bornPrincipal(
   state: ProjectState,
   kind: 'service' | 'user',
@@ -101,7 +101,8 @@ export function bornPrincipal(
 }
 
 /**
- * The principal of a new agent, which has the agent's id. It has no roles until some are assigned.
+ * Creates the principal of a new agent. Its id is also the id of the agent. It has no roles until
+ * roles are assigned.
  */
 export function bornAgent(
   state: ProjectState,
@@ -160,7 +161,7 @@ export function createPrincipal(
 
 /**
  * Changes a principal. `role_ids` replaces its roles, and an empty list removes them all. The
- * caller needs the permissions of the added roles, but not those of the others.
+ * caller needs the permissions of the added roles, but not the permissions of the other roles.
  */
 export function changePrincipal(
   state: ProjectState,
@@ -177,7 +178,8 @@ export function changePrincipal(
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
-  // Roles are stored separately but belong to the record, so changing them updates it too.
+  // Roles are stored separately but belong to the record, so a change of roles also updates the
+  // record.
   const updated_at = timestamp(cause.at)
   const changes = {
     ...change?.changes,

@@ -1,8 +1,8 @@
 /**
  * The organization actor: the single writer of organization keys, projects and their handles,
- * claims on workflow handles, and the organization's skills, actions and device sign-ins. There is
- * exactly one organization, which exists after `organization.init`. This file contains the table;
- * the decisions are in the other files of this folder.
+ * claims on workflow handles, and the organization's skills, actions, device sign-ins and artifact
+ * storage. There is exactly one organization, which exists after `organization.init`. This file
+ * contains the table; the decisions are in the other files of this folder.
  */
 
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'

@@ -1,5 +1,5 @@
 /**
- * The state of the organization: its keys, its projects including deleted ones, the claims on
+ * The state of the organization: its keys, its projects, whether deleted or not, the claims on
  * workflow handles, its skills and actions, the sign-in requests of devices, and the storage that
  * artifacts use.
  */

@@ -241,7 +241,7 @@ export function turnWanted(
     ...(agent !== undefined && { agent }),
     ...(state.engine.actor && { asker: state.engine.actor.principal_id }),
     session,
-    // The reviewer of the service has no tools.
+    // Without an agent, the service's own reviewer judges; it has no tools.
     ...(agent !== undefined && turnEnvironment(state)),
     step: {
       ...(seconds > 0 && { timeout_seconds: seconds }),

@@ -62,15 +62,13 @@ type LoopAuditEvent = Extract<
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
 
-/** Events that record a call for a blueprint. The changes of its resources are audited by themselves. */
+/** Events of a call for a blueprint. The changes of its resources have audit entries of their own. */
 type BlueprintAuditEvent = Extract<
   BlueprintEvent,
-  {
-    readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted'
-  }
+  { readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted' }
 >
 
-/** Events that change the record of an environment. */
+/** Events of an environment that may be audited; only these events have an `id`. */
 type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */
