@@ -27,6 +27,8 @@ export interface FieldFacts {
   readonly assigned?: { readonly row: RowName; readonly body: string }
   /** Returns the canonical form of a value, in which equal values are equal as JSON. */
   readonly form?: (value: unknown) => unknown
+  /** The canonical form is also the form that the rows accept. */
+  readonly sendsForm?: true
   /** Returns the value without its secret parts, which answers never contain. */
   readonly mask?: (value: unknown) => unknown
   /** Returns the value of the record as far as the input determines it. */
@@ -231,7 +233,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     replaces: true,
     slot: byId,
     fields: {
-      actions: { form: grantForm },
+      actions: { form: grantForm, sendsForm: true },
       metadata: { kept: true },
       ...fields('name', 'description', 'tags'),
     },
