@@ -100,4 +100,3 @@ export const blueprints = {
     reply: Export,
   }),
 } as const
-export type BlueprintRows = typeof blueprints

@@ -44,7 +44,7 @@ export const blueprintAdditions = additions({
 export const Include = blueprintAdditions.include
 export type Included = 'plan' | 'drift' | 'orphans' | 'further_types'
 
-export const ResourceType = Type.Enum([...resourceTypes])
+const ResourceType = Type.Enum([...resourceTypes])
 
 /** A difference of one field. Long and secret values are shortened. */
 export const FieldDifference = Type.Object({

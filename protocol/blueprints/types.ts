@@ -53,6 +53,8 @@ export interface TypeFacts {
     readonly change: RowName
     readonly remove: RowName
   }
+  /** The preparations of the rows check destinations and reserve nothing, so a preview runs them. */
+  readonly checkedByPreparation?: true
   /** The row `change` replaces the whole record. */
   readonly replaces?: true
   /** The path slot of the rows, and the member of the record with its value. */
@@ -139,6 +141,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     adopt: 'unique',
     match: 'name',
     rows: { create: 'action.create', change: 'action.update', remove: 'action.delete' },
+    checkedByPreparation: true,
     slot: { name: 'action_name', from: 'name' },
     fields: {
       name: { immutable: true },
@@ -185,6 +188,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     adopt: 'unique',
     match: 'name',
     rows: { create: 'webhook.create', change: 'webhook.update', remove: 'webhook.delete' },
+    checkedByPreparation: true,
     slot: { name: 'webhook_id', from: 'id' },
     fields: {
       url: { mask: maskedUrl },
