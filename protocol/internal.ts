@@ -24,7 +24,7 @@ export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
+    /** Cancels jobs. Waiting jobs end at once; workers are asked to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
     /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
     'queue.claim': {
@@ -62,7 +62,7 @@ export type QueueCommands = ArtifactQueueCommands &
 /**
  * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
  * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the
- * service itself does the work.
+ * service itself performs the work.
  */
 export interface Take {
   readonly job_id: string
@@ -80,7 +80,7 @@ export interface JobReport {
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
-  /** A retry cannot succeed, so the job fails even if attempts are left. */
+  /** A retry cannot succeed, so the job fails even if attempts remain. */
   readonly final?: true
   /** Milliseconds until the next attempt, if there is one. */
   readonly retry_in?: number
@@ -198,7 +198,7 @@ export type RunCommands = ArtifactRunCommands & {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** From the loop that a step asked to start a run: the id of the run, or why none was started. */
+  /** From the loop that a step asked to start a run: the id of the run, or the fault. */
   'child.answered': {
     input: {
       wait_id: string
@@ -251,7 +251,7 @@ export interface InteractionOpened {
   readonly expires_at?: string
 }
 /**
- * The outcome of an interaction. `signal_name` is the signal that carries the outcome to a run in
+ * The outcome of an interaction. `signal_name` is the signal that delivers the outcome to a run in
  * which no step waits for the interaction itself.
  */
 export interface InteractionSettled {
@@ -291,7 +291,7 @@ export type InteractionCommands = {
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** The interaction that a step of a run opens. The sender has already checked it. */
+/** The interaction that a step of a run opens. The sender has already validated the data. */
 export interface InteractionOpening
   extends Pick<
     Interaction,

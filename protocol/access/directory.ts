@@ -1,10 +1,10 @@
 /**
- * The configuration with which a request or a job is admitted. Gateways and executors read it from
- * the actors of the organization and the project, and cache it (`gateway/directory.ts`). A change
- * is acknowledged only after every live gateway and executor has dropped its cached copy.
+ * The configuration used to admit requests and jobs. Gateways and executors read it from the actors
+ * of the organization and the project, and cache it (`gateway/directory.ts`). A change is
+ * acknowledged only after every live gateway and executor has dropped its cached copy.
  *
- * This file defines the cached shapes, lookups in them, and the data from them that the gateway
- * adds to commands. It contains no cache.
+ * This file defines the cached shapes, lookups in them, and the cached data that the gateway adds
+ * to commands. The caches themselves are elsewhere.
  */
 import type { AgentEntry } from '../agents/schema.ts'
 import { parseTimestamp } from '../common.ts'
@@ -63,7 +63,8 @@ export interface ProjectDirectory {
  */
 export const REPEATABLE_LOSSES = 3
 /**
- * The facts that decide whether the service or a worker executes an action, and how often.
+ * The facts that decide whether the service or a worker executes an action, and how many lost
+ * leases are allowed.
  * `repeatable`: it is safe to call the action again when the outcome of a call is unknown.
  */
 export interface ActionSketch {

@@ -1,7 +1,7 @@
 /**
- * The toolkits and skills that are assigned to agents, in the order in which the caller listed
- * them: rows, events, and the hold that protects assigned skills of the organization. `rows.ts` has
- * the rows for the agents themselves.
+ * Schemas and events for the assignment of toolkits and skills to agents, and for the holds that
+ * protect assigned skills of the organization. An agent's assignments are in the order in which the
+ * caller listed them. The rows are in `toolkits/rows.ts` and `skills/rows.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
@@ -96,8 +96,8 @@ export type SkillHoldEvent =
     })
   | (Event & { readonly type: 'skill.let_go'; readonly id: string })
 /**
- * Internal commands of the organization for these holds. `id` is the id of the hold. `skill.hold`
- * is refused with `bad_request` when a skill does not exist.
+ * Internal commands of the organization for holds on skills. `id` is the id of the hold.
+ * `skill.hold` is refused with `bad_request` when a skill does not exist.
  */
 export type SkillHoldCommands = {
   'skill.hold': { input: { id: string; skills: readonly string[] }; reply: undefined }

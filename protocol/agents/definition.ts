@@ -1,8 +1,8 @@
 /**
- * Computation of the definition with which a turn runs. It combines the settings of the request,
- * the session, the step and the agent by fixed precedence, within the limits of the installation.
- * The computation is pure, so that the settings of every turn can be explained afterwards. Its
- * callers perform the lookups.
+ * Computation of the effective definition of a turn. It combines the settings of the request, the
+ * session, the step and the agent by fixed precedence, within the limits of the installation. The
+ * computation is pure, so that the settings of every turn can be explained afterwards. Its callers
+ * perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -65,7 +65,7 @@ export interface Layers {
   /** The model route of a messaging binding. */
   readonly binding_route?: ModelRoute
 }
-/** Where a turn's text is generated, and by which model. */
+/** The location and the model that generate the text of a turn. */
 interface EffectiveRoute {
   readonly mode: 'managed' | 'worker'
   readonly provider: string

@@ -1,6 +1,6 @@
 /**
  * The models that the service itself can call, their limits and prices, and the lookup of a model
- * by the name in a request. Credentials of providers are not part of it.
+ * by the name in a request. These records contain no credentials of providers.
  */
 import { type Static, Type } from 'typebox'
 import { providerOf, type ThinkingEffort } from './schema.ts'

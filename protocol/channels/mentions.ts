@@ -56,8 +56,8 @@ export function mentionsOf(text: string, agents: Readonly<Record<string, string>
   ]
 }
 /**
- * Whether several of these agents match at one position of a text. If so, `mentionsOf` may return
- * another of them when one is left out.
+ * Whether several of these agents match at one position of a text. If so, leaving out one agent can
+ * make `mentionsOf` return another agent.
  */
 export const isAmbiguous = (text: string, agents: Readonly<Record<string, string>>): boolean =>
   placesOf(text, agents).some((fit) => new Set(fit.map(([id]) => id)).size > 1)

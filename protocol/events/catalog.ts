@@ -1,7 +1,7 @@
 /**
- * The event catalog for authors of triggers and waits: for each event type a description, the
- * fields of its payload and of its routing data (`meta`), and whether anything publishes it.
- * `types.ts`, not this file, lists the published types.
+ * The event catalog for authors of triggers and waits. For each event type, it contains a
+ * description, the fields of the payload, and the fields of the routing data (`meta`). `types.ts`,
+ * not this file, lists the published types.
  */
 
 import { integrationSources, type ProviderName } from './integrations.ts'

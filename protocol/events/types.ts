@@ -71,7 +71,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Further prefixes that clients cannot use: of signals and internal events, and reserved ones. */
+/** Further prefixes that clients cannot use, including those of signals and internal events. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',

@@ -136,7 +136,7 @@ function checkRun(body: CreateInteraction): FieldError[] {
 }
 /**
  * Returns the faults of a creation request that a schema cannot detect. The gateway separately
- * looks up whether its people and its run exist.
+ * checks whether the targets, the reviewers and the run exist.
  */
 function checkCreate(body: CreateInteraction): FieldError[] {
   const {

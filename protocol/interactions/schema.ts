@@ -61,7 +61,7 @@ export const Target = Type.String({
 })
 export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
 const policyTypes = ['any_of', 'all_of', 'quorum'] as const
-/** How many responses from distinct people settle an interaction. */
+/** The number of responses from distinct people that settle an interaction, and the review. */
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(

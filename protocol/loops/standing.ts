@@ -28,7 +28,7 @@ export interface LoopStanding {
 export type LoopsEvent =
   | (Event & LoopStanding & { readonly type: 'loop.noted' })
   /**
-   * The project was deleted, and these loops are to end. `next`: loops after this id follow in the
+   * The project was deleted, so these loops must end. `next`: loops after this id follow in the
    * next commit.
    */
   | (Event & {

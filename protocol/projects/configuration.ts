@@ -95,7 +95,7 @@ export type ClaimEvent =
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
  * Private events of a project about the handles that the organization has reserved for its
- * workflows: a workflow uses its handle (`held`), or gives it up (`freed`). `id` is the id of the
+ * workflows: a workflow uses its handle (`held`) or releases it (`freed`). `id` is the id of the
  * workflow. `unused`: no workflow with this id exists, and none can be created any more.
  */
 export type HoldEvent =
