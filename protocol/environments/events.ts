@@ -120,7 +120,7 @@ type EnvironmentPrivateEvent =
       readonly number: number
       readonly outcome: 'done' | 'failed'
       readonly at: number
-      /** The host abandoned the unfinished workspace, so another place may prepare it. */
+      /** The host was silent while it prepared the workspace, so another place may prepare it. */
       readonly displaced?: true
     })
   /** The worker was requested. `launch`: the settings for this start and later starts. */

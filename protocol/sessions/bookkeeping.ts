@@ -48,7 +48,7 @@ export interface Segment {
   readonly content: readonly Block[]
   readonly calls: Readonly<Record<string, Call>>
 }
-/** How a turn ends, stored while the interactions of the turn are being withdrawn. */
+/** The end of a turn, stored while the interactions of the turn are being withdrawn. */
 export interface Ending {
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly error_type?: string
@@ -124,8 +124,8 @@ export interface TurnWork {
    */
   readonly depth?: number
   /**
-   * The causation of the source events of what the tools of the turn change. Only in turns of runs;
-   * absent in those that earlier releases admitted.
+   * The causation of source events that tool calls of the turn cause. Only in turns of runs; absent
+   * in turns that earlier releases admitted.
    */
   readonly causation?: Causation
 }

@@ -10,7 +10,7 @@ import { isOfType, typeNames } from './values.ts'
 /** The columns of a schema by name, cached because each value of a row needs its column. */
 const columnMaps = new WeakMap<TableSchema, ReadonlyMap<string, Column>>()
 
-/** Returns the column with this name; undefined when it is not declared. Of namesakes, the last. */
+/** Returns the last column with this name; undefined when no column has the name. */
 export function columnOf(schema: TableSchema, name: string): Column | undefined {
   let columns = columnMaps.get(schema)
   if (!columns) {

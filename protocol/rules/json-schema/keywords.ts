@@ -205,7 +205,7 @@ const lists: Keywords = {
   },
 }
 
-/** Keywords that depend on what all other keywords have evaluated. */
+/** Keywords that depend on the evaluations of all other keywords. */
 const last: Keywords = {
   unevaluatedProperties: ({ value, budget, evaluated, inner, fail }, given) => {
     if (!isObject(value)) return true
