@@ -119,7 +119,7 @@ export interface Shape {
   readonly selfAccess?: true
   /**
    * The worker of an environment may call the row with its own credential, without the permission.
-   * With the slot `environment_id`, it may do so for its own environment.
+   * If the row has the slot `environment_id`, the worker may name only its own environment.
    */
   readonly environment?: true
   /** The command can grant permissions. Callers may grant only permissions that they hold. */

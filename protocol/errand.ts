@@ -1,8 +1,8 @@
 /**
- * Errands: tasks of an actor that need lookups, which actors cannot do. An errand is a job for
+ * Errands: tasks of an actor that need lookups, which actors cannot perform. An errand is a job for
  * executors in a queue of the same shard as the actor. The commit that requires the errand also
  * enqueues it, so it survives the crash of any executor. An errand may be executed more than once,
- * so executing it must be idempotent. The executor reads the task from the actor with the owner
+ * so its execution must be idempotent. The executor reads the task from the actor with the owner
  * query `job_spec`.
  */
 

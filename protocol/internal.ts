@@ -26,7 +26,7 @@ export type QueueCommands = ArtifactQueueCommands &
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
     /** Cancels jobs. Waiting jobs end at once; workers are asked to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-    /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
+    /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {
       input: { gateway: string; takes: readonly Take[] }
       reply: { claimed: readonly string[] }
@@ -38,7 +38,7 @@ export type QueueCommands = ArtifactQueueCommands &
     }
     /**
      * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
-     * false when the lease is lost. `cancel` is present when the job is to stop.
+     * false when the lease is lost. `cancel` is present when the job must stop.
      */
     'queue.heartbeat': {
       input: { job_id: string; lease_token: string; gateway: string }
@@ -184,7 +184,7 @@ export type RunCommands = ArtifactRunCommands & {
   'run.open': { input: RunOpening; reply: undefined }
   /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From the loop of the run: the reason why the run has to wait. */
+  /** From the loop of the run: the reason why the run must wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
   /** From the loop of the run: another run replaces this one, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
@@ -209,7 +209,7 @@ export type RunCommands = ArtifactRunCommands & {
   }
   /** From an actor that spends money on behalf of the run. Counts once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
-  /** From the executor that has looked up the definition of a turn of this run. */
+  /** From the executor that has looked up the definition of a turn of this run: the definition. */
   'turn.defined': { input: TurnDefined; reply: undefined }
   /** From the session, once, when the turn has ended or cannot start. A repeat changes nothing. */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }

@@ -44,7 +44,7 @@ export interface KeptUrl {
 export interface SentUrl {
   readonly url_parts?: SentParts
 }
-/** The sealed values of the URL of a record, in a new record and in the state of the actor. */
+/** The sealed values of the URL of a record, in its first event and in the state of the actor. */
 export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }

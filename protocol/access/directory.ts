@@ -100,10 +100,13 @@ export interface Reached {
   readonly name: string
   readonly email: string
 }
-/** Unix milliseconds from which a key is rejected; undefined if the key does not expire. */
+/** Returns the Unix milliseconds from which a key is rejected; undefined if it does not expire. */
 export const expiryOf = ({ expires_at }: Pick<ApiKey, 'expires_at'>): number | undefined =>
   expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
-/** @param now Unix milliseconds. */
+/**
+ * Whether a key has expired.
+ * @param now Unix milliseconds.
+ */
 export const hasExpired = (key: Pick<ApiKey, 'expires_at'>, now: number): boolean =>
   (expiryOf(key) ?? Infinity) <= now
 /**
@@ -151,7 +154,7 @@ export interface StartExtra {
    * steps use.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** Depth of the run in its causal chain, and the chain, for a run that an agent starts. */
+  /** Only for a run that an agent starts: the depth in its causal chain, and the chain. */
   readonly cause_depth?: number
   readonly chain?: Chain
 }

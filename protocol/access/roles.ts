@@ -62,7 +62,7 @@ export function grantedBy(
     ...[...cap].filter((permission) => allows(granted, permission)),
   ])
 }
-/** Whether this id is that of a system role or of a custom role of the project. */
+/** Whether a system role or a custom role of the project has this id. */
 export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
 

@@ -45,7 +45,7 @@ export const FormError = Type.Object({
   error_description: Type.Optional(Type.String()),
 })
 
-/** The codes that a device receives: one to show to its user, and one to poll with. */
+/** The codes that a device receives: one to show to its user, and one for polling. */
 export const DeviceCode = Type.Object({
   device_code: Type.String(),
   user_code: Type.String(),

@@ -2,8 +2,8 @@
  * Actions that the service itself executes: access to the memory of an agent and to the rows of
  * tables, and starting and reading runs. The names of these actions begin with the brand, which is
  * reserved for them. A published workflow is also callable, as `workflow.<handle>`. Toolkits grant
- * built-in actions like any other action. Steps can call only those on tables. This file only
- * describes the actions; executors implement them.
+ * built-in actions like any other action. Steps can call only the built-in actions on tables. This
+ * file only describes the actions; executors implement them.
  */
 import { type Groups, type Named, selects } from '../agents/selectors.ts'
 import type { JsonObject } from '../common.ts'

@@ -41,8 +41,8 @@ export const MemoryContext = Closed({
 })
 export type MemoryContext = Static<typeof MemoryContext>
 /**
- * When the older part of a session is replaced by a summary. The strategy `none` means the same as
- * `disabled`.
+ * The policy for replacing the older part of a session by a summary. The strategy `none` means the
+ * same as `disabled`.
  */
 export const CompactionPolicy = Closed({
   strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
@@ -77,8 +77,8 @@ export function policyOf(
 export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>
   policyOf({ strategy: 'auto', threshold: 'sm' }, policy ?? {})
 /**
- * Where the text of an agent is generated: by the service (`managed`), or by a worker that
- * advertises exactly this provider and model (`worker`).
+ * The route by which the text of an agent is generated: by the service (`managed`), or by a worker
+ * that advertises exactly this provider and model (`worker`).
  */
 export const ModelRoute = Closed({
   mode: Type.Enum(['managed', 'worker']),
@@ -174,7 +174,8 @@ export const compactionFaults = (
     : []
 /**
  * Returns the faults of a route. `model` is the model of the agent. If it has the form
- * `provider/model`, a worker route may omit both. `field` is the path of the route in the request.
+ * `provider/model`, a worker route may omit provider and model. `field` is the path of the route in
+ * the request.
  */
 export function routeFaults(
   route: ModelRoute | undefined,

@@ -173,7 +173,7 @@ export type ArtifactKeyCommands = {
   /**
    * Binds the key to an artifact id, unless the key is already bound. The reply is the bound id.
    * `replaces`: the bound id of an artifact that the caller found abandoned; `artifact_id` replaces
-   * it.
+   * this id.
    */
   'artifact_key.claim': {
     input: { readonly artifact_id: string; readonly replaces?: string }

@@ -21,7 +21,7 @@ export const limits = {
   conversion_losses: 3,
   /** Time after a deletion for which the organization accepts a direct refund. */
   refund: 10 * 60_000,
-  /** Seconds for which a signed URL is valid: by default, and at most. */
+  /** The default and the maximum validity of a signed URL, in seconds. */
   signed: { standard: 900, most: 3600 },
 } as const
 

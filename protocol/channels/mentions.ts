@@ -7,8 +7,8 @@ const isWord = (text: string | undefined): boolean =>
 const PLACES = 500
 
 /**
- * Returns, for each position in a text at which agents are mentioned, the ids of the agents whose
- * names or ids match there, with the length of the match.
+ * Returns one list for each position at which a text mentions agents. The list contains the ids of
+ * the agents whose names or ids match at the position, each with the length of the match.
  * @param agents names by id, of the agents that can be mentioned.
  */
 function placesOf(

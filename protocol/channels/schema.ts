@@ -170,7 +170,7 @@ export type ChannelCommands = ExchangeCommands & {
     input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }
     reply: undefined
   }
-  /** From the actor of the name, when a direct message is opened again, with all of its members. */
+  /** From the actor of the name: opens a direct message again, with all of its members. */
   'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
   /**
    * From the gateway and from executors of errands: removes a member that is no longer an active

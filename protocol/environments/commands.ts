@@ -32,8 +32,9 @@ import type {
 } from './schema.ts'
 
 /**
- * The data with which the first job that uses the environment of a run, an agent or a loop creates
- * it. The id of the environment is derived from the id of the owner (`boundEnvironment`).
+ * The data for creating the environment of a run, an agent or a loop. The first job that uses the
+ * environment creates it. The id of the environment is derived from the id of the owner
+ * (`boundEnvironment`).
  */
 export interface EnvironmentBinding {
   readonly mode: Exclude<EnvironmentMode, 'manual'>
@@ -89,8 +90,9 @@ export interface HostTask {
 /** Internal commands of an environment. Late, repeated and unrelated commands change nothing. */
 export type EnvironmentCommands = {
   /**
-   * From a queue: the job is pinned to this environment and waits for admission. If the environment
-   * does not exist or was destroyed, a binding creates it. Without a binding, the job then fails.
+   * From a queue: the job is pinned to this environment and waits for admission. An environment
+   * that does not exist or was destroyed is created from the binding. Without a binding, the job
+   * fails.
    */
   'environment.use': {
     input: JobEnvironment & {
@@ -124,9 +126,9 @@ export type EnvironmentCommands = {
     reply: HostTask
   }
   /**
-   * From the host of the current operation, every `environmentLimits.report`: the operation is in
-   * progress. `current` is false when the operation is no longer current. The host then undoes its
-   * work.
+   * From the host of the current operation, every `environmentLimits.report` milliseconds: the
+   * operation is in progress. `current` is false when the operation is no longer current. The host
+   * then undoes its work.
    */
   'environment.progress': {
     input: { readonly operation: number; readonly host: string }
@@ -143,9 +145,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From a host, every `environmentLimits.report` and when the host starts: whether the environment
-   * is present in this place. `expected` is false when the environment does not belong in this
-   * place. The host then removes it.
+   * From a host, every `environmentLimits.report` milliseconds and when the host starts: whether
+   * the environment is present in this place. `expected` is false when the environment does not
+   * belong in this place. The host then removes the environment.
    */
   'environment.seen': {
     input: {
@@ -264,8 +266,8 @@ export type EnvironmentNameCommands = {
     reply: undefined
   }
   /**
-   * From the environment: releases the name under all other keys. Without `key`, releases the name
-   * under all keys.
+   * From the environment: releases the name under all keys except `key`. Without `key`, releases
+   * the name under all keys.
    */
   'environment_name.keep': {
     input: { readonly environment_id: string; readonly key?: string }
@@ -329,8 +331,8 @@ export interface EnvironmentCredential {
  */
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**
- * Returns how a job uses its environment; undefined for a label that a worker chose, because jobs
- * wait for no admission by a label. An environment with a binding is never a label.
+ * Returns how a job uses its environment. Returns undefined for a label that a worker chose,
+ * because its jobs need no admission. An environment with a binding is never a label.
  */
 export const usedEnvironment = ({
   id,

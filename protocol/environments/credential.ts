@@ -3,8 +3,8 @@
  * `<key prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
  * underscore or `c_` after the key prefix, so the two forms cannot be confused.
  *
- * The host creates the credential and sends only its hash to the service. The text contains the id
- * of the environment and, as in API keys, a tag that narrows down the project. The gateway needs
+ * The host creates the credential and sends only its hash to the environment. The text contains the
+ * id of the environment and, as in API keys, a tag that narrows down the project. The gateway needs
  * both to ask the owner of the environment whether the hash matches.
  */
 import { isId } from '../ids.ts'

@@ -125,7 +125,7 @@ type EnvironmentPrivateEvent =
     })
   /** The worker was requested. `launch`: the settings for this start and later starts. */
   | (Event & { readonly type: 'environment.worker_requested'; readonly launch: StartWorker })
-  /** A worker is needed since `since`; absent when no worker is needed. */
+  /** `since`: time since which a worker is needed; absent when no worker is needed any more. */
   | (Event & { readonly type: 'environment.worker_wanted'; readonly since?: number })
   | (Event & {
       readonly type: 'environment.worker_connecting'

@@ -1,4 +1,4 @@
-/** The changes that events make to an environment's record, for the actor and the views alike. */
+/** The patches that events apply to the record of an environment, in the actor and in views. */
 import type { Patch } from '../patch.ts'
 import type { EnvironmentEvent } from './events.ts'
 import type { Environment } from './schema.ts'

@@ -125,9 +125,9 @@ export interface Awaited {
   readonly condition?: string
 }
 /**
- * The reply to a publication. `source_event_id` is the id of the event, stored now or under the
- * same key before (`deduped`). It is empty when the event was not stored because nothing listens to
- * it, and when the actor returns `unsure`.
+ * The reply to a publication. `source_event_id` is the id of the stored event. `deduped`: the event
+ * was stored earlier, under the same key. The id is empty when the event was not stored because
+ * nothing listens to it, and when the actor returns `unsure`.
  */
 export interface Published {
   readonly source_event_id: string

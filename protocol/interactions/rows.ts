@@ -356,8 +356,8 @@ export interface LinkedRound {
   readonly round: number
 }
 /**
- * Added to a response that was sent through an answer link: the review round for which the link was
- * issued.
+ * The data that the gateway adds to a response sent through an answer link: the review round for
+ * which the link was issued.
  */
 export interface ByLink {
   readonly link?: { readonly round: number }

@@ -104,8 +104,8 @@ const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 
 export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
 
 /**
- * The data that a queue stores about a job until the job ends. The parameters stay with the owner
- * of the job.
+ * The data that a queue stores about a job until the job ends. The owner of the job stores the
+ * parameters.
  */
 export interface JobHeader {
   readonly id: string

@@ -242,7 +242,7 @@ export interface RunOpening {
   /** The causal chain of the source event that caused the run. */
   readonly chain?: Chain
 }
-/** The request of a step of a run to a loop to start a run. */
+/** A request from a step of a run to a loop, to start a run of the loop. */
 export interface ChildRequest {
   readonly from: {
     readonly run_id: string
@@ -303,7 +303,8 @@ export type LoopCommands = {
     reply: undefined
   }
   /**
-   * From a failed run of this loop that is recovered. The run starts again when the loop admits it.
+   * From a failed run of this loop, when it is recovered. The run starts again when the loop admits
+   * it.
    */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
   /** From a run of this loop: the run has spent `milli` more thousandths of a credit. */

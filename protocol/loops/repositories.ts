@@ -53,7 +53,7 @@ interface Target {
 }
 /** A repository and its target. `fault`: the reason why the event determines no target. */
 type Found = Target & { readonly full_name: string; readonly fault?: string }
-/** The parameters of the action that clones a repository, or the reason for cloning nothing. */
+/** The parameters for cloning a repository, or the reason why it cannot be cloned. */
 export type Preparation =
   | (Target & { readonly repo_full_name: string; readonly dest: string })
   | { readonly fault: string }

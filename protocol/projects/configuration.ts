@@ -12,7 +12,7 @@
  *     guarantees that the workflow does not exist and cannot be created any more. The organization
  *     requests this guarantee a minute after the reservation, and the project then rejects the id
  *     if the workflow does not exist. So a gateway that crashes between reservation and creation
- *     blocks a handle only for about a minute, and no delay of messages can grant one handle to two
+ *     blocks a handle only for about a minute. No delay of messages can grant one handle to two
  *     projects.
  */
 

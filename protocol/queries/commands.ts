@@ -61,7 +61,7 @@ type RowCommands<K extends Kind> = {
       : Reply<Api[N]> & (N extends keyof AddedReplies ? AddedReplies[N] : unknown)
   }
 }
-/** Replies of actors that differ from the reply of the row, which the gateway derives from them. */
+/** Replies of actors that differ from the row's reply. The gateway derives the row's reply. */
 export interface ActorReplies extends TableReplies, EnvironmentReplies {}
 /** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {

@@ -116,7 +116,7 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /**
    * For each deduplication key, in the order of the keys, the id of the latest source event that
-   * was published under it after `since` (Unix milliseconds); null if there is none.
+   * was published under the key after `since` (Unix milliseconds); null if there is none.
    */
   published_keys: {
     input: { keys: readonly string[]; since: number }

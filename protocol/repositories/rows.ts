@@ -229,7 +229,7 @@ export interface HostMaterial {
   readonly sealed: string
   readonly digest: string
 }
-/** The data that the gateway adds to a change. It blanks the secrets of the body in the command. */
+/** The data that the gateway adds to a change. The gateway also blanks the secrets in the body. */
 export interface SealedHost {
   readonly host: HostFields
   readonly material: HostMaterial

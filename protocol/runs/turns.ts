@@ -1,4 +1,4 @@
-/** The turn of an agent that a step of a run requests, and the definition from an executor. */
+/** Turns of agents that steps of runs request, and the definitions that executors look up. */
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from '../agents/schema.ts'
 import type { EnvironmentBinding, JobEnvironment } from '../environments/commands.ts'
 import type { Place, TurnOpening } from '../sessions/commands.ts'

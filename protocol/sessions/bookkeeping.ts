@@ -1,6 +1,6 @@
 /**
- * Events and state of a session that are not part of the transcript: the state of turns, the tool
- * calls that are not settled, and the keys that were used.
+ * Events and state of a session that are not part of the transcript: the state of turns, unsettled
+ * tool calls, and used idempotency keys.
  */
 
 import type { TurnExchange } from '../channels/exchange.ts'
@@ -119,8 +119,8 @@ export interface TurnWork {
   /** Only for a turn of a channel: the channel that receives the answer. */
   readonly exchange?: TurnExchange
   /**
-   * The number of runs in the causal chain that led to the turn; absent: none. It is the `depth` of
-   * the source events of the messages of the turn.
+   * The number of runs in the causal chain that led to the turn; absent: none. The source events of
+   * the messages of the turn have this number as their `depth`.
    */
   readonly depth?: number
   /**

@@ -1,6 +1,6 @@
 /**
- * The rules for the schema of a table: which schemas are valid, and to which schema a table may
- * change.
+ * The rules for the schema of a table: which schemas are valid, and which changes of a schema are
+ * allowed.
  */
 import { sizeOf } from '../common.ts'
 import type { FieldError } from '../errors.ts'

@@ -169,9 +169,9 @@ export type TableNameCommands = {
 /** A row in a view. `data` is absent if it was not requested. */
 export type RowFact = Omit<StoredRow, 'data'> & { readonly data?: JsonObject }
 /**
- * The rows of a table with some identities or ids, as of a change: the view has applied all changes
- * up to `through`, and no later one. Requested rows that are not listed do not exist. For a table
- * that the view does not know, `through` is 0.
+ * The requested rows of a table, as of a change: the view has applied all changes up to `through`,
+ * and no later change. Requested rows that are not listed do not exist. For a table that the view
+ * does not know, `through` is 0.
  */
 export interface TableFacts {
   readonly through: number
@@ -220,8 +220,8 @@ export interface Stale {
   readonly stale: number
 }
 /**
- * The reply to an insertion. It omits the data, which the gateway has sent, because replies are
- * stored for repeats: the data of row i is `insertedData(defaults, sent[i])`.
+ * The reply to an insertion. Replies are stored for repeats, so this reply omits the data, which
+ * the gateway has sent. The data of row i is `insertedData(defaults, sent[i])`.
  */
 export interface Inserted {
   readonly ids: readonly string[]

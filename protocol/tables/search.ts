@@ -5,7 +5,7 @@ import type { JsonObject } from '../common.ts'
 export const tokensOf = (text: string): string[] =>
   text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 
-/** Returns the string values of a row's data, including nested ones, in their order. */
+/** Returns the string values of a row's data in order, including nested values. */
 export function textsOf(data: unknown): string[] {
   if (typeof data === 'string') return [data]
   return typeof data === 'object' && data !== null ? Object.values(data).flatMap(textsOf) : []

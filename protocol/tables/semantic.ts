@@ -129,7 +129,7 @@ export function fuse(...lists: readonly (readonly string[])[]): string[] {
 
 /**
  * Returns the number of distinct query tokens that equal a token of the row (`exact`), and of those
- * that are only a prefix of one (`begun`). Returns undefined if both numbers are 0.
+ * that are only a prefix of a token (`begun`). Returns undefined if both numbers are 0.
  */
 export function anyHits(
   query: readonly string[],

@@ -94,7 +94,7 @@ export type DeliveryCommands = {
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
    * From the executor that has the lease of the job: starts an attempt. `attempt` is the number of
-   * the attempt, or 0 when no attempt must be made.
+   * the attempt, or 0 when the executor must not make an attempt.
    */
   'delivery.begin': { input: { job_id: string }; reply: { attempt: number } }
   /**

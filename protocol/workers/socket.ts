@@ -364,7 +364,7 @@ export type WorkerEvent =
       readonly replaced?: { readonly session: string; readonly gateway: string }
       readonly left?: ServedEnvironment
     })
-  /** A worker has attached its workspace as this environment. */
+  /** The worker has attached its workspace as the environment of the registration. */
   | (Event & { readonly type: 'worker.attached'; readonly registration: Registration })
   | (Event & {
       readonly type:

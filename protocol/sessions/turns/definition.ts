@@ -40,8 +40,8 @@ export interface GrantedTool {
   readonly environment_id?: string
   /**
    * Only for a destructive action. Absent in turns that earlier releases admitted. The requester of
-   * the turn then approves its calls. If the requester is an agent or the service, administrators
-   * and owners approve them.
+   * the turn then approves the calls. If the requester is an agent or the service, administrators
+   * and owners approve the calls.
    */
   readonly approvers?: readonly Approver[]
 }
