@@ -99,7 +99,7 @@ export type ArtifactCommands = {
   'artifact.reserve': { input: ArtifactReservation; reply: { expires_at: number } }
   /**
    * Extends the deadline of an upload in progress. The gateway sends the command three times per
-   * deadline. Refused with `artifact_conflict` when the upload is not pending.
+   * deadline. Refused with `artifact_conflict` when the upload is not pending, and for attachments.
    */
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**
@@ -117,9 +117,9 @@ export type ArtifactCommands = {
     reply: ArtifactRecord
   }
   /**
-   * Abandons a pending upload. A ready or deleted artifact is not changed. With `unreserved`, a
-   * pending upload is not changed either: only an id that was never reserved is made unusable. The
-   * reply is the state after the command.
+   * Abandons a pending upload. Attachments, and ready or deleted artifacts, are not changed. With
+   * `unreserved`, a pending upload is not changed either: only an id that was never reserved is
+   * made unusable. The reply is the state after the command.
    */
   'artifact.abandon': {
     input: { readonly unreserved?: true }
@@ -142,9 +142,9 @@ export type ArtifactCommands = {
 /** Commands of a queue about artifacts that workers upload under the lease of a job. */
 export type ArtifactQueueCommands = {
   /**
-   * Publishes an artifact: in one commit, the artifact becomes visible and its run records it.
-   * `lease_lost`: the lease is not current, and nothing changes. `published`: the lease is current,
-   * but the artifact may still refuse the upload.
+   * Publishes an artifact: it becomes visible and, if a step of a run produced it, the run records
+   * it in the same commit. `lease_lost`: the lease is not current, and nothing changes.
+   * `published`: the lease is current, but the artifact may still refuse the upload.
    */
   'job.publish_artifact': {
     input: CompleteUpload & {

@@ -79,8 +79,8 @@ export type TableEvent =
       })
   /**
    * Rows of one request, in its order. They have one change number. `groups`: the number of rows
-   * that each publishing command covers, in order. Absent in events of earlier releases, which
-   * means one command per row.
+   * that each publishing command covers, in order. One command publishes each row if the event has
+   * a causation, and in events of earlier releases, which have no `groups`.
    */
   | (Event &
       RowChange & {

@@ -355,8 +355,8 @@ export interface ServedEnvironment {
 export type WorkerEvent =
   /**
    * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
-   * gateway of the connection that the new connection replaces. `left`: an earlier session that no
-   * longer serves its environment.
+   * gateway of the connection that the new connection replaces. `left`: a session that no longer
+   * serves this environment.
    */
   | (Event & {
       readonly type: 'worker.registered'
