@@ -19,7 +19,10 @@ import type { TurnDefined } from './runs/turns.ts'
 import type { TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
 
-/** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
+/**
+ * Internal commands of a queue. A repeated command changes nothing, and neither does a command
+ * about an unknown job.
+ */
 export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
@@ -31,7 +34,11 @@ export type QueueCommands = ArtifactQueueCommands &
       input: { gateway: string; takes: readonly Take[] }
       reply: { claimed: readonly string[] }
     }
-    /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
+    /**
+     * Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. A report
+     * that would end the job is accepted even after its lease was lost, unless the job has a new
+     * lease.
+     */
     'queue.report': {
       input: JobReport
       reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' }
@@ -49,7 +56,10 @@ export type QueueCommands = ArtifactQueueCommands &
      * Changes nothing after a heartbeat for the job.
      */
     'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-    /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
+    /**
+     * Ends leases of a worker session that has ended permanently. Sent by a gateway, or by the
+     * environment of the session.
+     */
     'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
     /**
      * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
@@ -93,9 +103,9 @@ export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
   /** The number of ancestors of the child run. */
   readonly depth: number
-  /** Depth of the source event that caused the parent. */
+  /** The depth of the parent in its causal chain, which is also the depth of the child run. */
   readonly cause_depth?: number
-  /** The causal chain of the source event that caused the parent. */
+  /** The causal chain of the source events of the parent, which is also that of the child run. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
@@ -128,7 +138,7 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** The job has failed or lost its lease, and waits for its next attempt. */
+  /** An attempt has failed or lost its lease, and the job waits for its next attempt. */
   'job.retried': {
     input: {
       job_id: string
@@ -155,7 +165,10 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** From an interaction of this run, once, when it has ended, unless this run withdrew it. */
+  /**
+   * From an interaction of this run, once, when the interaction has ended. Not sent when this run
+   * withdrew the interaction.
+   */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** From a step of the parent run: creates this run. */
   'child.start': { input: ChildStart; reply: undefined }

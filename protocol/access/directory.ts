@@ -154,7 +154,9 @@ export interface StartExtra {
    * steps use.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** Only for a run that an agent starts: the depth in its causal chain, and the chain. */
+  /**
+   * Only for a run that an agent starts: the depth of the run in its causal chain, and the chain.
+   */
   readonly cause_depth?: number
   readonly chain?: Chain
 }

@@ -239,7 +239,7 @@ export interface RunOpening {
    * started the run, or 0.
    */
   readonly depth: number
-  /** The causal chain of the source event that caused the run. */
+  /** The causal chain of the source events of the run, including this loop. */
   readonly chain?: Chain
 }
 /** A request from a step of a run to a loop, to start a run of the loop. */
@@ -253,7 +253,7 @@ export interface ChildRequest {
   readonly event: JsonObject
   readonly config: JsonObject
   readonly depth: number
-  /** The causal chain of the source event that caused the requesting run. */
+  /** The causal chain of the source events of the requesting run. */
   readonly chain?: Chain
   /** The principal on whose behalf the requesting run works. */
   readonly actor?: ActorOf

@@ -6,7 +6,7 @@ import type { Patch } from '../patch.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { RunEventRecord, RunStep } from './schema.ts'
 
-/** The event types in the timeline of a run. Other events do not appear there. */
+/** The event types in the timeline of a run. */
 export const timelineTypes: ReadonlySet<string> = new Set([
   'run.started',
   'run.suspended',

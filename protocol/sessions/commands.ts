@@ -66,7 +66,7 @@ export type SessionCommands = {
   }
   /**
    * From the gateway: the upload has failed. Abandons the upload unless it is complete.
-   * `abandoned`: the upload is abandoned, by this command or an earlier one.
+   * `abandoned`: false if the file is stored, otherwise true.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
   /** From the artifact of an Office file, in the commit in which its conversion ended. */
@@ -75,7 +75,8 @@ export type SessionCommands = {
     reply: undefined
   }
   /**
-   * From the artifact of a file, in the commit in which a client deleted it: the file is erased.
+   * From the artifact of a file, in the commit in which a client deleted the artifact: erases the
+   * file.
    */
   'attachment.removed': { input: Attaching; reply: undefined }
   wake: { input: unknown; reply: undefined }
