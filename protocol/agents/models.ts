@@ -99,7 +99,10 @@ export function findModel({ providers }: Models, text: string): Model | undefine
     all.find(({ id }) => id === text)
   )
 }
-/** Whether a model reads files of this type, which is an image type or PDF. */
+/**
+ * Whether a model reads files of a type.
+ * @param mime_type an image type, or that of PDF.
+ */
 export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
   known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')
 /** Whether the ceiling allows a model. */

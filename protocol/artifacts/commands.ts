@@ -28,7 +28,7 @@ export interface LeaseFacts {
   readonly session_id?: string
 }
 /**
- * The data of an artifact that is complete once the bytes are stored and the whole form has
+ * The data of an artifact that is known only after the bytes are stored and the whole form has
  * arrived. The parts of the form may arrive in any order, so even the name may follow the bytes.
  */
 export interface CompleteUpload extends Pick<Artifact, 'name' | 'mime_type' | 'metadata'> {
@@ -223,6 +223,6 @@ export type QuotaCommands = {
   }
 }
 
-/** Returns the name of the bytes of an upload attempt in the object store. */
+/** Returns the name under which the object store contains the bytes of an upload attempt. */
 export const blobName = (project: string, artifact_id: string, attempt: string): string =>
   `artifacts/${project}/${artifact_id}/${attempt}`

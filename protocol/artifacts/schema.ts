@@ -68,7 +68,7 @@ export const ArtifactRecord = Type.Object(
   { additionalProperties: false },
 )
 export type ArtifactRecord = Static<typeof ArtifactRecord>
-/** Returns the record as the reply to an upload contains it. */
+/** Returns the part of the record that the reply to an upload contains. */
 export const publishedArtifact = ({
   owned_by: _owner,
   job_id: _job,

@@ -10,7 +10,7 @@ import { resultSizes } from './result-sizes.ts'
 /** The default timeout (`usual`) and the maximum timeout (`most`) of a command, in seconds. */
 export const commandTimeouts = { usual: 300, most: 86_400 } as const
 
-/** An action of environments. */
+/** The catalog entry of an action that the worker of an environment performs. */
 export interface EnvironmentAction {
   readonly title: string
   readonly description: string

@@ -345,8 +345,9 @@ export type HandleEvent =
   | (Event & { readonly type: 'handle.released' })
 /**
  * Internal commands of the actor of a handle. `handle.reserve` returns the time until which the
- * caller may use the reservation, in Unix milliseconds. It is refused while another loop has or
- * reserves the handle, or a handle with the same hash. The other commands are never refused.
+ * caller may use the reservation, in Unix milliseconds. `handle.reserve` is refused while another
+ * loop has or reserves the handle, and while any loop has or reserves another handle with the same
+ * hash. The other commands are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {

@@ -59,12 +59,12 @@ export interface KeptAttachment {
   readonly counted?: true
 }
 
-/** Returns the name of the bytes of a file in the object store. */
+/** Returns the name under which the object store contains the bytes of a file. */
 export const fileName = (project: string, artifact_id: string): string =>
   `file/${project}/${artifact_id}`
 
 /**
- * Returns the name of the Markdown text of an Office file in the object store.
+ * Returns the name under which the object store contains the Markdown text of an Office file.
  * @param place name of the bytes of the file.
  */
 export const textName = (place: string): string => `${place}.md`
