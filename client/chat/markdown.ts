@@ -37,7 +37,7 @@ export const limits = {
 
 /**
  * Cost model: a nested block costs 1/8 of the length of the whole input, because the lexer cuts and
- * joins the remaining lines for each.
+ * joins the remaining lines for each block.
  */
 const BLOCK_SHARE = 8
 

@@ -99,7 +99,7 @@ function helpOf({ description, minimum, maximum, default: standard }: Schema): s
   return parts.join('; ')
 }
 
-/** The notation of a field's value in the help. */
+/** Returns the placeholder of a field's value in the help text. */
 export const placeholder = (field: Field): string =>
   field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field)
 const placeholderOf = ({ form, name, choices }: Field): string =>

@@ -18,12 +18,12 @@ interface Flags {
 }
 /** Milliseconds between two reads of a log that is followed. */
 const INTERVAL = 2000
-/** Number of characters by which the end of the previous text is recognized. */
+/** Maximum length of the suffix by which the previous text is located in the next text. */
 const ANCHOR = 2000
 
 /**
- * The part of a text that follows the text before. The whole text if the end of the text before is
- * not in it.
+ * Returns the part of `after` that follows the end of `before`; all of `after` if it does not
+ * contain the end of `before`.
  */
 export function addedTo(before: string, after: string): string {
   const anchor = before.slice(-ANCHOR)
