@@ -120,7 +120,7 @@ export const commandsByName = (world: World) => {
   } as const
   return [
     world.command({ ...to, kind: 'run', name: 'run.cancel', input: {} }),
-    // @ts-expect-error A misspelt name.
+    // @ts-expect-error A misspelled name.
     world.command({ ...to, kind: 'run', name: 'run.cancle', input: {} }),
     // @ts-expect-error A command of another kind of actor.
     world.command({ ...to, kind: 'queue', name: 'run.cancel', input: {} }),

@@ -110,7 +110,10 @@ const named = (name: (typeof rows)[number][0], permission: string, place: Place)
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/** Whether a refusal says that the caller is no target or reviewer, or that its key is capped. */
+/**
+ * Whether a refusal says that the caller is neither a target nor a reviewer, or that its key is
+ * capped.
+ */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')

@@ -33,8 +33,8 @@ import { unsettled } from './rest.ts'
 export interface Plant {
   readonly name: string
   /**
-   * The first seed whose simulation detects the fault, if it is a late one. It is tried before the
-   * others. A change of the engine may move it.
+   * The first seed whose simulation detects the fault, if this seed comes late. It is tried before
+   * the others. A change of the engine may change this number.
    */
   readonly seed?: number
   deps?(deps: HostDeps): HostDeps

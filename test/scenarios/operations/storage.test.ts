@@ -106,7 +106,7 @@ async function onSmallDisk(t: Test) {
   }
   /**
    * Occupies disk space with a file.
-   * @param bytes the size of the file; absent: all remaining space.
+   * @param bytes the size of the file; by default all remaining space.
    */
   const fill = (bytes = Number.POSITIVE_INFINITY): void => {
     const file = openSync(join(disk, 'others'), 'w')

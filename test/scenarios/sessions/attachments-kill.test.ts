@@ -106,7 +106,7 @@ t.test('files are attached and deleted while gateways and the owner are killed',
 
   const sum = [...files.values()].reduce((all, { bytes }) => all + bytes.length, 0)
   let quota: Open = {}
-  // The effects of a deletion may follow the answer.
+  // The effects of a deletion may occur after the answer.
   for (const since = Date.now(); Date.now() - since < 30_000; await pause(500)) {
     quota = await get('/artifacts/quota')
     if (quota['used_bytes'] === sum && quota['pending_count'] === 0) break

@@ -232,7 +232,7 @@ export class Hub {
     this.#machine.world.demand(worker.project)
   }
   /**
-   * Subscribes to offers for a project as long as one of the project's workers has a free slot, and
+   * Subscribes to offers for a project while one of the project's workers has a free slot, and
    * unsubscribes otherwise.
    */
   #settle(project: string): void {
