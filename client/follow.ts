@@ -200,7 +200,9 @@ async function* follow<T>(
   }
 }
 
-/** The comment that contains a stream's initial cursor, sent when the request contained none. */
+/**
+ * The comment that contains a stream's initial cursor, sent when the request contained no cursor.
+ */
 const BEGINS = /^\s*begins after (\d+)$/
 /**
  * Parses a body into messages; the body is cancelled when the iteration stops.

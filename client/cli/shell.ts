@@ -25,7 +25,6 @@ export interface Shell {
   ): (...given: A) => Promise<void>
 }
 
-/** A progress bar. */
 interface Progress {
   /** Shows the completed part, 0 to 1, and the number of items that are done. */
   update(part: number, count: number): void

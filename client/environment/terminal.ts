@@ -36,7 +36,7 @@ export interface Terminal {
 
 /** Milliseconds between SIGHUP and the kill of a terminal's processes. */
 const GRACE = 2000
-/** The actual interface of the package. Its declarations omit bytes as input and `ptsName`. */
+/** The actual interface of the package. Its declarations lack `ptsName` and input as bytes. */
 type BytePty = Omit<IPty, 'write'> & {
   write(data: string | Uint8Array): void
   /** Path of the terminal device. */

@@ -137,7 +137,7 @@ export class Workspace {
     if (!isInside(this.root, absolute))
       throw new ActionFault('outside_workspace', `${path} is outside of the workspace`)
   }
-  /** Opens a folder step by step from the root, and calls `run` with it. */
+  /** Opens a folder one path segment at a time, starting at the root, and calls `run` with it. */
   async #walk<T>(
     real: string,
     create: boolean,

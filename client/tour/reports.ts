@@ -24,7 +24,7 @@ import { checkTimelines, watch } from './watch.ts'
 
 /** Number of the largest files that the report contains. */
 const LARGEST = 5
-/** Name of the action of one tour, which only its own worker executes. */
+/** Name of the action of one tour, which only the tour's worker executes. */
 const actionOf = (tour: string): string => `tour.report.${tour}`
 const tableOf = (tour: string): string => `tour_${tour}`
 

@@ -175,7 +175,6 @@ export class Simulation {
         ),
     )
   }
-  /** Starts a machine. */
   boot(id: string): void {
     const life = this.#lives.get(id) ?? 0
     this.#lives.set(id, life + 1)

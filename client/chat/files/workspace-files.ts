@@ -16,7 +16,7 @@ export type InvokeAction = (name: string, call: Invoke) => Promise<InvokeResult>
 export interface WorkspaceFile {
   readonly path: string
   readonly size: number
-  /** RFC 3339. */
+  /** Time of the last change, in RFC 3339 format. */
   readonly modified_at: string
 }
 export interface WorkspaceList {

@@ -1,4 +1,4 @@
-/** `baton env logs`: shows a log of the worker of an environment, and follows it. */
+/** `baton env logs`: shows and follows a log of an environment's worker. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'

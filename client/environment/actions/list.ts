@@ -23,7 +23,7 @@ interface Scan {
   skippedGit: boolean
 }
 
-/** Lists a folder, the newest entries first. */
+/** Lists a folder, newest entries first. */
 export const listFiles =
   (workspace: Workspace): Action =>
   (parameters, { signal }) => {

@@ -94,7 +94,7 @@ export class Capture {
     this.#tailSize = kept.length
   }
 }
-/** Returns the number of bytes of the stream that fit beside the notice. */
+/** Returns the number of bytes of the stream that fit together with the notice. */
 const budgetOf = (limit: number): number =>
   limit >= 2 * NOTICE ? limit - NOTICE : Math.ceil(limit / 2)
 

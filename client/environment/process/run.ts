@@ -5,7 +5,7 @@
  * R1. The program is the leader of its own session and process group.
  * R2. Before the result is returned, all processes that the program started and that `leftovers.ts`
  *     can find are killed.
- * R3. A background process that keeps a stream open delays the result by at most 1 s.
+ * R3. After these processes are killed, a stream that stays open delays the result by at most 1 s.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -79,7 +79,7 @@ class World {
         this.deliver(effect.tell as Message)
     }
   }
-  /** Gives up the upload: bytes are erased only if it was not completed. */
+  /** Abandons the upload. Bytes are erased only if the upload was not completed. */
   fail(one: Upload): void {
     if (one.stage === 'new' || one.stage === 'gone') return
     const { reply } = this.tell(one, 'artifact.abandon')

@@ -1,4 +1,4 @@
-/** The actions on files: contents, lists, and that no path leaves the workspace. */
+/** The actions on files: contents, lists, and the confinement of paths to the workspace. */
 import { execFileSync } from 'node:child_process'
 import {
   existsSync,

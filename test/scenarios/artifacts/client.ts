@@ -57,7 +57,6 @@ interface UploadOptions {
 
 export interface ArtifactClient {
   readonly url: string
-  /** Uploads a form. */
   upload(parts: readonly FormPart[], options?: UploadOptions): Promise<Got>
   /** Uploads a file under a name. */
   put(name: string, bytes: Uint8Array, options?: UploadOptions & { fields?: Open }): Promise<Got>

@@ -18,7 +18,7 @@ import type { Worker } from './worker.ts'
 
 /** Milliseconds for which a promised slot stays reserved. */
 const RESERVED = 2500
-/** Milliseconds after the end of a lease during which it is still considered held. */
+/** Milliseconds after the end of a lease during which the lease is still considered held. */
 const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
