@@ -1,6 +1,7 @@
 /**
- * The ports of a gateway for calls to actors and views (`view`, `ask`, `command`, `everywhere`)
- * derive the type of an answer from the name of the query or command, so no caller casts an answer.
+ * The ports of a gateway for calls to actors and views are `view`, `ask`, `command` and
+ * `everywhere`. They derive the type of an answer from the name of the query or command, so no
+ * caller casts an answer.
  */
 import t from 'tap'
 import ts from 'typescript'

@@ -1,7 +1,7 @@
 /**
- * Simulates one seed: a small cluster of machines, workers and clients runs for some seconds with
- * faults, then without faults until everything is at rest, and is then checked. The same seed
- * always produces exactly the same events.
+ * Simulates one seed. A small cluster of machines, workers and clients runs for some seconds with
+ * faults, then without faults until everything is at rest. The result is then checked. The same
+ * seed always produces exactly the same events.
  */
 
 import type { AnyActor } from '../../actors/actor.ts'

@@ -3,8 +3,8 @@
  *
  * Invariants:
  * O1. At most twice the limit is kept in memory, whatever the stream contains.
- * O2. The text has at most `limit` bytes as UTF-8 when the limit is at least twice `NOTICE`, and at
- *     most three times the limit as JSON.
+ * O2. If the limit is at least twice `NOTICE`, the text has at most `limit` bytes as UTF-8, and at
+ *     most three times as many as JSON.
  * O3. A character of UTF-8 is never split, and the text reports the number of omitted bytes.
  */
 

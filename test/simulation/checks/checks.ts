@@ -129,8 +129,8 @@ function changedNothing(
 }
 
 /**
- * Every read of a run or an interaction returns a committed state that is at least as new as every
- * state that was acknowledged or read before the read began.
+ * Checks that every read of a run or an interaction returns a committed state. No state that was
+ * acknowledged or read before the read began may be newer.
  */
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()

@@ -159,9 +159,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases that have expired without a renewal. If this connection is still the current one
-   * of its session, also tells the queues to end those leases that received no heartbeat or report
-   * for a full lease duration.
+   * Drops leases that have expired without a renewal. If this connection is still the current
+   * connection of its session, also tells the queues to end some of those leases: the leases that
+   * received no heartbeat or report for a full lease duration.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine
