@@ -274,8 +274,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Converts an error response to a `BatonError`. A body that is not in the service's format is
- * accepted too.
+ * Converts an error response to a `BatonError`. A body that is not in the service's format is also
+ * accepted.
  */
 export function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined

@@ -28,7 +28,7 @@ export interface Screen {
   readonly element: HTMLElement
   readonly leave: () => void
 }
-/** The page scrolls to new content if its end is at most this number of pixels away. */
+/** Maximum distance in pixels from the end of the page at which the page scrolls to new content. */
 const NEAR = 120
 const states: Readonly<Record<string, string>> = {
   queued: 'queued',

@@ -32,7 +32,7 @@ export class LogFile {
       this.#size += Buffer.byteLength(text)
       if (this.#size > MAX_SIZE) this.#shorten()
     } catch {
-      // The disk is full or the folder is gone. The worker continues without a log.
+      // The disk is full or the folder no longer exists. The worker continues without a log.
     }
   }
   #shorten(): void {

@@ -44,7 +44,7 @@ type BytePty = Omit<IPty, 'write'> & {
 }
 const size = (value: number): number => Math.min(Math.max(Math.floor(value), 1), 1000)
 
-/** Milliseconds between two checks whether the program has ended. */
+/** Milliseconds between checks of whether the program has ended. */
 const POLL = 25
 const exists = (pid: number): boolean => {
   try {

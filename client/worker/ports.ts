@@ -1,6 +1,6 @@
 /** The external dependencies of a worker: time, random numbers and sockets. Tests replace them. */
 
-/** Cancels something that was scheduled; calling it again has no effect. */
+/** Cancels a scheduled call. A second cancellation has no effect. */
 export type Cancel = () => void
 
 export interface Clock {

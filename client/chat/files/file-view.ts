@@ -14,7 +14,7 @@ import { describeFile, describeReference, type FileDescription } from './describ
  */
 export type ReadFile = (artifact: string) => Promise<Blob>
 
-/** Fetches files of the session, and other artifacts of the project. */
+/** Functions that fetch the files of the session and other artifacts of the project. */
 export interface ReadFiles {
   readonly attachment: ReadFile
   readonly artifact: ReadFile

@@ -93,7 +93,7 @@ t.test('files are listed page by page, in a fixed order', async (t) => {
   const names = ['list/a/1', 'list/a/2', 'list/b', 'list/c'] as const
   for (const name of names) await files.put(name, Buffer.from('x'))
   const listed: string[] = []
-  // The server of this test cannot list a page that another page follows.
+  // This S3 server cannot list a page that is followed by another page.
   const whole = await files.list('list/', undefined, names.length)
   for (const { name, at } of whole.files) {
     listed.push(name)

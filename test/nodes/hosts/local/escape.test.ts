@@ -28,7 +28,7 @@ t.test('files of the host, its secrets and other environments', { skip }, async 
   await provision('env_2')
   const other = join(data, 'environments/env_2/workspace/other')
   writeFileSync(other, SECRET)
-  // A link that already exists when the sandbox starts, and that leads out of it.
+  // A link that already exists when the sandbox starts, and that leads out of the sandbox.
   await provision('env_1')
   symlinkSync(data, join(data, 'environments/env_1/workspace/planted'))
   const paths = [

@@ -214,7 +214,7 @@ t.test('one process uses a data folder', { skip: skipped.none }, async (t) => {
   const [, , ...fields] = readFileSync('/proc/1/stat', 'utf8').split(' ')
   writeFileSync(join(root, 'owner.json'), JSON.stringify({ pid: 1, started: fields[19] }))
   t.match(await createLocalProvider(options), { unavailable: /process 1 runs environments/ })
-  // With a different start time, the process id was reused.
+  // A different start time means that the process id was reused.
   writeFileSync(join(root, 'owner.json'), JSON.stringify({ pid: 1, started: '-1' }))
   const provider = await openLocal(options)
   await provider.close()

@@ -231,7 +231,7 @@ t.test('rows that change while the provider is slow', async (t) => {
   const { through } = search(history)
   t.equal(through, 3)
   await indexing.pass(1000)
-  // A row that changes again and again does not keep a search waiting.
+  // A row that changes repeatedly does not keep a search waiting.
   history.update(rowOf(history, 'k0'), 2, row(0, 'third'))
   history.delete(rowOf(history, 'k1'))
   t.match(search(history, { through }), { ready: false })
