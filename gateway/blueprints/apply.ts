@@ -10,7 +10,6 @@
  * A3. When a resource has changed between plan and command, the plan is made again, unless the
  *     request demands a certain plan (`plan_id`).
  */
-import { readPermissions } from '../../protocol/access/roles.ts'
 import { type Plan, type PlannedChange, planOf } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
 import { isPublished, type ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -68,23 +67,6 @@ const inOrder = (a: Binding, b: Binding): number =>
   resourceFacts[a.resource_type].tier - resourceFacts[b.resource_type].tier ||
   (a.resource_type < b.resource_type ? -1 : a.resource_type > b.resource_type ? 1 : 0) ||
   (a.key < b.key ? -1 : 1)
-
-/** The request in the form that is compared: permissions of roles without the brand. */
-function requestOf({ world }: Pick<Edge, 'world'>, body: Call['body']): ApplyRequest {
-  const request = body as ApplyRequest
-  const { roles } = request.resources
-  if (!roles) return request
-  return {
-    ...request,
-    resources: {
-      ...request.resources,
-      roles: roles.map((role) => {
-        const { permissions, faults } = readPermissions(role.permissions, world.settings.brand)
-        return faults.length > 0 ? role : { ...role, permissions: [...permissions] }
-      }),
-    },
-  }
-}
 
 async function planned(
   edge: Edge,
@@ -231,7 +213,7 @@ async function attempt(
 /** Prepares a preview, which is answered at once, or an apply. */
 export const apply: Prepare = async (edge, call, identity, origin) => {
   const project = scopeId(edge, call)
-  const request = requestOf(edge, call.body)
+  const request = call.body as ApplyRequest
   if (request.mode === 'preview') {
     const plan = await planned(edge, call, origin, request)
     if (isRefusal(plan)) return plan

@@ -15,7 +15,7 @@ import { announce, apply, includedIn, shownBindings } from './apply.ts'
 import { execute } from './execute.ts'
 import { exported } from './export.ts'
 import { takeHold } from './hold.ts'
-import { bindingsOf, boundResources } from './present.ts'
+import { bindingsOf, boundResources, hashIn } from './present.ts'
 
 const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identity =>
   identityOf({
@@ -166,7 +166,7 @@ async function driftItems(
   const known = new Map(resources.map((one) => [one.id, one]))
   return bindings.map(({ resource_type, key, resource_id }) => {
     const one = known.get(resource_id)
-    const fields = one ? driftOf(one, (text) => world.hash(text).slice(0, 16)) : []
+    const fields = one ? driftOf(one, hashIn(reading)) : []
     return {
       resource_type,
       key,
