@@ -163,6 +163,7 @@ export async function execute(
   changes: readonly PlannedChange[],
   reverse = false,
 ): Promise<Refusal | undefined> {
+  const { edge } = execution
   const tiers = [...new Set(changes.map((change) => resourceFacts[change.resource_type].tier))]
   tiers.sort((a, b) => (reverse ? b - a : a - b))
   for (const tier of tiers) {
@@ -186,6 +187,8 @@ export async function execute(
       },
       AT_ONCE,
     )
+    // The preparations of the next tier look up what this tier has changed.
+    edge.directory.forget(scopeId(edge, execution.call))
     const refused = outcomes.find((one) => one !== undefined)
     if (refused) return refused
   }

@@ -177,7 +177,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     fields: {
       name: { immutable: true },
       permissions: {
-        form: (value) => (Array.isArray(value) ? [...new Set(value)].sort() : value),
+        form: (value) => (Array.isArray(value) ? [...value].sort() : value),
       },
       ...fields('description', 'tags'),
     },
