@@ -106,10 +106,14 @@ export const shape = ({ refused, changes }: Outcome) => ({
   })),
 })
 /** Asserts that a repeated apply finds nothing to do and writes nothing but its own record. */
-export async function checkUnchanged(store: Store, request: Request): Promise<void> {
+export async function checkUnchanged(
+  store: Store,
+  request: Request,
+  more: object = {},
+): Promise<void> {
   await settleAll()
   const before = store.length()
-  const again = await apply(store.gateway(), request)
+  const again = await apply(store.gateway(), request, more)
   await settleAll()
   assert.equal(again.refused, undefined)
   assert.deepEqual(
@@ -130,8 +134,8 @@ export async function checkUnchanged(store: Store, request: Request): Promise<vo
 }
 
 /** Makes a change outside of blueprints. Refusals are ignored. */
-export async function disturb(store: Store, outside: Outside): Promise<void> {
-  const gateway = store.gateway()
+export async function disturb(store: Store, outside: Outside, step?: Step): Promise<void> {
+  const gateway = store.gateway(step)
   const { effect, type, nth } = outside
   const { rows, slot } = resourceFacts[type]
   if (!rows) return
