@@ -52,7 +52,7 @@ t.test('lists of an agent: absent stays, empty clears, the order counts', async 
   const steps = (more: object) =>
     stepsOf(
       planned(request({ agents: [{ key: 'a', name: 'n', ...more }] }), project(agent, ...kits)),
-    )
+    ).filter(({ row }) => row !== 'blueprint.bind')
   t.strictSame(steps({}), [])
   t.strictSame(steps({ toolkits: [{ key: 'kit_1' }, { key: 'kit_2' }] }), [])
   t.strictSame(steps({ toolkits: [] }), [
@@ -159,13 +159,6 @@ t.test('plan_id is equal for equal inputs, in any order of members', async (t) =
     namespace: 'ops',
   } as ApplyRequest
   t.equal(id(reordered), id())
-  t.equal(
-    id(
-      structuredClone(base),
-      structuredClone({ ...present, exists: undefined, hash: undefined }) && present,
-    ),
-    id(),
-  )
   t.equal(id({ ...base, mode: 'preview' }), id({ ...base, mode: 'apply' }), 'of both modes')
   const moved = { ...present, resources: [...present.resources].reverse() }
   t.equal(id(base, moved), id(), 'the order in which the resources were read')
