@@ -196,8 +196,8 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
 
 /**
  * Reserves a new id for the resource whose creation was refused, if an interrupted apply had
- * reserved the previous one: its resource was deleted since, or is bound under another key.
- * Returns whether it did.
+ * reserved the previous one: its resource was deleted since or is bound under another key, or its
+ * handle was given up. Returns whether it did.
  */
 async function renewReservation(
   hold: Hold,
@@ -210,7 +210,9 @@ async function renewReservation(
   const place = placeOf(resource_type, key)
   const id = wanted[place]
   if (id === undefined || reserved[place] === id) return false
-  if (refused !== 'conflict' && refused !== 'blueprint_plan_outdated') return false
+  const isUsed = refused === 'conflict' || refused === 'blueprint_plan_outdated'
+  // The organization gives up the handle of a workflow that was not created in time.
+  if (!isUsed && details?.['reservation'] !== 'expired') return false
   return !isRefusal(await hold.reserve({ [place]: id }, [place]))
 }
 
