@@ -136,7 +136,11 @@ async function open(seed: number, from?: ToyWorld): Promise<Store> {
         () => 'forget',
       ),
       later: (ms: number, run: () => void) =>
-        base.later(ms, () => void step('timer')?.then(run) ?? run()),
+        base.later(ms, () => {
+          const stopped = step('timer')
+          if (stopped) void stopped.then(run)
+          else run()
+        }),
     } as unknown as World
     const planted = plant(ported)
     const directory = openDirectory(planted)
@@ -170,7 +174,7 @@ async function open(seed: number, from?: ToyWorld): Promise<Store> {
           caller,
           project: { id: PROJECT },
           request_id: 'req_1',
-          incoming: { method: row.method, path: '', ip: '', header: () => undefined },
+          incoming: { method: '', path: '', ip: '', header: () => undefined },
         } as unknown as Call
         return (await runCommand(edge, call)) as Answer
       },
