@@ -235,7 +235,7 @@ async function attempt(
   const ids: Record<string, string> = { ...reserved }
   for (const { resource_type, key, resource_id } of plan.changes)
     if (resource_id !== undefined) ids[placeOf(resource_type, key)] = resource_id
-  const execution = { edge, call, origin, ids }
+  const execution = { edge, call, origin, ids, hold }
   const applied = plan.changes.filter(({ field }) => field !== 'prune')
   const pruned = plan.changes.filter(({ field }) => field === 'prune')
   for (const { resource_type, key, resource_id } of plan.rebound)
@@ -281,7 +281,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
       const outcome = await attempt(edge, call, origin, request, hold)
       await announce(edge, project)
       if ('result' in outcome) {
-        hold.stop()
+        await hold.stop()
         return { id, input: { holder: hold.holder, result: outcome.result } }
       }
       if ('outdated' in outcome && plans < MAX_PLANS) continue

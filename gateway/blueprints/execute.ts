@@ -13,10 +13,11 @@ import type { BlueprintClaim, StoredBinding } from '../../protocol/blueprints/st
 import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { type FieldError, isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import type { Hold } from './hold.ts'
 import { concurrently, hashIn } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
@@ -70,6 +71,8 @@ interface Execution {
   readonly origin: Origin
   /** Ids of the resources of the blueprint by place; also of those that are to be created. */
   readonly ids: Record<string, string>
+  /** Nothing more is sent once another request may have taken the blueprint. */
+  readonly hold: Pick<Hold, 'isLost'>
 }
 
 /** Performs one command of a plan. Returns the id of the resource. */
@@ -176,7 +179,9 @@ export async function execute(
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {
           if (failed) return undefined
-          const outcome = await performStep(execution, change, step, index === 0)
+          const outcome = execution.hold.isLost()
+            ? refuse('blueprint_busy', { retry_after: 1 })
+            : await performStep(execution, change, step, index === 0)
           if (isRefusal(outcome)) {
             failed = true
             return located(change, outcome)

@@ -66,7 +66,7 @@ async function forAll(
         resource_id,
       ]),
     )
-    const refused = await execute({ edge, call, origin, ids }, changes, true)
+    const refused = await execute({ edge, call, origin, ids, hold }, changes, true)
     await announce(edge, project)
     if (refused) return refused
     const after = await bindingsOf(edge, project, identity)
@@ -79,7 +79,7 @@ async function forAll(
     await hold.release()
     return outcome as Refusal
   }
-  hold.stop()
+  await hold.stop()
   return { id: hold.id, input: { holder: hold.holder, ...identity, ...outcome } }
 }
 
