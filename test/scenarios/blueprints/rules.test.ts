@@ -212,8 +212,10 @@ t.test('omitted attributes stay, and explicit empty values reset', async (t) => 
 
 t.test('invalid requests are refused with 400 and the paths of the fields', async (t) => {
   const bad = async (resources: Open, field: string | RegExp, more: Open = {}) => {
-    const error = await refused(resources, 400, 'bad_request', more)
-    t.match(fieldsOf(error).join(' '), field, JSON.stringify(error.details))
+    for (const mode of more['mode'] === undefined ? ['preview', 'apply'] : [more['mode']]) {
+      const error = await refused(resources, 400, 'bad_request', { ...more, mode })
+      t.match(fieldsOf(error).join(' '), field, `${mode}: ${JSON.stringify(error.details)}`)
+    }
   }
   await bad({ agents: [{ key: 'a', name: 'a', typo: 1 }] }, /resources\.agents\[0\].*typo/)
   await bad({ tables: [{ key: 'a', name: 'a_b' }] }, /resources\.tables\[0\].*schema/)
@@ -277,6 +279,10 @@ t.test('invalid requests are refused with 400 and the paths of the fields', asyn
   await bad(
     { skills: [{ key: 'a', name: 'a', tags: { 'service:x': 'y' } }] },
     /resources\.skills\[0\]\.tags/,
+  )
+  await bad(
+    { roles: [{ key: 'a', name: 'no-role', permissions: ['service.project.none'] }] },
+    /resources\.roles\[0\]\.permissions\[0\]/,
   )
   await bad(
     { actions: [{ key: 'a', name: 'no_endpoint', type: 'http' }] },
