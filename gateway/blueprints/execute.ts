@@ -93,7 +93,7 @@ async function performStep(
     const { namespace, blueprint_key } = binding
     const outcome = await edge.world.command({
       project,
-      kind: facts.owner as 'project',
+      kind: facts.owner,
       id: facts.owner === 'project' ? project : id,
       command_id: hexOf(edge.world.random(16)),
       origin,

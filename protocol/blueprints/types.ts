@@ -4,7 +4,6 @@
  * record. Everything about one type is here and in `resources.ts`.
  */
 import type { RowName } from '../api.ts'
-import type { Kind } from '../entry.ts'
 import { isId } from '../ids.ts'
 import type { Trigger } from '../loops/schema.ts'
 import { maskUrl } from '../masked-url.ts'
@@ -34,12 +33,14 @@ export interface FieldFacts {
   /** Returns the value of the record as far as the input determines it. */
   readonly align?: (wanted: unknown, value: unknown) => unknown
 }
+/** The kinds of actors that hold resources. */
+export type ResourceOwner = 'project' | 'table' | 'loop' | 'channel' | 'environment'
 export interface TypeFacts {
   readonly array: ArrayName
   /** Resources of a lower tier are applied first, and deleted last. */
   readonly tier: number
   /** The kind of actor that holds the resource. */
-  readonly owner: Kind
+  readonly owner: ResourceOwner
   /**
    * How a resource without a binding is found. `unique`: its name is unique in the project.
    * `single`: names may repeat, and exactly one match is adopted. `never`: it is not adopted.

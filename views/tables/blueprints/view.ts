@@ -1,6 +1,6 @@
 /** The view of the bindings of resources to blueprints. */
-import { resourceFacts } from '../../../protocol/blueprints/types.ts'
-import type { Kind } from '../../../protocol/entry.ts'
+
+import { type ResourceOwner, resourceFacts } from '../../../protocol/blueprints/types.ts'
 import { type Arm, defineView } from '../../define-view.ts'
 import { applyAudit } from '../access/audit.ts'
 import { applyBindings, bindingPage, resourcesNamed } from './bindings.ts'
@@ -16,9 +16,10 @@ CREATE INDEX blueprint_bindings_of ON blueprint_bindings (project, blueprint, re
 `
 
 /** The kinds of actors that hold resources, and so their bindings. */
-const owners: Partial<Record<Kind, Arm>> = Object.fromEntries(
+
+const owners = Object.fromEntries(
   Object.values(resourceFacts).map(({ owner }) => [owner, applyBindings]),
-)
+) as Readonly<Record<ResourceOwner, Arm>>
 
 export const blueprints = defineView({
   kinds: { ...owners, blueprint: applyAudit },
