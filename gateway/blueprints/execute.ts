@@ -135,6 +135,12 @@ async function performStep(
   return creates && made !== undefined ? made : id
 }
 
+/** Drops the cached configuration of the project on every gateway and executor. */
+async function announce(edge: Edge, call: Call): Promise<void> {
+  const { world } = edge
+  await Promise.all([world.forget(world.organization()), world.forget(scopeId(edge, call))])
+}
+
 /**
  * Performs the commands of the changes, tier after tier. Returns the first refusal, in the order of
  * the plan.
@@ -152,7 +158,10 @@ export async function execute(
       ({ resource_type, steps }) => resourceFacts[resource_type].tier === tier && steps.length > 0,
     )
     let failed = false
-    const outcomes = await concurrently(
+    const changesProject = ofTier.some(
+      ({ resource_type }) => resourceFacts[resource_type].owner === 'project',
+    )
+    const performed = concurrently(
       ofTier,
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {
@@ -168,6 +177,10 @@ export async function execute(
       },
       AT_ONCE,
     )
+    // The preparations of the next tier find agents, actions and workflows in the directory.
+    const outcomes = await (changesProject
+      ? performed.finally(() => announce(execution.edge, execution.call))
+      : performed)
     const refused = outcomes.find((one) => one !== undefined)
     if (refused) return refused
   }

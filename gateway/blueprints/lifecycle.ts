@@ -11,7 +11,7 @@ import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
 import type { Prepare } from '../prepare.ts'
-import { announce, apply, includedIn, shownBindings } from './apply.ts'
+import { apply, includedIn, shownBindings } from './apply.ts'
 import { execute } from './execute.ts'
 import { exported } from './export.ts'
 import { takeHold } from './hold.ts'
@@ -67,7 +67,6 @@ async function forAll(
       ]),
     )
     const refused = await execute({ edge, call, origin, ids }, changes, true)
-    await announce(edge, project)
     if (refused) return refused
     const after = await bindingsOf(edge, project, identity)
     return isRefusal(after) ? after : input(bindings, after)
