@@ -173,6 +173,11 @@ async function firstAnswer(
   return outcome.refused === 'blueprint_busy' ? undefined : outcome
 }
 
+/** Drops the cached configuration of the project on every gateway and executor. */
+export const announce = async ({ world }: Edge, project: string): Promise<void> => {
+  await Promise.all([world.forget(world.organization()), world.forget(project)])
+}
+
 /** Generates ids for the resources that the plan creates, by place. */
 function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) {
   return Object.fromEntries(
@@ -262,6 +267,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     }
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold, replace)
+      await announce(edge, project)
       if ('result' in outcome) {
         hold.stop()
         return { id, input: { holder: hold.holder, result: outcome.result } }

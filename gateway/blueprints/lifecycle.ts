@@ -11,11 +11,11 @@ import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
 import type { Prepare } from '../prepare.ts'
-import { apply, includedIn, shownBindings } from './apply.ts'
+import { announce, apply, includedIn, shownBindings } from './apply.ts'
 import { execute } from './execute.ts'
 import { exported } from './export.ts'
 import { takeHold } from './hold.ts'
-import { bindingsOf, boundResources } from './present.ts'
+import { bindingsOf, boundResources, hashIn } from './present.ts'
 
 const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identity =>
   identityOf({
@@ -67,6 +67,7 @@ async function forAll(
       ]),
     )
     const refused = await execute({ edge, call, origin, ids }, changes, true)
+    await announce(edge, project)
     if (refused) return refused
     const after = await bindingsOf(edge, project, identity)
     return isRefusal(after) ? after : input(bindings, after)
@@ -165,7 +166,7 @@ async function driftItems(
   const known = new Map(resources.map((one) => [one.id, one]))
   return bindings.map(({ resource_type, key, resource_id }) => {
     const one = known.get(resource_id)
-    const fields = one ? driftOf(one, (text) => world.hash(text).slice(0, 16)) : []
+    const fields = one ? driftOf(one, hashIn(reading)) : []
     return {
       resource_type,
       key,

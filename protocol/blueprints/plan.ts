@@ -19,7 +19,7 @@ import {
   type KnownResource,
 } from './compare.ts'
 import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
-import { idOf, placeOf, type Referable } from './references.ts'
+import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
 import type { Reference, ResourceInput } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
@@ -43,6 +43,8 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of a resource that is to be created. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
+  /** The reference fields that refer to resources that are to be created, with symbolic ids. */
+  readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path of the resource in the request. */
   readonly field: string
 }
@@ -216,14 +218,21 @@ function planOne(
     differences.map((one) => one.field),
     rebinds,
   )
+  const symbolic = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) => facts.fields[name]?.refers && hasSymbol(value),
+    ),
+  )
   return planned(
     !known ? 'created' : adopts ? 'adopted' : differences.length > 0 ? 'updated' : 'unchanged',
-    { ...(known && { known }), steps, binding },
+    { ...(known && { known }), steps, binding, symbolic },
   )
 
   function planned(
     action: Change['action'],
-    more: Pick<PlannedChange, 'known' | 'binding'> & { readonly steps?: readonly Step[] },
+    more: Pick<PlannedChange, 'known' | 'binding' | 'symbolic'> & {
+      readonly steps?: readonly Step[]
+    },
   ): PlannedChange {
     return {
       resource_type: type,
