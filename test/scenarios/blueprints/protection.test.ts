@@ -135,7 +135,8 @@ const apart: readonly RowName[] = [
 let lease: Found
 let row: Found
 let message: Found
-const operator = await s.ok('principal.create', { name: 'member', role_ids: ['role_editor'] })
+const member = await s.ok('user.create', { name: 'member', role_ids: ['role_editor'] })
+const operator = await s.ok('principal.create', { name: 'leaves', role_ids: ['role_editor'] })
 /**
  * Rows of the owners of resources that use a resource or change its runtime data, with an input.
  * They work on protected resources, and leave the definitions as they are.
@@ -158,9 +159,9 @@ const runtime: Partial<Record<RowName, () => Open>> = {
   'principal.delete': () => ({ id: operator['id'] }),
   'loop.start': () => ({ id: ids.loop }),
   'channel.add_member': () => ({ id: ids.channel, user_id: member['id'] }),
-  'channel.send': () => ({ id: ids.channel, text: 'hello' }),
-  'channel.edit': () => ({ id: ids.channel, message_id: message['id'], text: 'bye' }),
-  'channel.mark_read': () => ({ id: ids.channel, user_id: 'me', message_seq: 1 }),
+  'channel.send': () => ({ id: ids.channel, content: 'hello' }),
+  'channel.edit': () => ({ id: ids.channel, message_id: message['id'], content: 'bye' }),
+  'channel.mark_read': () => ({ id: ids.channel, user_id: message['sender_id'], seq: 1 }),
   'channel.remove_member': () => ({ id: ids.channel, user_id: member['id'] }),
   'environment.acquire': () => ({ environment_id: ids.environment }),
   'environment.release': () => ({ environment_id: ids.environment, ...lease }),
@@ -251,8 +252,8 @@ t.test('its runtime data stays writable', async (t) => {
   t.strictSame(await drift(), [], 'the definitions are as they were')
   const run = await s.ok('workflow.run', { id: ids.workflow })
   t.equal((await ended(s, run['id']))['status'], 'completed')
-  t.ok(await s.ok('session.create', { agent_ref: { id: ids.agent } }))
-  await s.ok('memory.save', { id: ids.agent, memory_key: 'k', body: 'remember', value: undefined })
+  t.ok(await s.ok('session.create', { agent_id: ids.agent }))
+  await s.ok('memory.save', { id: ids.agent, memory_key: 'k', content: 'remember' })
 })
 
 t.test('a protected agent keeps the toolkits and skills that it has', async (t) => {
@@ -299,15 +300,18 @@ t.test('an apply and a deletion of the blueprint still change them', async (t) =
     'an apply without protect_resources keeps the protection',
   )
   const path = encodeURIComponent(identity.blueprint_key)
-  const url = `/v1/projects/default/blueprints/${path}/protection?namespace=ops`
-  const body = JSON.stringify({ protected: false })
-  const headers = { 'content-type': 'application/json' }
-  const off = await s.raw('PUT', url, { body, headers })
+  const protect = (on: boolean) =>
+    s.raw('PUT', `/v1/projects/default/blueprints/${path}/protection?namespace=ops`, {
+      body: JSON.stringify({ protected: on }),
+      headers: { 'content-type': 'application/json' },
+    })
+  const off = await protect(false)
   t.equal(off.status, 200, 'the key is percent-encoded in the path')
   t.ok(listOf(off.body).every((binding) => !binding['protected']))
   await s.ok('agent.update', { id: ids.agent, description: 'by hand' })
-  await s.ok('blueprint.protect', { ...identity, protected: true })
-  await s.ok('blueprint.protect', { ...identity, protected: true })
+  const on = await protect(true)
+  t.ok(listOf(on.body).every((binding) => binding['protected'] as unknown))
+  t.strictSame((await protect(true)).body, on.body, 'a repeat answers the same')
   const gone = await s.ok('blueprint.delete', { ...identity, ...further })
   t.equal(listOf(gone, 'deleted').length, 11)
   t.strictSame(await s.ok('blueprint.bindings', { ...identity, ...further }), { items: [] })
