@@ -112,7 +112,7 @@ t.test('a changed secret is an update, without its values', async (t) => {
 
 t.test('masked values keep the secrets, as in an export', async (t) => {
   const exported = keep(await s.ok('blueprint.export', identity))
-  const { resources } = exported as { resources: Record<string, object[]> }
+  const { resources } = exported as unknown as { resources: Record<string, object[]> }
   const plan = keep(
     await s.ok('blueprint.apply', { ...identity, resources, mode: 'preview', ...everything }),
   )
@@ -131,13 +131,24 @@ t.test('masked values keep the secrets, as in an export', async (t) => {
 })
 
 t.test('a secret that was changed outside is repaired', async (t) => {
+  const settings = { http_triggers: { in: { signing_secret: ONE } }, theme: 'dark' }
+  await apply(TWO)
+  const applied = await apply(TWO)
+  t.strictSame(outcomes(applied), ['unchanged', 'unchanged', 'unchanged'])
+  const [action, webhook, loop] = listOf(applied, 'changes').map(({ resource_id }) => resource_id)
+  t.ok(action)
   await s.ok('action.update', {
     action_name: 'crm.find',
-    endpoint_url: `${there.url}/act?token=x&v=2`,
+    endpoint_url: `${there.url}/act?token=${ONE}&v=2`,
   })
-  t.ok(outcomes(await apply(TWO)).includes('updated'), 'the apply sees the other value')
+  await s.ok('webhook.update', { webhook_id: webhook, url: `${there.url}/hook?token=${ONE}` })
+  await s.ok('loop.update', { id: loop, settings })
+  t.strictSame(outcomes(await apply(TWO)), ['updated', 'updated', 'updated'])
   there.deliveries.splice(0)
   t.strictSame(new Set(await invoke()), new Set([TWO]))
+  t.equal((await post(TWO)).status, 202)
+  await s.ok('action.update', { action_name: 'crm.find', title: 'Find' })
+  t.strictSame(outcomes(await apply(TWO)), ['unchanged', 'unchanged', 'unchanged'])
 })
 
 t.test('nothing that clients read contains a secret', async (t) => {
