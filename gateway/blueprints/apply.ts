@@ -151,6 +151,30 @@ function resultOf(
   }
 }
 
+/**
+ * Binds the idempotency key of a request, if there is one. Refused with `idempotency_key_conflict`
+ * if the key belongs to a different request, also while that request is running.
+ */
+async function bindKey(
+  { world }: Edge,
+  project: string,
+  { command_id, fingerprint, seed }: CallIdentity,
+  origin: Origin,
+): Promise<Refusal | undefined> {
+  if (seed === undefined || fingerprint === undefined) return undefined
+  const bound = await world.command({
+    project,
+    kind: 'blueprint',
+    id: world.id('blueprint', seed),
+    command_id,
+    fingerprint,
+    origin,
+    name: 'blueprint.key',
+    input: {},
+  })
+  return isRefusal(bound) ? bound : undefined
+}
+
 /** The first answer of a request that is repeated under its idempotency key. */
 async function firstAnswer(
   edge: Edge,
@@ -272,11 +296,19 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     })
   const blueprint = identityOf(request)
   const id = blueprintId(edge, project, blueprint)
-  const first = await firstAnswer(edge, call, identity, origin, id)
+  const first =
+    (await bindKey(edge, project, identity, origin)) ??
+    (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
   const hold = await takeHold(edge, project, blueprint, origin)
   if (isRefusal(hold)) return hold
   try {
+    // The first request may have ended while this repeat of it waited.
+    const late = await firstAnswer(edge, call, identity, origin, id)
+    if (late) {
+      await hold.release()
+      return late
+    }
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold)
       await announce(edge, project)
