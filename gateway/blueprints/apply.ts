@@ -256,7 +256,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
       await announce(edge, project)
       if ('result' in outcome) {
         hold.stop()
-        return { id, input: { holder: hold.holder, result: outcome.result } }
+        return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
       }
       if ('outdated' in outcome && plans < MAX_PLANS) continue
       await hold.release()
