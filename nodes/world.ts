@@ -71,8 +71,8 @@ function repeated(message: ShardMessage): ShardMessage {
 }
 
 /**
- * Milliseconds after which an unanswered command or read is sent again: longer than a commit takes,
- * but short enough to abandon a dead owner soon.
+ * Milliseconds after which an unanswered command or read is sent again. The time is longer than a
+ * commit takes, but short enough to abandon a dead owner soon.
  */
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
@@ -142,7 +142,7 @@ export function createWorld(parts: WorldParts): World {
     })
   }
 
-  /** Identifies the queries of this world, also among those of an earlier process of the node. */
+  /** Start time, which distinguishes the queries of this process from those of an earlier one. */
   const born = clock.now()
   let queries = 0
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {

@@ -32,9 +32,7 @@ export interface Progress {
   moved(bytes: number): void
   end(summary: string): void
 }
-/**
- * Maximum number of attempts to copy all journals until the copies are consistent with each other.
- */
+/** The maximum number of attempts to obtain consistent copies of all journals. */
 const ATTEMPTS = 5
 
 /**

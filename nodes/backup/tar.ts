@@ -12,7 +12,7 @@ export const BLOCK = 512
 /** An entry as its header describes it. */
 export interface TarEntry {
   readonly name: string
-  /** Bytes of the content that follows the header. */
+  /** Size of the content that follows the header, in bytes. */
   readonly size: number
   /** Whether the entry is a file rather than a folder, a link or an extension of the format. */
   readonly file: boolean

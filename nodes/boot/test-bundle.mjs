@@ -24,7 +24,7 @@ export const bundledTest = (folder, file) => join(folder, file.replace(/\.ts$/, 
 /**
  * Bundles test files.
  * @param {string} root folder of the project
- * @param {readonly string[]} files relative to it
+ * @param {readonly string[]} files paths relative to the project
  * @returns {Promise<string | undefined>} the folder of the bundled tests, which the caller deletes;
  * undefined if they cannot be bundled, and must be run from their sources
  */

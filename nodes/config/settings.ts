@@ -1,6 +1,4 @@
-/**
- * The table of settings: names, defaults, descriptions, checks. A new setting is a new row here.
- */
+/** The table of settings: names, defaults, parsers and descriptions. */
 
 import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'

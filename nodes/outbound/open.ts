@@ -1,4 +1,4 @@
-/** What gateways and hosts may request from addresses outside of the service. */
+/** Opens the ports through which gateways and hosts reach addresses outside of the service. */
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { createTokenIssuer } from '../repositories/tokens.ts'
@@ -8,7 +8,7 @@ import { createPost } from './post.ts'
 import { createVet } from './vet.ts'
 
 type Ports = Required<Pick<World, 'unreachable' | 'unreachableRepository' | 'repositoryToken'>>
-/** Creates the ports of a node to addresses outside of the service. */
+/** Creates the checks of URLs and the token issuer of a node. */
 export const openOutbound = (guard: Guard, now: () => number, config: Config): Ports => ({
   unreachable: createVet(guard),
   unreachableRepository: createVet(createGuard(repositoryNetworks(config))),

@@ -17,7 +17,7 @@ export interface Installation {
   readonly organization: string
   readonly project: string
   readonly root_key_id: string
-  /** Hex; stored in the config bucket of the installation. */
+  /** The secret in hexadecimal, which is stored in the config bucket of the installation. */
   readonly secret: string
   readonly root_hash: string
   readonly root_prefix: string

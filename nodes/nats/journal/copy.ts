@@ -1,5 +1,5 @@
 /**
- * Copies whole streams to bytes and back with the server's own snapshots: sequences, subjects,
+ * Copies whole streams to bytes and back with the server's own snapshots. Sequences, subjects,
  * headers and times stay unchanged. A snapshot is a prefix of its stream and contains at least
  * everything that was acknowledged before the snapshot was requested.
  */

@@ -84,8 +84,8 @@ export function createSnapshots(nats: Nats): Snapshots {
             ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
           )
             return undefined
-          // Not reported as a conflict, because the caller would then read and retry the same write
-          // at once.
+          // The rejection is not reported as a conflict, because the caller would then read the key
+          // and retry the same write at once.
           stepDown(stream, subject)
           throw error
         }

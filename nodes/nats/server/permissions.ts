@@ -1,15 +1,16 @@
 /**
- * The permissions of the NATS account of each node role, as one table; each role gets only what it
- * needs. `baton nats-permissions` prints the table, docs/operations/security.md describes it, and
+ * The permissions of the NATS account of each node role, as one table. Each role gets only the
+ * permissions that it needs. `baton nats-permissions` prints the table,
+ * docs/operations/security.md describes it, and
  * test/scenarios/cluster/nats-permissions.test.ts runs a cluster with exactly these permissions.
- * Answers to requests need no entry: `allow_responses` permits one answer to each received request.
+ * Answers need no entry, because `allow_responses` permits one answer to each received request.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { createNamespace } from './namespace.ts'
 
 /**
- * The account roles, in the order in which they appear in a client's inbox. The last three are not
- * roles of nodes.
+ * The account roles, in the order in which they appear in a client's reply subjects. The last three
+ * are not roles of nodes.
  */
 export const accountRoles = [
   'gateway',
@@ -222,8 +223,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
 }
 
 /**
- * Returns the roles in the inbox of a client, joined by `-`. `provision` is left out when the
- * client has other roles as well.
+ * Returns the roles in the reply subjects of a client, joined by `-`. `provision` is left out when
+ * the client also has other roles.
  */
 function inboxOf(roles: readonly AccountRole[]): string {
   const nodes = accountRoles.filter((role) => roles.includes(role) && role !== 'provision')
@@ -231,7 +232,7 @@ function inboxOf(roles: readonly AccountRole[]): string {
 }
 
 /**
- * Seconds within which a request may be answered: longer than the longest request deadline
+ * Seconds within which a request may be answered. They exceed the maximum request deadline
  * (`BATON_DEADLINE`).
  */
 export const ANSWER_SECONDS = 130

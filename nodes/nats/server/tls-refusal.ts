@@ -55,7 +55,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
         sockets.push(secured)
         secured.on('error', settle)
       } catch {
-        // A file that cannot be read is reported by the regular connection attempt.
+        // The regular connection attempt reports a file that cannot be read.
         settle()
       }
     })
