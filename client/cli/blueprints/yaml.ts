@@ -33,7 +33,7 @@ import { expand } from './variables.ts'
 /** Limits of one file. `nodes` and `characters` count what aliases expand to. */
 export const yamlLimits = {
   text: 4_194_304,
-  tokens: 400_000,
+  tokens: 1_000_000,
   nesting: 64,
   nodes: 400_000,
   characters: blueprintLimits.body,
@@ -105,6 +105,7 @@ export function readDocuments(text: string, reading: Reading): Documents {
   const parsed = parseAllDocuments(text, {
     version: '1.2',
     schema: 'core',
+    resolveKnownTags: false,
     stringKeys: true,
     // The check of the library compares each key with all others.
     uniqueKeys: false,
@@ -124,7 +125,9 @@ export function readDocuments(text: string, reading: Reading): Documents {
     )
     faults.push(...found.slice(0, MAX_ERRORS))
     if (found.length > 0 || !(document instanceof Document) || !document.contents) continue
-    documents.push(new Reader(reading, document, faults).read())
+    const located = new Reader(reading, document, faults).read()
+    // A document without content, such as one with only comments, is null.
+    if (located.value !== null) documents.push(located)
   }
   return { documents, faults }
 }
