@@ -6,6 +6,8 @@
 import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
+import type { Origin } from '../protocol/entry.ts'
+import type { Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Authentication, Caller } from './auth/authenticate.ts'
@@ -16,6 +18,7 @@ import type { Semaphore } from './files/semaphore.ts'
 import type { UploadTurns } from './files/upload.ts'
 import type { Incoming } from './http/request.ts'
 import type { LeaseGate } from './lease-gate.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
 import type { SessionVisibility } from './sessions/visibility.ts'
 import type { Followers } from './streams/followers.ts'
@@ -37,6 +40,23 @@ export interface Edge {
   /** Limits the number of streamed uploads that receive bytes at the same time. */
   readonly uploadTurns: UploadTurns
   readonly sessionVisibility: SessionVisibility
+  /** Performs parts of a call by their rows, as for the resources of a blueprint. */
+  readonly parts: CallParts
+}
+
+/** How parts of a call are performed. The implementations use all other modules of the gateway. */
+export interface CallParts {
+  /**
+   * Performs the command of a part with its preparation, and returns the reply of its actor.
+   * @param more further input of the command.
+   */
+  perform(
+    edge: Edge,
+    part: Call,
+    more: Readonly<Record<string, unknown>>,
+  ): MaybePromise<{ readonly reply: unknown } | Refusal>
+  /** Runs the preparation of a part only for its checks. */
+  check(edge: Edge, part: Call, origin: Origin): Promise<Refusal | undefined>
 }
 
 /** An admitted request. */

@@ -11,6 +11,7 @@ import { isId, slotOf } from '../protocol/ids.ts'
 import {
   additionsOf,
   type Call,
+  type CallParts,
   type Edge,
   newId,
   operationOf,
@@ -264,4 +265,13 @@ async function runEach(
     status: call.row.shape.status ?? 200,
     body: { results: ids.map((id) => results.get(id)) },
   }
+}
+
+/** Performs parts of calls; `Edge` passes it to the modules that `prepare.ts` imports. */
+export const callParts: CallParts = {
+  perform: (edge, part, more) => perform(edge, part, more, (_, __, reply) => ({ reply })),
+  check: async (edge, part, origin) => {
+    const prepared = await prepare(edge, part, { command_id: '' }, origin)
+    return isRefusal(prepared) ? prepared : undefined
+  },
 }

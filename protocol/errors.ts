@@ -248,8 +248,8 @@ export interface Refusal {
 }
 
 /**
- * Returns a refusal with details for the caller. `message` replaces the default message where that
- * is too general.
+ * Returns a refusal with details for the caller. `message` replaces the default message where the
+ * default is too general.
  */
 export const refuse = (
   refused: Code,

@@ -16,7 +16,7 @@ import {
 import type { Event } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import type { Prefix } from '../../protocol/ids.ts'
-import type { Cause, Decision } from '../actor.ts'
+import type { Cause, Decided, Decision } from '../actor.ts'
 
 /** How an actor finds its resources of one type, and their bindings. */
 export interface ManagedResource<S> {
@@ -40,11 +40,20 @@ const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => (
 const isSame = (a: StoredBinding | undefined, b: StoredBinding): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
-/** A cause whose next generated id with this prefix is the given one. */
-const minting = (cause: Cause, prefix: Prefix, id: string): Cause =>
-  Object.assign(Object.create(cause) as Cause, {
-    mint: (wanted: Prefix) => (wanted === prefix ? id : cause.mint(wanted)),
-  })
+/** The decision with further events, without the state that it computed before them. */
+function withEvents<E, R>(
+  { next: _, ...decided }: Decided<E, R>,
+  more: readonly BoundEvent[],
+): Decided<E | BoundEvent, R> {
+  return { ...decided, events: [...decided.events, ...more] }
+}
+
+/** A cause whose generated id with this prefix is the given one. */
+const minting = (cause: Cause, prefix: Prefix, id: string): Cause => ({
+  ...cause,
+  mint: (wanted: Prefix) => (wanted === prefix ? id : cause.mint(wanted)),
+  secret: () => cause.secret(),
+})
 
 /**
  * Wraps the arm of a command that creates, changes or deletes a resource.
@@ -72,7 +81,7 @@ export const managed =
       )
       return isRefusal(decided)
         ? decided
-        : { ...decided, events: [...decided.events, { type: 'blueprint.bound', binding }] }
+        : withEvents(decided, [{ type: 'blueprint.bound', binding }])
     }
     const found = resource.find(state, input as Readonly<Record<string, unknown>>)
     const existing = found && resource.binding(state, found.id)
@@ -94,7 +103,7 @@ export const managed =
         : claim && !isSame(existing, claim.binding)
           ? [{ type: 'blueprint.bound', binding: claim.binding }]
           : []
-    return more.length === 0 ? decided : { ...decided, events: [...decided.events, ...more] }
+    return more.length === 0 ? decided : withEvents(decided, more)
   }
 
 /** The record of a resource as blueprints compare it; null when there is none. */

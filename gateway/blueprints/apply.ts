@@ -178,7 +178,9 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
     changes.flatMap(({ resource_type, key, action }) => {
       const prefix = newPrefixes[resource_type]
       if (action !== 'created' || prefix === undefined) return []
-      const slot = resourceFacts[resource_type].owner === 'project' ? slotOf(project) : undefined
+      // The slot of an agent is random, so that records of agents spread over the shards.
+      const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
+      const slot = isNear ? slotOf(project) : undefined
       return [[placeOf(resource_type, key), edge.world.id(prefix, undefined, slot)]]
     }),
   )

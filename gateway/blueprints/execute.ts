@@ -5,7 +5,6 @@
  * Invariant: the commands of one resource are performed in order, and a tier begins after the tier
  * before it has ended. The first refusal ends the plan after its tier; what was done before stays.
  */
-import type { RowName } from '../../protocol/api.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
@@ -16,7 +15,6 @@ import type { Origin } from '../../protocol/entry.ts'
 import { type FieldError, isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
-import { perform } from '../command.ts'
 import { hexOf } from '../http/hex.ts'
 import { concurrently } from './present.ts'
 
@@ -95,7 +93,7 @@ async function performStep(
     const { namespace, blueprint_key } = binding
     const outcome = await edge.world.command({
       project,
-      kind: facts.owner as 'project',
+      kind: facts.owner,
       id: facts.owner === 'project' ? project : id,
       command_id: hexOf(edge.world.random(16)),
       origin,
@@ -131,9 +129,9 @@ async function performStep(
     body,
     part: creates && id !== '' ? { id } : {},
   }
-  const reply = await perform(edge, part, { ...claim }, (_, __, answer) => ({ answer }))
-  if (isRefusal(reply)) return reply
-  const made = (reply.answer as { readonly id?: string } | undefined)?.id
+  const outcome = await edge.parts.perform(edge, part, { ...claim })
+  if (isRefusal(outcome)) return outcome
+  const made = (outcome.reply as { readonly id?: string } | undefined)?.id
   return creates && made !== undefined ? made : id
 }
 
@@ -175,6 +173,3 @@ export async function execute(
   }
   return undefined
 }
-/** Whether a row creates resources of a type. */
-export const createsResource = (row: Step['row'], change: PlannedChange): row is RowName =>
-  row === resourceFacts[change.resource_type].rows?.create

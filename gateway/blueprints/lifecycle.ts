@@ -99,8 +99,29 @@ const protect: Prepare = (edge, call, _, origin) => {
   )
 }
 
-const remove: Prepare = (edge, call, _, origin) => {
+function resultOfDeletion(
+  call: Call,
+  before: readonly StoredBinding[],
+  isDeleted: (binding: StoredBinding) => boolean,
+): DeleteResult {
+  const further = includedIn(call).has('further_types')
+  const { namespace } = identityOfCall(call)
+  const retained = before.filter((binding) => !isDeleted(binding))
+  return {
+    status: 'deleted',
+    ...(namespace !== undefined && { namespace }),
+    blueprint_key: call.slots['blueprint_key'] ?? '',
+    deleted: shownBindings(before.filter(isDeleted), further),
+    retained: shownBindings(retained, further),
+  }
+}
+
+const remove: Prepare = async (edge, call, _, origin) => {
   const project = scopeId(edge, call)
+  const present = await bindingsOf(edge, project, identityOfCall(call))
+  if (isRefusal(present)) return present
+  // Clients repeat a deletion whose answer was lost, so a deleted blueprint is no error.
+  if (present.length === 0) return { done: resultOfDeletion(call, [], () => true) }
   const all = call.query['delete_retained'] === true
   const isDeleted = ({ delete_on_destroy }: StoredBinding): boolean => all || delete_on_destroy
   return forAll(
@@ -119,21 +140,7 @@ const remove: Prepare = (edge, call, _, origin) => {
         }
       })
     },
-    (before) => {
-      const further = includedIn(call).has('further_types')
-      const { namespace } = identityOfCall(call)
-      const result: DeleteResult = {
-        status: 'deleted',
-        ...(namespace !== undefined && { namespace }),
-        blueprint_key: call.slots['blueprint_key'] ?? '',
-        deleted: shownBindings(before.filter(isDeleted), further),
-        retained: shownBindings(
-          before.filter((binding) => !isDeleted(binding)),
-          further,
-        ),
-      }
-      return { result }
-    },
+    (before) => ({ result: resultOfDeletion(call, before, isDeleted) }),
   )
 }
 

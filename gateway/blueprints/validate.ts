@@ -16,16 +16,7 @@ import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
-import { prepare } from '../prepare.ts'
 import { located } from './execute.ts'
-
-/** The rows whose preparation checks destinations and reserves nothing. */
-const CHECKED: ReadonlySet<string> = new Set([
-  'webhook.create',
-  'webhook.update',
-  'action.create',
-  'action.update',
-])
 
 /** Names that the resources of the request will have. */
 function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set<string> {
@@ -103,7 +94,9 @@ export async function refusedPlan(
             refusedProvider(edge.world.settings, defined.spec, defined.path) ??
             (await unknownAgents(edge, project, defined.spec, defined.path, agents)) ??
             (await unknownWorkflows(edge, project, defined.spec, defined.path, workflows)))) ??
-        (CHECKED.has(row) ? await checked(edge, call, origin, row, body) : undefined)
+        (resourceFacts[change.resource_type].checkedByPreparation
+          ? await checked(edge, call, origin, row, body)
+          : undefined)
       if (refused) return located(change, refused)
     }
   return undefined
@@ -119,6 +112,5 @@ async function checked(
   const row = rows[name]
   if (!row) return undefined
   const part: Call = { ...call, name, row, query: {}, body, part: {} }
-  const prepared = await prepare(edge, part, { command_id: '' }, origin)
-  return isRefusal(prepared) ? prepared : undefined
+  return edge.parts.check(edge, part, origin)
 }

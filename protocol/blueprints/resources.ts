@@ -21,7 +21,7 @@ import { CreateWorkflow } from '../workflows/rows.ts'
  * The types of resources, in the order in which they are applied. The first six are in the published
  * contract.
  */
-export const publishedTypes = ['table', 'action', 'skill', 'toolkit', 'agent', 'loop'] as const
+const publishedTypes = ['table', 'action', 'skill', 'toolkit', 'agent', 'loop'] as const
 const furtherTypes = ['role', 'webhook', 'environment', 'secret', 'workflow', 'channel'] as const
 export const resourceTypes = [...publishedTypes, ...furtherTypes] as const
 export type ResourceTypeName = (typeof resourceTypes)[number]

@@ -7,11 +7,13 @@
 import { Type } from 'typebox'
 import { Closed } from '../common.ts'
 import { command, query } from '../contract.ts'
+import { checkApply } from './check.ts'
 import {
   ApplyRequest,
   ApplyResult,
   BindingList,
   BlueprintKey,
+  blueprintAdditions,
   blueprintLimits,
   DeleteResult,
   DriftList,
@@ -33,7 +35,9 @@ export const blueprints = {
     permission: 'project.edit',
     to,
     body: ApplyRequest,
+    check: checkApply,
     query: Closed({ include: Include }),
+    additions: blueprintAdditions.additions,
     reply: ApplyResult,
     limit: blueprintLimits.body,
     errors: [
@@ -61,6 +65,7 @@ export const blueprints = {
     ...admin,
     summary: 'Protect the resources of a blueprint from ordinary changes, or stop protecting them',
     query: Closed({ namespace: Type.Optional(Namespace), include: Include }),
+    additions: blueprintAdditions.additions,
     body: Closed({ protected: Type.Boolean() }),
     reply: BindingList,
     errors: ['not_found', 'blueprint_busy'],
@@ -75,6 +80,7 @@ export const blueprints = {
       ),
       include: Include,
     }),
+    additions: blueprintAdditions.additions,
     reply: DeleteResult,
     errors: ['conflict', 'blueprint_busy'],
   }),
@@ -94,4 +100,3 @@ export const blueprints = {
     reply: Export,
   }),
 } as const
-export type BlueprintRows = typeof blueprints

@@ -7,7 +7,8 @@
  * field that such clients do not send.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, many } from '../common.ts'
+import { additions } from '../additions.ts'
+import { Closed } from '../common.ts'
 import { resourceArrays, resourceTypes } from './resources.ts'
 
 /** Limits of blueprints. `name` is in characters, `body` in bytes. */
@@ -26,20 +27,24 @@ export const BlueprintKey = Type.String({
 })
 export const Namespace = Name
 
-/** What `include` adds to the answers. */
-export const Include = Type.Optional(
-  many(
-    Type.Enum(['plan', 'drift', 'orphans', 'further_types'], {
-      description:
-        'plan: the differences per field and plan_id. drift: fields that were changed outside. ' +
-        'orphans: bindings that the request does not name. further_types: resources of types ' +
-        'beyond the published contract',
-    }),
-  ),
-)
+/**
+ * What `include` adds to the answers:
+ * - `plan`: the differences per field, and `plan_id`.
+ * - `drift`: fields that were changed outside since the last apply.
+ * - `orphans`: bindings of the blueprint that the request does not name.
+ * - `further_types`: resources of types beyond the published contract.
+ * The handlers of the rows answer them, because most of them are not members of the answer itself.
+ */
+export const blueprintAdditions = additions({
+  plan: {},
+  drift: {},
+  orphans: {},
+  further_types: {},
+})
+export const Include = blueprintAdditions.include
 export type Included = 'plan' | 'drift' | 'orphans' | 'further_types'
 
-export const ResourceType = Type.Enum([...resourceTypes])
+const ResourceType = Type.Enum([...resourceTypes])
 
 /** A difference of one field. Long and secret values are shortened. */
 export const FieldDifference = Type.Object({

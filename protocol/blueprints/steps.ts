@@ -20,8 +20,11 @@ const bodyOf = (
 ): Record<string, unknown> =>
   Object.fromEntries(
     names.flatMap((name) => {
-      const { kept, assigned } = facts.fields[name] ?? {}
-      return kept || assigned ? [] : [[memberOf(facts, name), wanted[name]]]
+      const { kept, assigned, form, sendsForm } = facts.fields[name] ?? {}
+      const value = wanted[name]
+      return kept || assigned
+        ? []
+        : [[memberOf(facts, name), sendsForm && form ? form(value) : value]]
     }),
   )
 const assignmentsOf = (

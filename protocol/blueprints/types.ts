@@ -4,7 +4,6 @@
  * record. Everything about one type is here and in `resources.ts`.
  */
 import type { RowName } from '../api.ts'
-import type { Kind } from '../entry.ts'
 import { isId } from '../ids.ts'
 import type { Trigger } from '../loops/schema.ts'
 import { maskUrl } from '../masked-url.ts'
@@ -27,17 +26,21 @@ export interface FieldFacts {
   readonly assigned?: { readonly row: RowName; readonly body: string }
   /** Returns the canonical form of a value, in which equal values are equal as JSON. */
   readonly form?: (value: unknown) => unknown
+  /** The canonical form is also the form that the rows accept. */
+  readonly sendsForm?: true
   /** Returns the value without its secret parts, which answers never contain. */
   readonly mask?: (value: unknown) => unknown
   /** Returns the value of the record as far as the input determines it. */
   readonly align?: (wanted: unknown, value: unknown) => unknown
 }
+/** The kinds of actors that hold resources. */
+export type ResourceOwner = 'project' | 'table' | 'loop' | 'channel' | 'environment'
 export interface TypeFacts {
   readonly array: ArrayName
   /** Resources of a lower tier are applied first, and deleted last. */
   readonly tier: number
   /** The kind of actor that holds the resource. */
-  readonly owner: Kind
+  readonly owner: ResourceOwner
   /**
    * How a resource without a binding is found. `unique`: its name is unique in the project.
    * `single`: names may repeat, and exactly one match is adopted. `never`: it is not adopted.
@@ -51,6 +54,8 @@ export interface TypeFacts {
     readonly change: RowName
     readonly remove: RowName
   }
+  /** The preparations of the rows check destinations and reserve nothing, so a preview runs them. */
+  readonly checkedByPreparation?: true
   /** The row `change` replaces the whole record. */
   readonly replaces?: true
   /** The path slot of the rows, and the member of the record with its value. */
@@ -137,6 +142,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     adopt: 'unique',
     match: 'name',
     rows: { create: 'action.create', change: 'action.update', remove: 'action.delete' },
+    checkedByPreparation: true,
     slot: { name: 'action_name', from: 'name' },
     fields: {
       name: { immutable: true },
@@ -183,6 +189,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     adopt: 'unique',
     match: 'name',
     rows: { create: 'webhook.create', change: 'webhook.update', remove: 'webhook.delete' },
+    checkedByPreparation: true,
     slot: { name: 'webhook_id', from: 'id' },
     fields: {
       url: { mask: maskedUrl },
@@ -231,7 +238,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     replaces: true,
     slot: byId,
     fields: {
-      actions: { form: grantForm },
+      actions: { form: grantForm, sendsForm: true },
       metadata: { kept: true },
       ...fields('name', 'description', 'tags'),
     },

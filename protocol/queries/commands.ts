@@ -53,8 +53,8 @@ interface InternalCommands {
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
- * address of a command identifies the actor. Fields that the gateway adds are declared by the
- * actor, and not checked by this type.
+ * address of a command identifies the actor. The actor declares the fields that the gateway adds.
+ * This type does not check them.
  */
 type RowCommands<K extends Kind> = {
   readonly [N in keyof CommandsOf<Api, K> & keyof Api]: {
@@ -64,7 +64,7 @@ type RowCommands<K extends Kind> = {
       : Reply<Api[N]> & (N extends keyof AddedReplies ? AddedReplies[N] : unknown)
   }
 }
-/** Replies of actors to rows that differ from the row's reply. The gateway makes the latter of them. */
+/** Replies of actors that differ from the row's reply. The gateway derives the row's reply. */
 export interface ActorReplies extends TableReplies, EnvironmentReplies {}
 /** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {

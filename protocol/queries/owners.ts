@@ -119,7 +119,7 @@ export interface OwnerQueries {
     get: { input: NoInput; reply: Environment | null }
     /** The record with the state of the worker, or null. */
     standing: { input: NoInput; reply: EnvironmentStanding | null }
-    /** The worker to which a credential belongs, or null when it is not the current one. */
+    /** The worker to which a credential belongs, or null when the credential is not current. */
     credential: { input: { readonly token_hash: string }; reply: EnvironmentCredential | null }
   }
   queue: {
@@ -138,7 +138,7 @@ export interface OwnerQueries {
     lease: { input: { readonly lease_token: string }; reply: LeaseFacts | null }
   }
   worker: {
-    /** Whether a connection is the current one of its session. */
+    /** Whether a connection is the current connection of its session. */
     current: {
       input: { readonly session: string; readonly generation: number }
       reply: boolean
@@ -197,7 +197,7 @@ export interface OwnerQueries {
     definition: { input: NoInput; reply: Table | null }
   }
   session: {
-    /** Whether the session is live, and what a gateway needs to know to request a turn. */
+    /** Whether the session is live, and the data that a gateway needs to request a turn. */
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec

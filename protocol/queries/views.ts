@@ -64,8 +64,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
    * Events of a channel after a cursor, oldest first. `last` is the cursor of the newest event of
-   * the channel that the view has applied; it may be greater than that of the last item. `more`:
-   * the page ended before `last`, at the limit or at 1 MB.
+   * the channel that the view has applied. It may be greater than the cursor of the last item.
+   * `more`: the page ended before `last`, at the limit or at 1 MB.
    */
   channel_events: {
     input: { channel_id: string; after: number; limit: number }
@@ -78,8 +78,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     } & Timely
   }
   /**
-   * Whether a viewer may follow a channel: the facts that decide this, as of the cursor `at`.
-   * Refused with `not_found` when the viewer may not.
+   * The facts that decide whether a viewer may follow a channel, as of the cursor `at`. Refused
+   * with `not_found` when the viewer may not follow the channel.
    */
   channel_access: {
     input: { id: string; viewer: Viewer }
@@ -104,8 +104,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /**
-   * The immutable facts about a message. `thread`: the ids of the agents in its thread: the agent
-   * that started it, if an agent did, and the agents that its messages woke.
+   * The immutable facts about a message. `thread`: the ids of the agents in the message's thread.
+   * These are the agent that started the thread, if any, and the agents that messages in it woke.
    */
   channel_facts: {
     input: { id: string; message_id: string }
@@ -117,7 +117,7 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /**
    * For each deduplication key, in the order of the keys, the id of the latest source event that
-   * was published under it after `since` (Unix milliseconds); null if there is none.
+   * was published under the key after `since` (Unix milliseconds); null if there is none.
    */
   published_keys: {
     input: { keys: readonly string[]; since: number }
@@ -296,9 +296,7 @@ interface CompletedQueries {
     reply: LiveRowsOfTurn
   }
 }
-/**
- * The input of a row once it is validated and its cursor is opened, before the gateway adds fields.
- */
+/** The validated input of a row, with its cursor opened, before the gateway adds fields. */
 export type RowQuestion<N extends ViewRowName> = ViewInput<Input<Api[N]>, unknown>
 interface RowQuery<N extends ViewRowName> {
   readonly input: ViewInput<Input<Api[N]>, Api[N]['shape']> &

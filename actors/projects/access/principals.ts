@@ -103,16 +103,18 @@ export function bornPrincipal(
 /**
  * Creates the principal of a new agent. Its id is also the id of the agent. It has no roles until
  * roles are assigned.
+ * @param given the id; by default, a new one is generated.
  */
 export function bornAgent(
   state: ProjectState,
   name: string,
   cause: Cause,
+  given?: string,
 ): { readonly id: string; readonly event: PrincipalEvent } {
   const now = timestamp(cause.at)
   // The id has a random slot, so that records of agents, such as their memory, spread over the
   // shards.
-  const id = cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
+  const id = given ?? cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
   const handle = handleOf(state, 'agent', name)
   return {
     id,

@@ -85,6 +85,11 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
     url: 'https://git.invalid',
     read_token: `token-${++made}`,
   }),
+  'blueprint.apply': () => ({
+    blueprint_key: `blueprint ${++made}`,
+    resources: { skills: [{ key: 'skill', name: `skill ${made}`, instructions: 'Be kind.' }] },
+  }),
+  'blueprint.protect': () => ({ protected: false }),
   'secret.put': () => ({ entries: { word: `word ${++made}` } }),
   'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   'principal.create': () => ({ name: `bot ${++made}` }),

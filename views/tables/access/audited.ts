@@ -23,14 +23,15 @@ import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
-import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { RepositoryHostEvent } from '../../../protocol/repositories/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { TableEvent } from '../../../protocol/tables/events.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
-import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
-import { masked, together } from './changes.ts'
+import type { WorkflowEvent } from '../../../protocol/workflows/rows.ts'
+import { type Details, type Reading, type Rule, rule } from './audit-rule.ts'
+import { together } from './changes.ts'
 
 type Configuration =
   | OrganizationProjectEvent
@@ -77,42 +78,6 @@ type TableAuditEvent = Extract<
   { readonly type: 'table.created' | 'table.updated' | 'table.deleted' }
 >
 
-/** The facts about a changed record that are audited for an event. */
-interface Reading {
-  readonly resource_type: string
-  readonly resource_id: string
-  /** Overrides the action of the rule. */
-  readonly action?: Rule['action']
-  /** The record's name, if the event contains it; by default the latest known name. */
-  readonly name?: string | null | undefined
-  /** The changed attributes, without secrets; by default the event's `changes`. */
-  readonly changes?: Changes | undefined
-}
-interface Rule {
-  readonly action: AuditEntry['action']
-  /**
-   * Returns the audited facts of an event; undefined for an event that is not audited. By default,
-   * the changed record is the one with the event's `id` or, without an `id`, the actor itself.
-   */
-  readonly read: (event: Event, entry: Entry) => Reading | undefined
-}
-type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
-
-const rule = <E extends Event>(
-  action: Rule['action'],
-  resource_type: string,
-  details: Details<E> = () => ({}),
-): Rule => ({
-  action,
-  read: (event, entry) => {
-    const { id = entry.id, changes } = event as Event & {
-      readonly id?: string
-      readonly changes?: Changes
-    }
-    const told = details(event as E, entry)
-    return told && { resource_type, resource_id: id, changes: masked(changes), ...told }
-  },
-})
 type On<T extends Configuration['type']> = Extract<Configuration, { readonly type: T }>
 const created = <T extends Configuration['type']>(
   resource_type: string,

@@ -1,5 +1,7 @@
 /** The view of the bindings of resources to blueprints. */
-import { defineView } from '../../define-view.ts'
+
+import { type ResourceOwner, resourceFacts } from '../../../protocol/blueprints/types.ts'
+import { type Arm, defineView } from '../../define-view.ts'
 import { applyAudit } from '../access/audit.ts'
 import { applyBindings, bindingPage, resourcesNamed } from './bindings.ts'
 
@@ -13,15 +15,14 @@ CREATE TABLE blueprint_bindings (
 CREATE INDEX blueprint_bindings_of ON blueprint_bindings (project, blueprint, resource);
 `
 
+/** The kinds of actors that hold resources, and so their bindings. */
+
+const owners = Object.fromEntries(
+  Object.values(resourceFacts).map(({ owner }) => [owner, applyBindings]),
+) as Readonly<Record<ResourceOwner, Arm>>
+
 export const blueprints = defineView({
-  kinds: {
-    project: applyBindings,
-    loop: applyBindings,
-    table: applyBindings,
-    channel: applyBindings,
-    environment: applyBindings,
-    blueprint: applyAudit,
-  },
+  kinds: { ...owners, blueprint: applyAudit },
   tables,
   queries: {
     blueprint_bindings: ({ store, project }, input) => bindingPage(store, project, input),
