@@ -109,6 +109,11 @@ function blueprintSchema(): Json {
   })
 }
 
+/** Names of the files of `editorSchemas`. */
+export const schemaNames: readonly string[] = [
+  'blueprint.json',
+  ...resourceTypes.map((type) => `${type}.json`),
+]
 /**
  * The JSON Schemas (draft 2020-12) of blueprint files by file name: `blueprint.json` for every
  * document, and one for each type of resources, such as `agent.json`.

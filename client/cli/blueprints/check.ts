@@ -4,14 +4,14 @@
  */
 
 import { api } from '../../../protocol/api.ts'
+import { checkApply } from '../../../protocol/blueprints/check.ts'
 import { type ResourceTypeName, resourceSchemas } from '../../../protocol/blueprints/resources.ts'
-import { blueprintLimits } from '../../../protocol/blueprints/schema.ts'
 import { stepsOf } from '../../../protocol/blueprints/steps.ts'
 import { memberOf, resourceFacts } from '../../../protocol/blueprints/types.ts'
 import type { Row } from '../../../protocol/contract.ts'
 import type { FieldError } from '../../../protocol/errors.ts'
 import { faultsOf } from '../../../protocol/rules/schema-faults/faults.ts'
-import type { Blueprint, FileResource } from './documents.ts'
+import { type Blueprint, type FileResource, requestOf } from './documents.ts'
 import { type Fault, placeAt, placeText, segmentsOf } from './located.ts'
 
 type Input = Readonly<Record<string, unknown>>
@@ -54,15 +54,19 @@ function ruleFaults(type: ResourceTypeName, input: Input): FieldError[] {
   }))
 }
 
-function resourceFaults({ type, located }: FileResource): Fault[] {
-  const input = located.value as Input
-  const shape = faultsOf(resourceSchemas[type], input, ROOT)
-  const found =
-    shape.length > 0 ? shape : [...referenceFaults(type, input), ...ruleFaults(type, input)]
-  return found.map(({ field, message }) => ({
+const placed = ({ located }: FileResource, faults: readonly FieldError[]): Fault[] =>
+  faults.map(({ field, message }) => ({
     place: field === ROOT ? located.place : placeAt(located, segmentsOf(field)),
     message: `${field}: ${message}`,
   }))
+/** The faults of a resource by its schema. */
+const shapeFaults = (resource: FileResource): Fault[] =>
+  placed(resource, faultsOf(resourceSchemas[resource.type], resource.located.value, ROOT))
+/** The faults of a resource that fits its schema. */
+function ruleFaultsOf(resource: FileResource): Fault[] {
+  const { type, located } = resource
+  const input = located.value as Input
+  return placed(resource, [...referenceFaults(type, input), ...ruleFaults(type, input)])
 }
 
 /** Keys that occur twice, and names that must be unique in a project. */
@@ -92,23 +96,26 @@ function repeatFaults(resources: readonly FileResource[]): Fault[] {
   })
 }
 
+/** The faults of the request as a whole. */
+function requestFaults(blueprint: Blueprint): Fault[] {
+  const { request, placeOf } = requestOf(blueprint)
+  const first = blueprint.resources[0]?.located.place
+  return checkApply(request).flatMap(({ field, message }) => {
+    const place = placeOf(field) ?? first
+    return place
+      ? [{ place, message: `${field.replace(/^resources\.\w+\[\d+\]\./, '')}: ${message}` }]
+      : []
+  })
+}
+
 /** Returns all faults of a blueprint. */
-export function blueprintFaults({ resources }: Blueprint): Fault[] {
-  const counts = new Map<ResourceTypeName, number>()
+export function blueprintFaults(blueprint: Blueprint): Fault[] {
+  const { resources } = blueprint
+  const shapes = resources.map((one) => [one, shapeFaults(one)] as const)
+  const isWellFormed = shapes.every(([, faults]) => faults.length === 0)
   return [
-    ...resources.flatMap(resourceFaults),
+    ...shapes.flatMap(([one, faults]) => (faults.length > 0 ? faults : ruleFaultsOf(one))),
     ...repeatFaults(resources),
-    ...resources.flatMap(({ type, located }) => {
-      const count = (counts.get(type) ?? 0) + 1
-      counts.set(type, count)
-      return count === blueprintLimits.resources + 1
-        ? [
-            {
-              place: located.place,
-              message: `a blueprint has at most ${blueprintLimits.resources} resources of a type`,
-            },
-          ]
-        : []
-    }),
+    ...(isWellFormed ? requestFaults(blueprint) : []),
   ]
 }
