@@ -53,6 +53,8 @@ import { sessionPreparations } from './sessions/prepare.ts'
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
+  /** The body is not part of the command, because the actor needs only `input`. */
+  readonly omitsBody?: true
   /** Id of the actor that decides, if the row does not determine it. */
   readonly id?: string
   /** Set when the actor is new, because its id was generated for this request. */

@@ -82,6 +82,7 @@ export const blueprintActor: Actor<
         reply: { ids: counted },
       }
     },
+    'blueprint.key': () => ({ events: [{ type: 'blueprint.keyed' }], reply: undefined }),
     'blueprint.release': (state, { holder }) => ({
       events: state.holder === holder ? [{ type: 'blueprint.released' }] : [],
       reply: undefined,
@@ -122,6 +123,7 @@ export const blueprintActor: Actor<
     'blueprint.held': ({ reserved }, { holder, until }) => ({ reserved, holder, until }),
     'blueprint.reserved': (state, { ids }) => ({ ...state, reserved: ids }),
     'blueprint.released': freed,
+    'blueprint.keyed': (state) => state,
     'blueprint.applied': ({ reserved }, { used }) => ({ reserved: without(reserved, used) }),
     'blueprint.protection_set': freed,
     'blueprint.deleted': () => ({ reserved: {} }),

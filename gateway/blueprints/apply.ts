@@ -10,7 +10,6 @@
  * A3. When a resource has changed between plan and command, the plan is made again, unless the
  *     request demands a certain plan (`plan_id`).
  */
-import { readPermissions } from '../../protocol/access/roles.ts'
 import { type Plan, type PlannedChange, planOf } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
 import { isPublished, type ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -69,23 +68,6 @@ const inOrder = (a: Binding, b: Binding): number =>
   (a.resource_type < b.resource_type ? -1 : a.resource_type > b.resource_type ? 1 : 0) ||
   (a.key < b.key ? -1 : 1)
 
-/** The request in the form that is compared: permissions of roles without the brand. */
-function requestOf({ world }: Pick<Edge, 'world'>, body: Call['body']): ApplyRequest {
-  const request = body as ApplyRequest
-  const { roles } = request.resources
-  if (!roles) return request
-  return {
-    ...request,
-    resources: {
-      ...request.resources,
-      roles: roles.map((role) => {
-        const { permissions, faults } = readPermissions(role.permissions, world.settings.brand)
-        return faults.length > 0 ? role : { ...role, permissions: [...permissions] }
-      }),
-    },
-  }
-}
-
 async function planned(
   edge: Edge,
   call: Call,
@@ -141,6 +123,30 @@ function resultOf(
     ...(include.has('plan') && { plan_id: plan.plan_id }),
     ...(include.has('orphans') && { orphans: shownBindings(plan.orphans, true) }),
   }
+}
+
+/**
+ * Binds the idempotency key of a request, if there is one. Refused with `idempotency_key_conflict`
+ * if the key belongs to a different request, also while that request is running.
+ */
+async function bindKey(
+  { world }: Edge,
+  project: string,
+  { command_id, fingerprint, seed }: CallIdentity,
+  origin: Origin,
+): Promise<Refusal | undefined> {
+  if (seed === undefined || fingerprint === undefined) return undefined
+  const bound = await world.command({
+    project,
+    kind: 'blueprint',
+    id: world.id('blueprint', seed),
+    command_id,
+    fingerprint,
+    origin,
+    name: 'blueprint.key',
+    input: {},
+  })
+  return isRefusal(bound) ? bound : undefined
 }
 
 /** The first answer of a request that is repeated under its idempotency key. */
@@ -231,7 +237,7 @@ async function attempt(
 /** Prepares a preview, which is answered at once, or an apply. */
 export const apply: Prepare = async (edge, call, identity, origin) => {
   const project = scopeId(edge, call)
-  const request = requestOf(edge, call.body)
+  const request = call.body as ApplyRequest
   if (request.mode === 'preview') {
     const plan = await planned(edge, call, origin, request)
     if (isRefusal(plan)) return plan
@@ -245,18 +251,26 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     })
   const blueprint = identityOf(request)
   const id = blueprintId(edge, project, blueprint)
-  const first = await firstAnswer(edge, call, identity, origin, id)
+  const first =
+    (await bindKey(edge, project, identity, origin)) ??
+    (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
   const hold = await takeHold(edge, project, blueprint, origin)
   if (isRefusal(hold)) return hold
   const replace: string[] = []
   try {
+    // The first request may have ended while this repeat of it waited.
+    const late = await firstAnswer(edge, call, identity, origin, id)
+    if (late) {
+      await hold.release()
+      return late
+    }
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold, replace)
       await announce(edge, project)
       if ('result' in outcome) {
         hold.stop()
-        return { id, input: { holder: hold.holder, result: outcome.result } }
+        return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
       }
       if ('outdated' in outcome && plans < MAX_PLANS) continue
       await hold.release()

@@ -3,6 +3,7 @@
  * resources from their owners. Views answer only after they have applied everything committed
  * before, so a binding that an earlier apply has stored is found.
  */
+import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { KnownResource } from '../../protocol/blueprints/compare.ts'
 import type { Present } from '../../protocol/blueprints/plan.ts'
 import { requestedResources } from '../../protocol/blueprints/plan.ts'
@@ -72,6 +73,20 @@ export async function bindingsOf(
   }
 }
 
+/** The resource with branded permissions of a role, as in requests. */
+function asClientsSee(known: KnownResource, brand: string): KnownResource {
+  const { permissions } = known.record
+  return known.type === 'role' && Array.isArray(permissions)
+    ? {
+        ...known,
+        record: {
+          ...known.record,
+          permissions: permissions.map((one: string) => brandedPermission(one, brand)),
+        },
+      }
+    : known
+}
+
 /** Reads project resources by id and by name. */
 async function fromProject(
   { world }: Reading,
@@ -88,7 +103,10 @@ async function fromProject(
   )
   const refused = answers.find(isRefusal)
   if (refused) return refused
-  return answers.flatMap((answer) => (isRefusal(answer) ? [] : [...answer]))
+  const brand = world.settings.brand.toLowerCase()
+  return answers.flatMap((answer) =>
+    isRefusal(answer) ? [] : answer.map((one) => asClientsSee(one, brand)),
+  )
 }
 /** Reads all resources that the project holds. */
 export async function projectResources(

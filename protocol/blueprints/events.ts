@@ -28,6 +28,7 @@ export type BlueprintEvent =
       readonly ids: Readonly<Record<string, string>>
     })
   | (Event & { readonly type: 'blueprint.released' })
+  | (Event & { readonly type: 'blueprint.keyed' })
   | (Event &
       Identity & {
         readonly type: 'blueprint.applied'
@@ -59,6 +60,11 @@ export type BlueprintCommands = {
     }
     reply: { ids: Readonly<Record<string, string>> }
   }
+  /**
+   * Binds an idempotency key to its request. The actor has an id derived from the key, and no
+   * blueprint. Without this, a different request under the key could reach another blueprint.
+   */
+  'blueprint.key': { input: unknown; reply: undefined }
   /** Gives the blueprint up without a result. */
   'blueprint.release': { input: { holder: string }; reply: undefined }
 }
