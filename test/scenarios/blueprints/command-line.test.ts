@@ -13,6 +13,7 @@ import { addClientCommands } from '../../../client/cli/commands.ts'
 import { explain } from '../../../client/cli/explain.ts'
 import { schemaNames } from '../../../protocol/blueprints/file-schemas.ts'
 import { service } from '../../support/service.ts'
+import { listOf } from '../support/given.ts'
 
 const s = await service()
 const folder = mkdtempSync(join(tmpdir(), 'baton-apply-'))
@@ -75,7 +76,7 @@ const filesIn = (path: string): Record<string, string> =>
 
 t.test('the example is planned, applied, and then plans to nothing', async (t) => {
   const checked = await baton(['check', '-f', example], { url: 'http://127.0.0.1:1' })
-  t.match(checked, { code: 0, notes: /No faults in 13 resources of 1 blueprints/ })
+  t.match(checked, { code: 0, notes: /No faults in 12 resources of 1 blueprints/ })
   const plan = await baton(['apply', '-f', example, '--plan'])
   t.equal(plan.code, 2, plan.notes)
   t.match(plan.out, /^Blueprint support-desk in examples:$/m)
@@ -86,16 +87,16 @@ t.test('the example is planned, applied, and then plans to nothing', async (t) =
     'webhook failures',
   ])
     t.match(plan.out, new RegExp(`^  \\+ create ${line}$`, 'm'))
-  t.match(plan.out, /Plan: 13 to create\.$/)
+  t.match(plan.out, /Plan: 12 to create\.$/)
   const refused = await baton(['apply', '-f', example])
   t.match(refused, { code: 1, notes: /There is no terminal .* pass --yes .* or --plan/ })
   const no = await baton(['apply', '-f', example], { confirm: false })
   t.match(no, { code: 1, notes: /Perform this plan\?\nNothing was changed\./ })
   t.match(await baton(['apply', '-f', example], { confirm: 'interrupt' }), { code: 130 })
   const done = await baton(['apply', '-f', example], { confirm: true })
-  t.match(done, { code: 0, out: /support-desk in examples: 13 created\.$/ }, done.notes)
+  t.match(done, { code: 0, out: /support-desk in examples: 12 created\.$/ }, done.notes)
   const again = await baton(['apply', '-f', example, '--plan'])
-  t.match(again, { code: 0, out: /Plan: 13 unchanged\.$/ })
+  t.match(again, { code: 0, out: /Plan: 12 unchanged\.$/ })
   t.match(await baton(['apply', '-f', example, '--yes']), { code: 0, notes: /nothing to do/ })
 })
 
@@ -109,21 +110,21 @@ t.test('changes are shown per field, and long texts line by line', async (t) => 
   t.match(plan.out, /~ update agent triage\n(.*\n)* {6}timeout_seconds: 120 → 60$/m)
   t.match(plan.out, /system_prompt: \(\d+ lines\) → \(\d+ lines\)/)
   t.match(plan.out, /spec\.steps\[1\]\.config\.expires_in: "72h" → "24h"/)
-  t.match(plan.out, /Plan: 2 to update, 11 unchanged\.$/)
+  t.match(plan.out, /Plan: 2 to update, 10 unchanged\.$/)
   const diff = await baton(['diff', '-f', path])
   t.equal(diff.code, 2)
   t.match(
     diff.out,
     /system_prompt:\n +@@ -\d+,\d+ \+\d+,\d+ @@\n(.*\n)* +-Do not write a reply\.\n +\+Never write a reply\./,
   )
-  t.match(await baton(['apply', '-f', path, '--yes']), { code: 0, out: /2 updated, 11 unchanged/ })
+  t.match(await baton(['apply', '-f', path, '--yes']), { code: 0, out: /2 updated, 10 unchanged/ })
 })
 
 t.test('changes outside of the blueprint are drift', async (t) => {
   const path = copy('changed')
   await baton(['apply', '-f', path, '--yes'])
-  const agents = (await s.ok('agent.list'))['items'] as { id: string; name: string }[]
-  const id = agents.find(({ name }) => name === 'writer')?.id
+  const agents = listOf(await s.ok('agent.list'))
+  const id = agents.find((one) => one['name'] === 'writer')?.['id']
   await s.ok('agent.update', { id, description: 'Somebody else' })
   const plan = await baton(['apply', '-f', path, '--plan'])
   t.match(
@@ -141,7 +142,7 @@ t.test('resources that are no longer named stay, and are deleted with --prune', 
   const pruned = await baton(['apply', '-f', path, '--plan', '--prune'])
   t.match(pruned, {
     code: 2,
-    out: /- delete webhook failures\n(.*\n)* {2}Plan: 1 to delete, 12 unchanged\.$/,
+    out: /- delete webhook failures\n(.*\n)* {2}Plan: 11 unchanged, 1 to delete\.$/,
   })
   t.match(await baton(['apply', '-f', path, '--prune', '--yes']), { code: 0, out: /1 deleted/ })
   t.match(await baton(['apply', '-f', example, '--yes']), { code: 0, out: /1 created/ })
@@ -149,20 +150,18 @@ t.test('resources that are no longer named stay, and are deleted with --prune', 
 
 t.test('protection and the version are stored', async (t) => {
   const plan = await baton(['apply', '-f', example, '--protect', '--plan'])
-  t.match(plan, { code: 2, out: /~ protect 13 resources/ })
+  t.match(plan, { code: 2, out: /~ protect 12 resources/ })
   t.match(await baton(['apply', '-f', example, '--protect', '--yes']), { code: 0 })
   t.match(await baton(['apply', '-f', example, '--protect', '--plan']), { code: 0 })
   const version = ['--blueprint-version', 'abc']
   t.match(await baton(['apply', '-f', example, '--plan', ...version]), { code: 0 })
   t.match(await baton(['apply', '-f', example, '--yes', ...version]), {
     code: 0,
-    out: /13 unchanged/,
+    out: /12 unchanged/,
   })
-  const { items } = (await s.ok('blueprint.bindings', { include: ['further_types'] })) as {
-    items: { protected: boolean; blueprint_version: string }[]
-  }
-  t.equal(items.length, 13)
-  t.ok(items.every((one) => one.protected && one.blueprint_version === 'abc'))
+  const items = listOf(await s.ok('blueprint.bindings', { include: ['further_types'] }))
+  t.equal(items.length, 12)
+  t.ok(items.every((one) => one['protected'] && one['blueprint_version'] === 'abc'))
   t.match(await baton(['apply', '-f', example, '--no-protect', '--yes']), { code: 0 })
 })
 
@@ -203,18 +202,18 @@ t.test('an export plans to nothing, and is the same after an import', async (t) 
     new RegExp(`^# yaml-language-server: \\$schema=${s.url}/schemas/agent.json\n`),
   )
   const plan = await baton(['apply', '-f', before, '--plan'])
-  t.match(plan, { code: 0, out: /Plan: 13 unchanged\.$/ }, plan.notes + plan.out)
+  t.match(plan, { code: 0, out: /Plan: 12 unchanged\.$/ }, plan.notes + plan.out)
   const project = await s.ok('project.create', { name: 'Other', handle: 'other' })
   t.equal(project['handle'], 'other')
   const other = ['--project', 'other']
   const applied = await baton(['apply', '-f', before, '--yes', ...other])
-  t.match(applied, { code: 0, out: /13 created/ }, applied.notes)
+  t.match(applied, { code: 0, out: /12 created/ }, applied.notes)
   for (const format of ['yaml', 'json']) {
     const after = join(folder, `after-${format}`)
     await baton(['export', '--dir', after, '--format', format, ...other])
     if (format === 'yaml') t.strictSame(filesIn(after), files)
     const empty = await baton(['apply', '-f', after, '--plan', ...other])
-    t.match(empty, { code: 0, out: /Plan: 13 unchanged\.$/ }, empty.out)
+    t.match(empty, { code: 0, out: /Plan: 12 unchanged\.$/ }, empty.out)
   }
   writeFileSync(join(before, 'agents/old.yaml'), 'kind: agent\nkey: old\nname: old\n')
   t.match(await baton(['export', '--dir', before]), {
