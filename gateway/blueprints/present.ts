@@ -4,7 +4,7 @@
  * before, so a binding that an earlier apply has stored is found.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
-import type { KnownResource } from '../../protocol/blueprints/compare.ts'
+import type { Hash, KnownResource } from '../../protocol/blueprints/compare.ts'
 import type { Present } from '../../protocol/blueprints/plan.ts'
 import { requestedResources } from '../../protocol/blueprints/plan.ts'
 import type { Reference, ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -20,6 +20,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
 import type { Edge } from '../call.ts'
+import type { World } from '../ports.ts'
 
 type Reading = Pick<Edge, 'world' | 'directory'>
 /** Types whose resources are actors of their own. */
@@ -52,6 +53,12 @@ const parts = <T>(items: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   )
+
+/** Returns the hash function for plans and drift: 64 bits in hexadecimal. */
+export const hashWith =
+  ({ hash }: Pick<World, 'hash'>): Hash =>
+  (text) =>
+    hash(text).slice(0, 16)
 
 /** The bindings of a project, or of one blueprint of it. */
 export async function bindingsOf(
@@ -241,6 +248,6 @@ export async function presentOf(
       ids.has(id) ||
       (type === 'toolkit' && isSystemToolkit(id)) ||
       (type === 'skill' && getOwn(organization.skills, id) !== undefined),
-    hash: (text) => world.hash(text).slice(0, 16),
+    hash: hashWith(world),
   }
 }
