@@ -37,7 +37,7 @@ const done: Readonly<Record<Change['action'], string>> = {
 }
 
 /** The name of a blueprint in messages. */
-export const blueprintName = ({
+const blueprintName = ({
   namespace,
   blueprint_key,
 }: Pick<ApplyResult, 'namespace' | 'blueprint_key'>): string =>
