@@ -88,7 +88,7 @@ const nameIn = (
   Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ??
   id
 
-/** Returns a description of the channel, which the model receives besides the instructions. */
+/** Returns a description of the channel for the model, in addition to the instructions. */
 function about({ channel, alone }: Errand, me: string, others: readonly string[]): string {
   if (alone) return 'You are in a direct message. Your answer is posted there.'
   const { kind, name, topic } = channel
