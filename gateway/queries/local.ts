@@ -25,6 +25,7 @@ import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
 import { hostQueries } from '../commands/repositories/hosts.ts'
+import { resolverQueries } from '../commands/resolver/configure.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
   answer,
@@ -285,6 +286,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...catalogQueries,
   ...secretQueries,
   ...hostQueries,
+  ...resolverQueries,
   'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries

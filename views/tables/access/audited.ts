@@ -23,6 +23,7 @@ import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
 import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { RepositoryHostEvent } from '../../../protocol/repositories/rows.ts'
+import type { ResolverEvent } from '../../../protocol/resolver/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { TableEvent } from '../../../protocol/tables/events.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
@@ -49,6 +50,7 @@ type Configuration =
   | WebhookEvent
   | SecretEvent
   | RepositoryHostEvent
+  | ResolverEvent
   | MemoryEvent
   | ArtifactAuditEvent
   | TableAuditEvent
@@ -355,6 +357,8 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
       },
     }),
   ),
+  'resolver.configured': updated('definition_resolver'),
+  'oauth_origins.replaced': updated('oauth_return_origins'),
   'repository_host.deleted': deleted<'repository_host.deleted'>('repository_host', ({ id }) => ({
     name: id,
   })),
