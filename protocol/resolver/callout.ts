@@ -166,6 +166,8 @@ export interface KnownDefinition {
   readonly definition: ResolvedDefinition
   readonly at: number
 }
+/** A definition as a run keeps it, and as it is used for a turn. */
+export type Bundle = Pick<KnownDefinition, 'digest' | 'definition'>
 /** The outcome of a call: an entry, or no valid answer at all. */
 export type CalloutOutcome = Entry | { readonly kind: 'unreachable'; readonly reason: string }
 

@@ -41,7 +41,7 @@ const names: Readonly<Record<TextKind, string>> = {
   schema: 'input_schema output_schema schema',
   skill: 'content',
   markdown: 'body comment description message summary system_prompt topic reason',
-  url: 'callback_url endpoint_url url ref full_name',
+  url: 'callback_url endpoint_url origins url ref full_name',
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',

@@ -85,6 +85,8 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
     url: 'https://git.invalid',
     read_token: `token-${++made}`,
   }),
+  'resolver.put': () => ({ source: 'stored', timeout_ms: 1000 + ++made }),
+  'oauth_origins.put': () => ({ origins: [`https://app-${++made}.example`] }),
   'secret.put': () => ({ entries: { word: `word ${++made}` } }),
   'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   'principal.create': () => ({ name: `bot ${++made}` }),
