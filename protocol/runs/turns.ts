@@ -48,6 +48,9 @@ export interface AgentBundle extends Bundle {
   readonly agent_id: string
   readonly agent_name: string
 }
+/** Whether two definitions of an agent are the same. */
+export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
+  a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /** What a run says about the environment of an agent, whose id it may not know. */
 type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
   Omit<JobEnvironment, 'binding'>
