@@ -1,6 +1,6 @@
 /**
- * Deletes the artifacts of a deleted project, and destroys its environments. A repeat finds only
- * those that are left.
+ * Deletes the artifacts of a deleted project and the stored definitions of its agents, and destroys
+ * its environments. A repeat finds only those that are left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -44,7 +44,11 @@ async function removeAll(
 }
 
 /** The errand `remove_artifacts`; its name is older than environments. */
-export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) =>
-  (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
-  (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
-  {}
+export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) => {
+  await world.definitions?.forget(project)
+  return (
+    (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
+    (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
+    {}
+  )
+}
