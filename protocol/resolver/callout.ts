@@ -24,18 +24,16 @@ export const MAX_ANSWER_BYTES = 1_048_576
 const MAX_DIGEST = 256
 
 /** What started the turn or the run that needs a definition. */
-export const triggerKinds = [
-  'invoke',
-  'turn',
-  'manual',
-  'api',
-  'schedule',
-  'event',
-  'http',
-  'signal',
-  'loop',
-] as const
-export type TriggerKind = (typeof triggerKinds)[number]
+export type TriggerKind =
+  | 'invoke'
+  | 'turn'
+  | 'manual'
+  | 'api'
+  | 'schedule'
+  | 'event'
+  | 'http'
+  | 'signal'
+  | 'loop'
 
 /** The name under which a resolver knows an agent. */
 export const selectorOf = ({
@@ -87,7 +85,7 @@ const ResolvedValue = Type.Object({
   ),
 })
 /** A definition that a resolver sent. Absent fields have the value that is stored for the agent. */
-export type ResolvedDefinition = InlineConfig
+type ResolvedDefinition = InlineConfig
 
 /** What a resolver says about one selector. */
 export type Entry =
@@ -172,7 +170,7 @@ export type Bundle = Pick<KnownDefinition, 'digest' | 'definition'>
 export type CalloutOutcome = Entry | { readonly kind: 'unreachable'; readonly reason: string }
 
 /** The error types with which a turn fails before it starts. */
-export type ResolverFailure = 'unknown_agent' | 'definition_resolver_unavailable'
+type ResolverFailure = 'unknown_agent' | 'definition_resolver_unavailable'
 
 /** Which definition an agent has. */
 export type Resolution =

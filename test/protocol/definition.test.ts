@@ -263,23 +263,6 @@ const policy = maybe(
 )
 const drop = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
-const anyOverrides = fc.record({
-  instructions: maybe(fc.constantFrom('', 'inline', 'other')),
-  timeout_seconds: seconds,
-  effort,
-  model: maybe(fc.constantFrom('', 'small', 'lab/small')),
-  memory_context: maybe(fc.record({ mode: fc.constantFrom('full' as const, 'off' as const) })),
-  toolkits: maybe(
-    fc.array(fc.record({ name: fc.constantFrom('crm', 'none'), actions: fc.constant(['a.b']) }), {
-      maxLength: 2,
-    }),
-  ),
-  skills: maybe(
-    fc.array(fc.record({ name: fc.constantFrom('s', 't'), body: fc.string({ minLength: 1 }) }), {
-      maxLength: 2,
-    }),
-  ),
-})
 const anyLayers = fc.record({
   agent: fc.record({
     system_prompt: maybe(fc.constantFrom('', 'agent')),
@@ -368,44 +351,6 @@ t.test('the first layer with a value wins, and the ceiling always applies', asyn
         throw new Error('an empty config')
     }),
     { numRuns: 2000 },
-  )
-})
-
-t.test('the bundle of a resolver has the effect of a config, and a config wins', async (t) => {
-  const source = (agent: Partial<Agent>) => layersWith({}, drop(agent) as Partial<Agent>)
-  fc.assert(
-    fc.property(anyLayers, anyOverrides, anyOverrides, ({ agent }, bundle, config) => {
-      const layers = source(agent as Partial<Agent>)
-      const [low, high] = [drop(bundle) as never, drop(config) as never]
-      t.strictSame(given({ ...layers, bundle: low }), given({ ...layers, config: low }))
-      const both = given({ ...layers, bundle: low, config: high })
-      const bundled = given({ ...layers, bundle: low })
-      const configured = given({ ...layers, config: high })
-      const wins = (set: boolean, field: keyof EffectiveDefinition) =>
-        t.strictSame(both[field], (set ? configured : bundled)[field], field)
-      wins(config.instructions !== undefined, 'instructions')
-      wins(config.timeout_seconds !== undefined, 'timeout_seconds')
-      wins(Boolean(config.model), 'route')
-      wins(config.memory_context !== undefined, 'memory_context')
-      wins(config.toolkits !== undefined, 'tools')
-      wins(config.skills !== undefined, 'skills')
-    }),
-  )
-})
-t.test('faults name the layer that they are in', async (t) => {
-  const bundle = {
-    model: 'nobody',
-    toolkits: [{ name: 'nowhere' }],
-    skills: [{ name: 'nothing' }],
-  }
-  t.strictSame(faults(layersWith({ bundle })), [
-    'bundle.model',
-    'bundle.toolkits[0].name',
-    'bundle.skills[0].name',
-  ])
-  t.strictSame(
-    faults(layersWith({ bundle, config: { model: 'tiny', toolkits: [], skills: [] } })),
-    [],
   )
 })
 
