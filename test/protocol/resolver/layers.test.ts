@@ -14,6 +14,8 @@ const models: Models = {
   providers: [
     {
       provider: 'acme',
+      display_name: 'Acme',
+      source: 'byok',
       models: ['small', 'large'].map((id) => ({
         id,
         provider: 'acme',
