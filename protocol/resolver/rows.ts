@@ -36,6 +36,7 @@ export const resolver = {
     body: PutDefinitionResolver,
     check: checkResolver,
     reply: DefinitionResolver,
+    cliExample: '--source client_resolver --endpoint-url https://definitions.example.org/resolve',
   }),
   'oauth_origins.get': query(`GET ${ORIGINS}`, {
     summary: 'The origins to which a flow that connects a provider may return',

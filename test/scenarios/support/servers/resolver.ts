@@ -4,7 +4,7 @@ import { cert, key } from './loopback.ts'
 import { json, type Receiver, receiver } from './receiver.ts'
 
 /** The body of a call. */
-export interface Asked {
+interface Asked {
   readonly protocol_version: number
   readonly org_id: string
   readonly project: { readonly id: string; readonly external_ref?: string }
