@@ -85,6 +85,10 @@ async function saidIn(agent_id: string): Promise<string> {
   const [row] = items as unknown as { result?: { text: string }; error_type?: string }[]
   return row?.result?.text ?? row?.error_type ?? ''
 }
+const idOf = async (name: string) =>
+  ((await ok('agent.list', {}))['items'] as unknown as { id: string; name: string }[]).find(
+    (agent) => agent.name === name,
+  )?.id
 const lastCall = () => resolver.calls().at(-1)
 
 await ok('agent.create', { name: 'helper', system_prompt: 'script:\n  - say: stored' })
@@ -265,6 +269,29 @@ t.test('a run keeps the definition of its first turn', async (t) => {
   t.strictSame(await until(textsOf, (texts) => texts.length === 2), ['before', 'before'])
   t.equal(resolver.calls().length, calls)
   t.equal(await saidIn('helper'), 'after', 'another run has the new one')
+})
+
+t.test('messages of a session are resolved, and nothing else in it', async (t) => {
+  resolver.entry(saying('talk'))
+  const { session } = await ok('session.create', { agent_id: String(await idOf('helper')) }).then(
+    (created) => ({ session: String(created['id']) }),
+  )
+  const calls = () => resolver.calls().length
+  const before = calls()
+  await ok('session.append', {
+    session_id: session,
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Noted.' }] }],
+  })
+  t.equal(calls(), before, 'an appended message starts no turn')
+  await ok('session.start_turn', { session_id: session, content: text('Go').input.content })
+  t.equal(calls(), before + 1)
+  t.match(lastCall(), { trigger: { kind: 'turn' } })
+  await until(
+    () => ok('session.turns', { session_id: session }),
+    ({ items }) => JSON.stringify(items).includes('completed'),
+  )
+  await ok('session.compact', { session_id: session })
+  t.equal(calls(), before + 1)
 })
 
 t.test('1,000 starts at once over two gateways make one call for each agent', async (t) => {
