@@ -144,12 +144,17 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         },
         'definition resolver gave no valid answer',
       )
-    await record(key, known, claimed, id, outcome, answer).catch((err: unknown) =>
+    try {
+      await record(key, known, claimed, id, outcome, answer)
+    } catch (err) {
       log.warn(
         { event: 'definition_not_stored', err, project: key.project, agent_id: key.agent_id },
         'definition could not be stored',
-      ),
-    )
+      )
+      // Without its claim, the others need not wait for the end of the claim.
+      const { claim: _, ...before } = claimed.entry
+      await store.putHead(key, before, claimed.revision).catch(() => {})
+    }
     return answer
   }
   async function record(

@@ -153,6 +153,26 @@ t.test('an unchanged definition that is not stored is an invalid answer', async 
   t.strictSame(measured, ['definition_resolver_unavailable', 'invalid false'])
 })
 
+t.test('a definition that cannot be stored is used once, and delays no other start', async (t) => {
+  const { clock, registry, calls, node } = stage()
+  const put = registry.put.bind(registry)
+  registry.put = async (key, value, revision) => {
+    if (key.startsWith('value.')) throw new Error('too large')
+    return put(key, value, revision)
+  }
+  const [a, b] = [node('a'), node('b')]
+  const first = a.resolve(asking(), 'turn')
+  await settleAll()
+  const second = b.resolve(asking(), 'turn')
+  await settleAll()
+  calls[0]?.end(bundle('d1'))
+  t.match(await first, { digest: 'd1' })
+  await clock.advance(500)
+  t.equal(calls.length, 2, 'it calls long before the end of the claim')
+  calls[1]?.end(bundle('d2'))
+  t.match(await second, { digest: 'd2' })
+})
+
 t.test('a store that does not answer is no failure of the resolver', async (t) => {
   const { registry, node } = stage()
   registry.get = async () => {
