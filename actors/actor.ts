@@ -68,8 +68,9 @@ export type Effect =
   /** Deletes the values with these names, which are no longer referenced, from the object store. */
   | { readonly erase: readonly string[] }
   /**
-   * Requests the work of a provider from one host of the place, or of the provider while the
-   * environment has no place. It is sent once: the actor repeats it until a host claims the work.
+   * Requests work from one host of the environment's place. While the environment has no place, any
+   * host of its provider may receive the request. The request is sent once; the actor repeats it
+   * until a host claims the work.
    */
   | {
       readonly host: {
@@ -121,9 +122,9 @@ type On<E extends Event, N> = Extract<E, { type: N }>
 type Internal = Readonly<Record<string, { readonly input: unknown; readonly reply: unknown }>>
 
 /**
- * One kind of actor: `S` is its state, `E` its events, `T` the API table, `K` its kind, `I` its
- * internal commands, and `Extra` the fields that the gateway adds to a row's input after lookups,
- * by row name.
+ * One kind of actor: `S` is its state, `E` its events, `T` the API table, `K` its kind, and `I` its
+ * internal commands. `Extra` contains the fields that the gateway adds to a row's input after
+ * lookups, by row name.
  */
 export interface Actor<
   S,
@@ -170,8 +171,8 @@ export interface Actor<
    */
   readonly deadline?: (state: S) => number | undefined
   /**
-   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack.
-   * Changes made by soft events are lost, so each lease starts again with its full duration.
+   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack. A
+   * takeover loses changes made by soft events, so each lease starts again with its full duration.
    */
   readonly recover?: (state: S, at: number) => S
   /**

@@ -19,8 +19,8 @@ interface StoredKey {
   /** SHA-256 of the raw key, in hexadecimal. */
   readonly hash: string
   /**
-   * The text of the key is derived from the request, so a repeat of the request produces the same
-   * text.
+   * True if the text of the key is derived from the request, so that a repeat of the request
+   * produces the same text.
    */
   readonly derived?: true
 }
@@ -41,7 +41,7 @@ const MAX_SPENT_KEYS = 10_000
  */
 export interface AccessLimits {
   /**
-   * Maximum number of keys and tokens that are not revoked, including expired ones; 10,000 by
+   * Maximum number of keys and tokens that are not revoked, whether expired or not; 10,000 by
    * default.
    */
   readonly max_keys?: number
@@ -52,7 +52,7 @@ export interface AccessLimits {
   readonly max_principals?: number
 }
 const DEFAULT_LIMIT = 10_000
-/** Maximum number of keys of one principal, including expired ones. */
+/** Maximum number of keys of one principal, whether expired or not. */
 const MAX_KEYS_OF_PRINCIPAL = 100
 
 /** Refuses another key or token for an owner or a principal that has reached its limit. */
@@ -139,8 +139,8 @@ export function changeOf<T extends { updated_at: string }>(
 }
 
 /**
- * The fields that differ between a record and its full replacement. Unlike `changeOf`, it treats an
- * empty value as a value.
+ * Returns the fields that differ between a record and its full replacement. Unlike `changeOf`, this
+ * function treats an empty value as a value.
  */
 export function differences(before: object, after: object): Changes {
   const [old, next] = [
@@ -200,7 +200,7 @@ export const madeOf = (
   ...(derived && { derived }),
 })
 /**
- * Refuses a key text that is in use, or that belonged to a revoked key in `spent`: otherwise a
+ * Refuses a key text that is in use, or that belonged to a revoked key in `spent`. Otherwise, a
  * holder of the revoked text could sign in again.
  */
 export const spentKey = (

@@ -1,7 +1,7 @@
 /**
  * A binary heap in a plain array, for actors and the shard host. `Order.placed` reports each new
- * index of an item to the owner, so any item can be removed or reordered in O(log n) and no stale
- * entries remain. The owner holds the sort keys and is passed to each function as `owner`, so
+ * index of an item to the owner. Any item can therefore be removed or reordered in O(log n), and no
+ * stale entries remain. The owner holds the sort keys and is passed to each function as `owner`, so
  * orders are constants and hot paths create no closures.
  */
 
@@ -30,8 +30,8 @@ function up<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): void 
 /**
  * Moves an item down with the bottom-up method (Wegener 1993). It follows the path of the earlier
  * children to a leaf, then searches for the item's position on that path from the leaf upward. Most
- * items that move down belong near a leaf, so this needs about half the comparisons of a search
- * from the top.
+ * items that move down belong near a leaf, so the method needs about half the comparisons of a
+ * search from the top.
  */
 function down<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): void {
   const item = heap[start] as T

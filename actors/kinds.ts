@@ -8,6 +8,7 @@ import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import { type AnyActor, defineActor } from './actor.ts'
 import { artifactActor } from './artifacts/artifact.ts'
 import { artifactKeyActor } from './artifacts/key.ts'
+import { blueprintActor } from './blueprints/blueprint.ts'
 import { channelActor } from './channels/channel.ts'
 import { channelName } from './channels/name.ts'
 import type { AccessLimits } from './configuration.ts'
@@ -32,10 +33,11 @@ import { workerActor } from './workers/worker.ts'
 
 /**
  * Creates the actors of all kinds, by kind.
- * @param settings the configured brand, the timing of workers, the maximum number of concurrent
- * runs of loops (absent: no limit), the limits on access records, the bytes that artifacts may use
- * (`QuotaOptions`) and the deadline of their uploads, the limits on the runs that triggers start for
- * events that runs caused, the maximum number of rows of a table, and the settings of environments.
+ * @param settings the configured brand, the timing of workers, and further options.
+ * `plan_concurrency`: maximum number of concurrent runs of loops; absent: no limit. `access`:
+ * limits on access records. `artifacts`: bytes that artifacts may use (`QuotaOptions`), and the
+ * deadline of their uploads. `triggers`: limits on the runs that triggers start for events that
+ * runs caused. `table_rows`: maximum number of rows of a table.
  */
 export const actorKinds = (settings: {
   brand: string
@@ -74,4 +76,5 @@ export const actorKinds = (settings: {
   artifact_key: defineActor(artifactKeyActor),
   environment: defineActor(environmentActor(settings)),
   environment_name: defineActor(environmentName),
+  blueprint: defineActor(blueprintActor),
 })

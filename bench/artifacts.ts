@@ -1,6 +1,6 @@
 /**
- * Measures transfers of artifacts: throughput of uploads and downloads beside plain files that are
- * written with one fsync each, and the memory of a gateway while 100 transfers run.
+ * Measures the throughput of artifact uploads and downloads, and the memory of a gateway during 100
+ * transfers. For comparison, the same load runs on plain files with one fsync each.
  */
 import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export const about =
   'MiB per second of uploaded and downloaded files, and the memory of a gateway during 100 transfers'
 
 const MIB = 1_048_576
-/** Size and number of files, and how many are transferred at a time. */
+/** The size and number of files, and the number of concurrent transfers. */
 interface Load {
   readonly mib: number
   readonly concurrency: number
@@ -40,7 +40,6 @@ const nameOf = ({ mib, concurrency }: Load): string => `${mib} MiB, ${concurrenc
 /** Milliseconds between two measurements of a gateway's memory. */
 const SAMPLE_MS = 20
 
-/** Something that stores files. */
 interface Store extends Pick<Transfers, 'upload' | 'download' | 'remove'> {}
 
 /** Plain files in a folder, each with one fsync before it counts as stored. */
@@ -60,7 +59,10 @@ function plainFiles(folder: string): Store {
   }
 }
 
-/** Stores, reads and removes the files of a load. Returns MiB per second of both directions. */
+/**
+ * Stores, reads and removes the files of a load. Returns the throughput of both directions in
+ * MiB/s.
+ */
 async function rates(store: Store, load: Load): Promise<Figures> {
   const { mib, concurrency, count } = load
   const ids: string[] = []
@@ -83,7 +85,10 @@ async function ratesOfAll(store: Store, loads: readonly Load[]): Promise<Record<
   return figures
 }
 
-/** The maximum resident memory of a process during some work, in MiB above `before`. */
+/**
+ * Returns the maximum resident memory of a process while `work` runs, in MiB above `before`
+ * (bytes).
+ */
 async function peakOf(pid: number, before: number, work: () => Promise<unknown>): Promise<number> {
   let most = 0
   const sampling = setInterval(() => {
@@ -102,7 +107,7 @@ async function measureBaton(sync: string, terms: Terms): Promise<Figures> {
     const upload = () =>
       inFlight(concurrency, count, async () => ids.push(await transfers.upload(mib * MIB)))
     const download = () => inFlight(concurrency, count, (i) => transfers.download(ids[i] ?? ''))
-    // The first transfers load code and fill pools.
+    // Warm-up: the first transfers load code and fill pools.
     await inFlight(10, 20, async () => {
       const id = await transfers.upload(MIB)
       await transfers.download(id)

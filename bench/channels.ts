@@ -1,7 +1,7 @@
 /**
- * Measures one channel with very many messages: the rate at which messages are accepted, the time
- * to read pages of lists, and the delay until a message reaches many followers. Each message is
- * sent and acknowledged separately.
+ * Measures one channel with a large number of messages: the rate at which messages are accepted,
+ * the time to read pages of lists, and the delay until a message reaches many followers. Each
+ * message is sent and acknowledged separately.
  */
 
 import { type Lateness, startCrowd } from './load/crowd.ts'
@@ -27,7 +27,7 @@ const CHANNELS = '/v1/projects/default/channels'
 /** Number of messages in flight. */
 const CONCURRENCY = 256
 const WORDS = ['deploy', 'review', 'lunch', 'release', 'incident', 'thanks', 'merged', 'blocked']
-/** One in this many messages is a reply in the thread of the first message. */
+/** Every 1,000th message is a reply in the thread of the first message. */
 const EVERY = 1000
 const PAGES_PER_SECOND = 50
 const MESSAGES_PER_SECOND = 5
@@ -49,7 +49,7 @@ async function pageOf(http: Http, path: string, least: number): Promise<string |
   return next_cursor
 }
 
-/** Delivery delay of messages to many followers, in milliseconds. */
+/** Returns the delivery delay of messages to many followers, in milliseconds. */
 async function delivery(
   port: number,
   key: string,

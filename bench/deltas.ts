@@ -44,7 +44,7 @@ interface Given {
   readonly lease_token: string
 }
 
-/** Connects a worker that claims generations and streams nothing yet. */
+/** Connects a worker that claims generations but does not stream their chunks yet. */
 async function speaker(
   { port, key }: Target,
   name: string,
@@ -83,8 +83,8 @@ async function speaker(
   return socket
 }
 /**
- * Streams chunks of all generations for this many seconds.
- * @returns the delay with which each chunk was sent, in milliseconds.
+ * Streams chunks of all generations for the given number of seconds.
+ * @returns how late each chunk was sent, in milliseconds.
  */
 async function speak(all: readonly Speaking[], seconds: number): Promise<number[]> {
   const every = 1000 / PIECES_PER_SECOND

@@ -1,8 +1,8 @@
 /**
- * Measures environments of the provider `local`: the time from the creation to the result of the
- * first command, the time to wake a stopped one, a command in a live one, and what idle environments
- * cost. Beside them: `bwrap` with the same command, and the start of Node.js in it, which is what an
- * environment without coordination would need.
+ * Measures environments of the provider `local`: the time from creation to the result of the first
+ * command, the time to wake a stopped environment, the time of a command in a live environment, and
+ * the cost of idle environments. For comparison, it runs the same command in `bwrap` alone, and
+ * starts Node.js in `bwrap`, which is the minimum that an environment without coordination needs.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -17,9 +17,9 @@ export const about = 'environments: first command after creation and after wakin
 
 const exec = promisify(execFile)
 const MIB = 1_048_576
-/** Number of idle environments, and how many are created at a time. */
+/** The number of idle environments, and the number that are created concurrently. */
 const IDLE = { quick: 10, full: 100, concurrency: 4 } as const
-/** Milliseconds between two looks at a record. */
+/** Milliseconds between two reads of a record. */
 const LOOK_MS = 10
 /** Seconds over which the cost of idle environments is measured. */
 const IDLE_SECONDS = { quick: 10, full: 60 } as const
@@ -114,7 +114,7 @@ async function measureBaton(sync: string, { quick, profile }: Terms): Promise<Fi
 const memoryOf = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + resident(pid), 0)
 
-/** The arguments with which `bwrap` isolates a command as strictly as the provider does. */
+/** The `bwrap` arguments for a sandbox with the same namespaces as those of the provider. */
 const sandbox = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--dev', '/dev']
 async function measurePlain({ quick }: Terms): Promise<Figures> {
   const count = quick ? 10 : 50

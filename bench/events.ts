@@ -1,8 +1,8 @@
 /**
- * Measures source events against a thousand triggers, ten per event type, with conditions that are
- * never true: how many events per second are stored and compared with the triggers, and the delay
- * until a run that waits for an event resumes. The triggers are registered with the `events` actor
- * of the project directly, as loops do, not through the API.
+ * Measures source events against 1,000 triggers, ten per event type, whose conditions are never
+ * true. It reports how many events per second are stored and matched against the triggers, and the
+ * delay until a run that waits for an event resumes. The benchmark registers the triggers with the
+ * project's `events` actor directly, as loops do, not through the API.
  */
 
 import type { Nats } from '../nodes/nats/server/connect.ts'
@@ -90,8 +90,8 @@ async function accepted(http: Http, path: string, body: object): Promise<void> {
 
 /**
  * Starts runs that each wait for a different event, and resumes them at a fixed rate under load.
- * @returns for each run, the milliseconds from the request that publishes the event until the
- * project's stream reports the end of the run.
+ * @returns for each run, the milliseconds from the scheduled time of the request that publishes the
+ * event until the project's stream reports the end of the run.
  */
 async function wake(
   server: Baton,

@@ -1,7 +1,7 @@
 /**
- * Measures many followers of one project's event stream, each of which receives every event. The
- * followers run in a separate process. The delivery delay of an event is measured from its
- * timestamp, which is the time of the decision, before the commit.
+ * Measures the delivery delay of events to many followers of one project's event stream. Each
+ * follower receives every event. The followers run in a separate process. The delay is measured
+ * from the timestamp of the event, which is the time of the decision, before the commit.
  */
 
 import { startCrowd } from './load/crowd.ts'

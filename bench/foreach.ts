@@ -1,7 +1,7 @@
 /**
- * Measures a run with a `for_each` step over many items, each of which is a job, on ten worker
- * connections. One-step runs are started at a fixed rate on the same connections, first alone and
- * then during the `for_each`.
+ * Measures a run with a `for_each` step over many items on ten worker connections. Each item is a
+ * job. One-step runs are started at a fixed rate on the same connections, first alone and then
+ * during the `for_each`.
  */
 
 import { Http } from './load/http.ts'

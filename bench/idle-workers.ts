@@ -23,7 +23,9 @@ import { cell, ms, note, table, whole } from './support/table.ts'
 export const about =
   '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'
 
-/** Read buffer of an idle connection in bytes; small, because there are many connections. */
+/**
+ * The read buffer of an idle connection in bytes, kept small because there are many connections.
+ */
 const SMALL = 1024
 /**
  * Number of workers that connect before the first memory measurement, after some runs. By then,
@@ -113,7 +115,7 @@ async function measure(
 }
 /**
  * Measures runs without and with idle workers. The runs without idle workers use a separate server,
- * because a server reuses the memory that it has once allocated.
+ * because a server keeps and reuses allocated memory.
  */
 async function both(sync: string, sockets: number, amount: Amount, terms: Terms): Promise<Figures> {
   const alone = await measureRuns(sync, 1, amount, terms)

@@ -1,7 +1,7 @@
 /**
- * Measures interactions over HTTP. Each is created, and then completed by the answer of its only
- * target. First, every answer directly follows the creation of its interaction. Then, the
- * interactions are created in advance, and only their answers are measured.
+ * Measures interactions over HTTP. Each interaction has one target, whose answer completes it. In
+ * the first part, each answer directly follows the creation of its interaction. In the second part,
+ * all interactions are created in advance, and only the answers are measured.
  */
 
 import { Http } from './load/http.ts'

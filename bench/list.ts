@@ -1,6 +1,6 @@
 /**
- * Measures lists of runs in a project with very many runs: pages of 50 with and without filters,
- * and deep pages. Also measures how fast lost views are rebuilt; for this, the views are deleted
+ * Measures lists of runs in a project with a large number of runs: pages of 50 with and without
+ * filters, and deep pages. It also measures how fast lost views are rebuilt, by deleting the views
  * before the server starts.
  */
 import { rmSync } from 'node:fs'

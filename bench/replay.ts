@@ -1,6 +1,6 @@
 /**
  * Measures how fast a project's event stream is read from its beginning, by one follower and by
- * several concurrent ones.
+ * several concurrent followers.
  */
 import { rmSync } from 'node:fs'
 import { fill } from './load/fill.ts'
@@ -45,8 +45,8 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
 }
 
 /**
- * Measures several concurrent followers: their total number of events per second until the slowest
- * has read everything.
+ * Measures concurrent followers. Their rate is the total number of events per second until the
+ * slowest follower has read all events.
  */
 async function several(server: Baton, followers: number, events: number): Promise<Figures> {
   const { result: all, cpu } = await costOf(

@@ -1,7 +1,7 @@
 /**
- * Measures many sleeping runs: how much server memory each uses, and how late they end. All runs
- * are started first, and stay idle until they have left memory. Then they wake one after the other,
- * at a rate at which one machine can complete runs.
+ * Measures many sleeping runs: the server memory per run, and how late the runs end. All runs are
+ * started first, and sleep until the server has evicted them from memory. Then they wake one after
+ * another, at a rate that one machine can sustain.
  */
 
 import { Http } from './load/http.ts'
@@ -25,8 +25,9 @@ export const about =
 
 const CONNECTIONS = 64
 /**
- * Milliseconds until actors with a distant deadline have left memory, including one or two
- * checkpoints; and milliseconds that are reserved for the measurements before the runs wake.
+ * `LEAVES` is the time until actors with a distant deadline are evicted from memory, including one
+ * or two checkpoints. `LOOKS` is the time that is reserved for measurements before the runs wake.
+ * Both are in milliseconds.
  */
 const LEAVES = 75_000
 const LOOKS = 30_000
@@ -40,7 +41,7 @@ const WAKES = { most: 200, share: 0.4 } as const
  * filled, and the page cache of SQLite is allocated (64 MiB).
  */
 const WARM = 8000
-/** Factor by which starting all runs may take longer than the warm-up predicts. */
+/** The maximum ratio of the time for starting all runs to the time that the warm-up predicts. */
 const SLACK = 1.6
 
 const sleepUntil = (at: number): string =>

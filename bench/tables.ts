@@ -22,15 +22,15 @@ export const about =
 const TABLES = '/v1/projects/default/tables'
 /** Number of requests in flight. */
 const CONCURRENCY = 64
-/** Rows of a bulk, and number of bulks in flight. */
+/** The number of rows per bulk request, and the number of bulk requests in flight. */
 const BULK = { rows: 1000, inFlight: 2 } as const
 const QUERIES_PER_SECOND = 50
-/** Milliseconds after which a question is repeated that was not answered in time. */
+/** Milliseconds until a query is repeated that was answered with 503. */
 const RETRY_MS = 500
 const WORDS = ['invoice', 'refund', 'order', 'payment', 'shipment', 'return', 'quote', 'reminder']
 const STATES = ['open', 'paid', 'late', 'void']
 
-/** A row of about 200 bytes. */
+/** Returns a row of about 200 bytes. */
 const rowOf = (i: number) => ({
   number: `n-${i}`,
   customer: `customer-${i % 10_000}`,
@@ -55,7 +55,10 @@ function expected({ status, body }: Reply, ...statuses: readonly number[]): stri
   return body
 }
 
-/** Does `count` pieces of work. Returns their rate, their times, and the CPU time per row. */
+/**
+ * Does `count` pieces of work. Returns the rate of rows, the times of the pieces, and the CPU time
+ * per row in microseconds.
+ */
 async function rated(
   name: string,
   { parties }: Baton,
@@ -77,13 +80,16 @@ async function rated(
   }
 }
 
-/** An order is ready when so many answers in a row took less than these milliseconds. */
+/**
+ * A query counts as fast after `answers` consecutive answers within `ms` milliseconds each. The
+ * benchmark waits at most `within` milliseconds for this.
+ */
 const READY = { answers: 20, ms: 50, within: 300_000 } as const
 /**
- * Asks one question after the other until the order that it needs is ready. Until then, a view that
- * has to read the whole table may not answer in time.
- * @param ask returns whether the question was answered.
- * @returns the time of the first answer, and the time until the order was ready.
+ * Repeats a query until its answers are fast. Before the view has sorted the table as the query
+ * needs, it may not answer in time.
+ * @param ask returns whether the query was answered.
+ * @returns the milliseconds until the first answer, and until the answers became fast.
  */
 async function firstUse(name: string, ask: (i: number) => Promise<boolean>): Promise<Figures> {
   const started = performance.now()
@@ -102,7 +108,7 @@ async function firstUse(name: string, ask: (i: number) => Promise<boolean>): Pro
 }
 
 const writes = ['insert', 'upsert of new and known rows', 'bulk of 1,000'] as const
-/** The questions that are measured, by name, for a table with `size` rows. */
+/** Returns the measured queries by name, for a table with `size` rows. */
 const questions = (
   size: number,
 ): Readonly<Record<string, readonly ['query' | 'search', (i: number) => object]>> => ({

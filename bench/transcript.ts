@@ -1,6 +1,6 @@
 /**
- * Measures a session with very many messages: how long its transcript takes to load, and whether
- * appending a message takes longer than in a new session.
+ * Measures a session with a large number of messages: how long its transcript takes to load, and
+ * whether appending a message takes longer than in a new session.
  */
 
 import { Http } from './load/http.ts'
@@ -47,8 +47,8 @@ const append = async (http: Http, session: string, count: number): Promise<void>
   if (status >= 300) throw new Error(`messages were answered ${status}: ${body}`)
 }
 /**
- * Milliseconds from the request for a stream until it reports that the stored transcript is
- * complete.
+ * Returns the milliseconds from the request for a stream until the stream reports that the stored
+ * transcript is complete.
  */
 function ready(port: number, key: string, session: string): Promise<number> {
   const from = performance.now()

@@ -1,6 +1,7 @@
 /**
- * Measures turns of agents with the scripted model: complete turns per second, each followed to its
- * end over the stream of its invocation, and the time until the first chunk of an answer arrives.
+ * Measures turns of agents with the scripted model: complete turns per second, and the time until
+ * the first chunk of an answer arrives. Each turn is followed to its end over the stream of its
+ * invocation.
  */
 
 import { Http } from './load/http.ts'
@@ -54,7 +55,7 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
         key,
         INVOKE,
         (text) => {
-          // A follower that joins later receives the text so far in one event.
+          // A follower that joins during the generation receives the text so far in one event.
           if (
             Number.isNaN(preview) &&
             /event: (?:generation\.delta|session\.message\.preview)\n/.test(text)
@@ -67,7 +68,8 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
         () => failed(new Error('the stream of a turn ended before the turn')),
         body,
       ).catch((error: Error & { status?: number }) => {
-        // Like other clients, retries a rejected turn; the measured time includes the retries.
+        // Like other clients, the load retries a rejected turn. The measured time includes the
+        // retries.
         if (error.status === 503 && performance.now() - from < PATIENCE) setTimeout(begin, AGAIN)
         else failed(error)
       })

@@ -1,6 +1,6 @@
 /**
  * The stock actions that `baton worker` offers: small, harmless actions for trying out workflows.
- * They throw on invalid parameters, so that the message becomes the error of the step.
+ * Invalid parameters cause an exception, whose message becomes the error of the step.
  */
 import { format } from 'node:util'
 import { json } from './actions/json.ts'

@@ -1,7 +1,7 @@
 /**
- * Uploads and downloads artifacts. Bytes are streamed in both directions. A broken upload is
- * repeated from the beginning under the same `Idempotency-Key`, so it creates one artifact. A
- * broken download continues after the last byte that arrived, and the SHA-256 of the whole is
+ * Uploads and downloads artifacts. Bytes are streamed in both directions. An interrupted upload is
+ * repeated from the beginning with the same `Idempotency-Key`, so only one artifact is created. An
+ * interrupted download continues after the last byte received. The SHA-256 of the complete file is
  * checked at the end.
  */
 import { createHash, randomUUID } from 'node:crypto'
@@ -26,18 +26,18 @@ export interface PutOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Requests the text of a DOCX, XLSX or PPTX file as Markdown. */
   readonly convert?: boolean
-  /** Lease token of the job that produced the file. Its run then owns the artifact. */
+  /** Lease token of the job that produced the file. The run of the job then owns the artifact. */
   readonly lease?: string
-  /** Idempotency key: a repeated upload under it returns the first artifact. Random if absent. */
+  /**
+   * Idempotency key: a repeated upload with the same key returns the first artifact. Random if
+   * absent.
+   */
   readonly idempotencyKey?: string
-  /** Receives the number of bytes sent so far; begins again at 0 if the upload is repeated. */
+  /** Receives the number of bytes sent so far; restarts at 0 if the upload is repeated. */
   readonly advanced?: (bytes: number) => void
   readonly signal?: AbortSignal
 }
-/**
- * The name of the header with the lease token, for a service with the default brand. Proxies and
- * services with another brand accept it too.
- */
+/** Name of the header that contains the lease token, for a service with the default brand. */
 const LEASE_HEADER = 'x-service-lease-token'
 /** Milliseconds before an interrupted download continues. */
 const PAUSE_MS = 500
@@ -92,14 +92,14 @@ export async function putArtifact(
 export interface GetOptions {
   /** Number of bytes that the caller already has; they are not sent again. */
   readonly after?: number
-  /** The bytes that the caller already has, for the check of the whole at the end. */
+  /** The bytes that the caller already has. Without them, a continued download is not checked. */
   readonly known?: AsyncIterable<Uint8Array>
   readonly signal?: AbortSignal
 }
 /**
- * Downloads an artifact: yields its bytes after the first `after` ones.
- * @throws BatonError if the service refuses the download or does not respond; Error if the bytes do
- * not have the SHA-256 of the artifact.
+ * Downloads an artifact. Yields the bytes that follow the first `after` bytes.
+ * @throws BatonError if the service refuses the download or does not respond; Error if the SHA-256
+ * of the bytes does not match.
  */
 export async function* getArtifact(
   transport: Transport,

@@ -22,7 +22,10 @@ export interface FollowOptions {
   readonly signal?: AbortSignal
   /** Called after every interruption, before the next attempt. */
   readonly onReconnect?: (reason: string) => void
-  /** Called for a repeated frame, which is omitted; a correct server never causes this. */
+  /**
+   * Called with the id of a repeated frame, which is omitted. A correct server never repeats a
+   * frame.
+   */
   readonly onRepeat?: (id: number) => void
   /**
    * Milliseconds without a byte after which a stream is abandoned; 45 s by default, three keepalive
@@ -197,7 +200,9 @@ async function* follow<T>(
   }
 }
 
-/** The comment that contains a stream's initial cursor, sent when the request contained none. */
+/**
+ * The comment that contains a stream's initial cursor, sent when the request contained no cursor.
+ */
 const BEGINS = /^\s*begins after (\d+)$/
 /**
  * Parses a body into messages; the body is cancelled when the iteration stops.

@@ -1,6 +1,6 @@
 /**
- * A terminal in an environment, over a WebSocket. The caller's reading speed is the speed of the
- * program: output is acknowledged when it was consumed.
+ * A terminal in an environment, over a WebSocket. Output is acknowledged after the caller has
+ * consumed it, so a slow caller slows the program down.
  */
 import { routeOf } from '../protocol/contract.ts'
 import { environments } from '../protocol/environments/rows.ts'
@@ -32,8 +32,8 @@ export interface TerminalSession {
   resize(columns: number, rows: number): void
   close(): void
   /**
-   * Resolves with the exit code of the program; 128 plus its number after a signal.
-   * @throws BatonError if the terminal ended in another way.
+   * Resolves with the exit code of the program, which is 128 plus the signal number after a signal.
+   * Rejects if the terminal ends in another way or `onOutput` fails.
    */
   readonly ended: Promise<number>
 }
@@ -119,7 +119,7 @@ class Session implements TerminalSession {
       this.#exit = done
       this.#failed.push(failed)
     })
-    // A caller may learn of a failure from `opened` alone.
+    // Prevents an unhandled rejection if the caller observes only `opened`.
     this.ended.catch(() => {})
   }
   begin(): void {

@@ -214,8 +214,8 @@ export class Transport {
     return this.#options.tries ?? 4
   }
   /**
-   * Sends a request, again and at the next address after a temporary failure, and reads the
-   * response.
+   * Sends a request and reads the response. After a temporary failure, the request is repeated, at
+   * the next address unless the status is 429.
    * @param make returns the request, for each attempt; its exceptions are passed on.
    * @param accepts whether a response is the result; by default one with a 2xx status.
    * @throws BatonError if the service refuses the request or does not respond.
@@ -274,8 +274,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Converts an error response to a `BatonError`. A body that is not in the service's format is
- * accepted too.
+ * Converts an error response to a `BatonError`. A body that is not in the service's format is also
+ * accepted.
  */
 export function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined

@@ -89,8 +89,8 @@ const authenticate: Stage = (admission) => {
 }
 
 /**
- * The id by which requests are counted. All tokens of a person share one limit; every other key has
- * its own.
+ * Returns the id under which the rate limit counts a caller's requests. All tokens of a person
+ * share one limit. Every other key has its own limit.
  */
 const limitedBy = ({ principal, credential }: Caller): string =>
   credential.type === 'cli_token' ? principal.id : credential.id
@@ -105,7 +105,8 @@ const limitRate: Stage = (admission) => {
 }
 
 /**
- * The decoded slots (parameters) of a path, or undefined when a slot is not percent-encoded UTF-8.
+ * Returns the decoded slots (parameters) of a path, or undefined when a slot is not percent-encoded
+ * UTF-8.
  */
 function decodeSlots(
   names: readonly string[],
@@ -124,9 +125,9 @@ function decodeSlots(
 }
 
 /**
- * The project of a call: the one that the path names, the one that owns the run in the path, or the
- * caller's own. Undefined on rows without a project. A run of a project that the caller may not
- * enter is refused as `not_found`.
+ * Returns the project of a call: the project that the path names, the project of the run in the
+ * path, or the caller's own project. Returns undefined for rows without a project. A run in a
+ * project that the caller may not enter is refused with `not_found`.
  */
 function placeOf(
   edge: Edge,
@@ -145,8 +146,8 @@ function placeOf(
   })
 }
 /**
- * The project to which a credential is pinned. Organization keys are refused with `not_found`,
- * because they belong to no person.
+ * Returns the project to which a credential is pinned. Organization keys are refused with
+ * `not_found`, because they do not belong to a person.
  */
 const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Project | Refusal> =>
   andThen(directory.organization(), (known) => {
@@ -204,7 +205,7 @@ const validateBody: Stage = (admission) => {
   const { row } = routed
   if (incoming.broken === 'too_large')
     return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
-  // The handler reads a streamed body, and its upload ends with the same check.
+  // The handler reads a streamed body, and repeats admission (`admitted`) afterwards.
   if (row.shape.upload === 'streamed') return undefined
   if (row.shape.upload)
     return readUpload(edge.bodyMemory, row, incoming, exchange).then((read) => {
@@ -226,8 +227,8 @@ const validateBody: Stage = (admission) => {
 }
 
 /**
- * Refuses a caller without the permission unless it is an agent that acts on itself. Uploads are
- * checked by `validateBody` instead.
+ * Refuses a caller without the permission unless it is an agent that acts on itself. For uploads,
+ * this check is made after the body has been read.
  */
 const requireSelfAccess: Stage = (admission) => {
   const { edge, missing, routed } = admission
@@ -237,8 +238,8 @@ const requireSelfAccess: Stage = (admission) => {
 }
 
 /**
- * Returns `not_found` for a session that the caller may not read. Uploads are checked by
- * `validateBody` instead.
+ * Returns `not_found` for a session that the caller may not read. For uploads, this check is made
+ * after the body has been read.
  */
 const requireVisibleSession: Stage = (admission) => {
   const { edge, project, slots, routed } = admission

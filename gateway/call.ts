@@ -6,6 +6,9 @@
 import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
+import type { Origin } from '../protocol/entry.ts'
+import type { Refusal } from '../protocol/errors.ts'
+import type { Prefix } from '../protocol/ids.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Authentication, Caller } from './auth/authenticate.ts'
 import type { Limits } from './auth/rate.ts'
@@ -15,6 +18,7 @@ import type { Semaphore } from './files/semaphore.ts'
 import type { UploadTurns } from './files/upload.ts'
 import type { Incoming } from './http/request.ts'
 import type { LeaseGate } from './lease-gate.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
 import type { SessionVisibility } from './sessions/visibility.ts'
 import type { Followers } from './streams/followers.ts'
@@ -36,6 +40,23 @@ export interface Edge {
   /** Limits the number of streamed uploads that receive bytes at the same time. */
   readonly uploadTurns: UploadTurns
   readonly sessionVisibility: SessionVisibility
+  /** Performs parts of a call by their rows, as for the resources of a blueprint. */
+  readonly parts: CallParts
+}
+
+/** How parts of a call are performed. The implementations use all other modules of the gateway. */
+export interface CallParts {
+  /**
+   * Performs the command of a part with its preparation, and returns the reply of its actor.
+   * @param more further input of the command.
+   */
+  perform(
+    edge: Edge,
+    part: Call,
+    more: Readonly<Record<string, unknown>>,
+  ): MaybePromise<{ readonly reply: unknown } | Refusal>
+  /** Runs the preparation of a part only for its checks. */
+  check(edge: Edge, part: Call, origin: Origin): Promise<Refusal | undefined>
 }
 
 /** An admitted request. */
@@ -59,26 +80,50 @@ export interface Call {
   readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
+  /**
+   * Present if the call is a part of another call, as for the resources of a blueprint. The
+   * idempotency key of the request is then not that of the part, and other gateways are notified
+   * once, at the end of the whole call.
+   */
+  readonly part?: {
+    /** Id of the record that the row creates. */
+    readonly id?: string
+  }
   /** An idempotency key that takes precedence over the `Idempotency-Key` header. */
   readonly key?: string | undefined
 }
 
-/** Id of the call's project, or of the organization for a call without a project. */
+/** Returns the id of the call's project, or of the organization for a call without a project. */
 export const scopeId = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
-/** The name of the row's operation for actors and views. Several rows may share one operation. */
+/**
+ * Returns the name of the row's operation for actors and views. Several rows may share an
+ * operation.
+ */
 export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
   row.shape.as ?? name
-/** The declaration of the row that `operationOf` names, which is not always the call's own row. */
+/**
+ * Returns the declaration of the row that `operationOf` names, which may differ from the call's
+ * row.
+ */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 
-/** The row's answer with only the additional fields that the call requests. */
+/** Returns the id of the record that a call creates. `seed`: the seed of the ids of the request. */
+export const newId = (
+  { world }: Pick<Edge, 'world'>,
+  { part }: Pick<Call, 'part'>,
+  prefix: Prefix,
+  seed?: string,
+  slot?: number,
+): string => part?.id ?? world.id(prefix, seed, slot)
+
+/** Returns the row's answer with only the additional fields that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
   row.shape.additions
     ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
     : answer
-/** The query without `include`, which only selects additional fields of the answer. */
+/** Returns the query without `include`, which only selects additional fields of the answer. */
 export function queryOf({ row, query }: Call): Call['query'] {
   if (!row.shape.additions || query['include'] === undefined) return query
   const { include: _, ...rest } = query

@@ -8,7 +8,17 @@ import type { Row } from '../protocol/contract.ts'
 import type { Command, Origin } from '../protocol/entry.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
-import { additionsOf, type Call, type Edge, operationOf, queryOf, rows, scopeId } from './call.ts'
+import {
+  additionsOf,
+  type Call,
+  type CallParts,
+  type Edge,
+  newId,
+  operationOf,
+  queryOf,
+  rows,
+  scopeId,
+} from './call.ts'
 import { leaveChannels } from './commands/channels.ts'
 import { decide } from './commands/decide.ts'
 import { versionOfRun } from './commands/loops.ts'
@@ -57,7 +67,8 @@ export function perform<T>(
     if (prepared.done !== undefined) return finish(call, prepared, undefined)
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
-    const input = Object.assign({}, queryOf(call), call.body, call.slots, prepared.input, more)
+    const body = prepared.omitsBody ? {} : call.body
+    const input = Object.assign({}, queryOf(call), body, call.slots, prepared.input, more)
     const command: Writable<Command> = {
       project: address.project,
       kind: address.kind,
@@ -91,7 +102,7 @@ export function perform<T>(
 
 /**
  * Refusals after which the other gateways are still notified. An earlier attempt may have made the
- * change, and its gateway may have died before it notified them.
+ * change, and its gateway may have died before the notification.
  */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
@@ -115,14 +126,14 @@ async function publish(
     ...(kind === 'organization' ? [world.organization()] : []),
     ...(project ? [project.id] : []),
   ]
-  await Promise.all(homes.map((home) => world.forget(home)))
+  if (!call.part) await Promise.all(homes.map((home) => world.forget(home)))
   const left = await leaveChannels(edge, call, origin)
   return isRefusal(outcome) ? outcome : (left ?? outcome)
 }
 
 /**
- * The answer of a decided command. If the answer requires a further read or wait, the caller's
- * admission is checked again afterwards.
+ * Returns the answer of a decided command. If the answer requires a further read or wait, the
+ * caller's admission is checked again afterwards.
  */
 function replied(
   edge: Edge,
@@ -161,9 +172,9 @@ function answerOf(
 }
 
 /**
- * The address of the actor that decides, as the row declares it. A path slot that cannot be an id
- * of the declared kind is refused as `not_found`, unless the row also accepts names. The id is
- * empty when the row's preparation determines it.
+ * Returns the address of the actor that decides, as the row declares it. A path slot that cannot be
+ * an id of the declared kind is refused with `not_found`, unless the row also accepts names. The id
+ * is empty when the row's preparation determines it.
  */
 function addressOf(
   edge: Edge,
@@ -181,7 +192,7 @@ function addressOf(
     return {
       project: home,
       kind: to.kind,
-      id: world.id(to.mint, seed, near === undefined ? undefined : slotOf(near)),
+      id: newId(edge, call, to.mint, seed, near === undefined ? undefined : slotOf(near)),
     }
   }
   if ('found' in to) return { project: home, kind: to.kind, id: '' }
@@ -255,4 +266,13 @@ async function runEach(
     status: call.row.shape.status ?? 200,
     body: { results: ids.map((id) => results.get(id)) },
   }
+}
+
+/** Performs parts of calls; `Edge` passes it to the modules that `prepare.ts` imports. */
+export const callParts: CallParts = {
+  perform: (edge, part, more) => perform(edge, part, more, (_, __, reply) => ({ reply })),
+  check: async (edge, part, origin) => {
+    const prepared = await prepare(edge, part, { command_id: '' }, origin)
+    return isRefusal(prepared) ? prepared : undefined
+  },
 }

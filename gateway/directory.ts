@@ -6,13 +6,12 @@
  * D1. A configuration change is answered only after every gateway and executor has dropped its
  *     cached copy, so no cache is older than the last answered change. A load that a `forget`
  *     overtakes is discarded, and its waiters load again.
- * D2. Every load yields a new object. A value derived from it is valid while that object is the
- *     cached one.
+ * D2. Every load yields a new object. A value derived from it is valid while that object is cached.
  * D3. While its own lease is not fresh, this node may miss `forget` messages. It then caches no
  *     directory and refuses every lookup with `service_unavailable`.
  * D4. A gateway that dies between a change and its answer may not have notified the others.
- *     Therefore all cached directories are dropped when any gateway has ended: such a change has
- *     taken effect once the others have detected the death.
+ *     Therefore all cached directories are dropped when any gateway has ended. So such a change
+ *     takes effect once the other gateways have detected the death.
  */
 import type {
   Definition,
@@ -36,7 +35,7 @@ export interface Directory {
    */
   refreshOrganization(): MaybePromise<OrganizationDirectory | Refusal>
   refreshProject(project: string): MaybePromise<ProjectDirectory | Refusal>
-  /** The latest version of a workflow; undefined when the project has no such workflow. */
+  /** Returns the latest version of a workflow; undefined when the project has no such workflow. */
   definition(project: string, id: string): Promise<Definition | undefined | Refusal>
   /**
    * Drops the cached project, or the organization, by its id. Call it before answering a message of

@@ -63,11 +63,11 @@ interface Page<T> {
 export const DEFAULT_LIMIT = 20
 
 /**
- * The page after the cursor of the query.
+ * Returns the page after the cursor of the query.
  * @param items all items of the list, in order.
  * @param route name of the row to which the cursors are sealed.
  * @param positionOf returns the position of an item, which must be serializable as JSON.
- * @param follows whether an item comes after a position.
+ * @param follows returns whether an item comes after a position.
  */
 export function pageOf<T, P>(
   { world, project, input }: LocalContext,
@@ -91,14 +91,15 @@ export function pageOf<T, P>(
   }
 }
 /**
- * Whether a record comes after a position in a list that is sorted by creation time, newest first.
+ * Returns whether a record comes after a position in a list that is sorted by creation time, newest
+ * first.
  */
 export const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean =>
   a.created_at < created_at || (a.created_at === created_at && a.id < id)
-/** The records sorted by creation time and id, newest first. */
+/** Returns the records sorted by creation time and id, newest first. */
 export const newestFirst = <T extends Dated>(records: readonly T[]): T[] =>
   [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
-/** The requested page of records that are sorted by creation time, newest first. */
+/** Returns the requested page of records, sorted by creation time, newest first. */
 export const newestPage = <T extends Dated>(
   context: LocalContext,
   route: RowName,

@@ -28,29 +28,33 @@ import type { MaybePromise } from './maybe-promise.ts'
 /** The outcome of a command: the actor's reply, or a refusal. */
 export type Outcome<R = unknown> = { readonly reply: R } | Refusal
 
-/** The environment of a gateway: clock, randomness, secrets, actors, views, messages and files. */
+/**
+ * The services that a gateway depends on: clock, randomness, secrets, actors, views, messages and
+ * files.
+ */
 export interface World {
   /** Id of this gateway, which also addresses its mailbox. */
   readonly node: string
   readonly settings: GatewaySettings
-  /** The current time in Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   now(): number
-  /** Runs a function after `ms` milliseconds. The returned function cancels it. */
+  /** Runs a function after `ms` milliseconds. The returned function cancels the call. */
   later(ms: number, run: () => void): () => void
-  /** Cryptographically random bytes, for secrets and ids. */
+  /** Returns cryptographically random bytes, for secrets and ids. */
   random(bytes: number): Uint8Array
-  /** SHA-256 as hex. */
+  /** Returns the SHA-256 of a text as hex. */
   hash(text: string): string
   /**
-   * HMAC-SHA-256 under the installation's sealing secret, for example for cursors and derived ids.
+   * Returns an HMAC-SHA-256 under the installation's sealing secret, for example for cursors and
+   * derived ids.
    */
   seal(text: string): Uint8Array
   /**
-   * The reason why a URL is not an allowed destination, as the end of a sentence. Undefined when no
-   * reason is found. The method is absent when destinations cannot be checked.
+   * Returns the reason why a URL is not an allowed destination, as the end of a sentence. Returns
+   * undefined when no reason is found. The method is absent when destinations cannot be checked.
    */
   unreachable?(url: string): Promise<string | undefined>
-  /** Like `unreachable`, for a host of repositories, which only workers of environments call. */
+  /** Like `unreachable`, for a repository host that only workers of environments call. */
   unreachableRepository?(url: string): Promise<string | undefined>
   /**
    * Issues a token for a repository, or returns the one that it issued before. The method is absent
@@ -71,12 +75,12 @@ export interface World {
   }
   /**
    * Encrypts bytes with the installation's key (AES-256-GCM), for values that must not be stored in
-   * clear. Decryption needs the same `context`.
+   * clear text. Decryption needs the same `context`.
    */
   lock(bytes: Uint8Array, context: string): string
   /**
-   * Decrypts a text that `lock` returned. Undefined when this installation did not encrypt it for
-   * this context.
+   * Decrypts a text that `lock` returned. Returns undefined when this installation did not encrypt
+   * it for this context.
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**
@@ -86,7 +90,7 @@ export interface World {
    * from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
-  /** Id of the organization. Empty while the organization is not known yet. */
+  /** Returns the id of the organization, which is empty while the organization is not known yet. */
   organization(): string
 
   /**
@@ -153,17 +157,17 @@ export interface World {
   ): () => void
   /**
    * Requests the preview of a message, as far as it has been generated, from the node that
-   * publishes it. Undefined when no node answers.
+   * publishes it. Returns undefined when no node answers.
    */
   previewed(project: string, message: string): Promise<Previewed | undefined>
   /** Answers requests for the preview of a message, until the returned function is called. */
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /**
-   * Reads the end of a log of an environment from a host of its place. Undefined when no host
-   * answers, or the environment is not there.
+   * Reads the end of an environment's log from a host of its place. Returns undefined when no host
+   * answers, or when the environment is not on that host.
    */
   environmentLogs(place: string, request: LogsRequest): Promise<LogsAnswer | undefined>
-  /** Terminals, which gateways relay to each other. */
+  /** Relays messages of terminals between gateways. */
   readonly terminals: TerminalRelay
   /**
    * Makes every live gateway and executor drop its cached configuration of a project or the
@@ -186,21 +190,21 @@ export interface World {
   /** Announces to the queues that a worker of the project has new free slots. */
   demand(project: string): void
   /**
-   * Whether this gateway's own lease is fresh, so that its cached configuration can be trusted.
-   * While it is not, requests wait briefly and are then answered with 503.
+   * Returns whether this gateway's own lease is fresh, so that its cached configuration can be
+   * trusted. While the lease is not fresh, requests wait briefly and are then answered with 503.
    */
   fresh(): boolean
   /**
-   * Number of times that this node has detected the end of another gateway, including a restart
-   * under the same name. A gateway that ended during a configuration change may not have announced
-   * the change. An environment without other gateways may omit the method.
+   * Returns the number of times that this node has detected the end of another gateway, including a
+   * restart under the same name. A gateway that ended during a configuration change may not have
+   * announced the change. An implementation without other gateways may omit the method.
    */
   ended?(): number
-  /** The reasons why the gateway is not ready. Empty when it is ready. */
+  /** Returns the reasons why the gateway is not ready, or an empty list when it is ready. */
   unready(): Promise<readonly string[]>
-  /** The state of the storage. The method is absent when the storage is not monitored. */
+  /** Returns the state of the storage. The method is absent when the storage is not monitored. */
   storage?(): StorageReport
-  /** The metrics of the process in the Prometheus text format. */
+  /** Returns the metrics of the process in the Prometheus text format. */
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
@@ -226,11 +230,14 @@ export interface DefinitionResolver {
   /** Forgets the definitions of all agents of a project. */
   forget(project: string): Promise<void>
 }
-/** Messages of terminals between gateways. They may be lost, and those of one sender stay in order. */
+/**
+ * Relays messages of terminals between gateways. Messages may be lost, but the messages of one
+ * sender stay in order.
+ */
 export interface TerminalRelay {
   /** Answers requests to open a terminal of an environment, until the returned function is called. */
   serve(environment_id: string, open: (request: TerminalRequest) => TerminalAnswer): () => void
-  /** Requests a terminal. Undefined when no gateway has a worker of the environment. */
+  /** Requests a terminal. Returns undefined when no gateway has a worker of the environment. */
   open(request: TerminalRequest): Promise<TerminalAnswer | undefined>
   toWorker(terminal_id: string, message: TowardsWorker): void
   toPerson(terminal_id: string, message: TowardsPerson): void
@@ -259,16 +266,16 @@ export interface Files {
   put(name: string, bytes: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
   /**
-   * Stores a file under a new name while its bytes arrive, at the speed of the store. Memory does
-   * not depend on the size of the file. A failed write leaves nothing. A chunk of `bytes` need be
-   * valid only until the next one is requested.
+   * Stores a file under a new name while its bytes arrive, at the speed of the store. The use of
+   * memory does not depend on the size of the file. A failed write leaves no bytes. A chunk of
+   * `bytes` need be valid only until the next chunk is requested.
    * @throws the error of `bytes`.
    */
   write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBytes>
   /**
-   * The bytes of a file from `start` up to, and not including, `end`, which are read while they are
-   * iterated. Undefined when there is no such file. The iteration rejects when the file is damaged
-   * or deleted meanwhile. A chunk is valid until the next one is requested.
+   * Returns the bytes of a file from `start` up to, but not including, `end`. They are read during
+   * the iteration. Returns undefined when there is no such file. The iteration rejects when the
+   * file is damaged or deleted meanwhile. A chunk is valid until the next chunk is requested.
    */
   read(name: string, start: number, end: number): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Deletes a file. An unknown name is not an error. */
@@ -332,7 +339,7 @@ export interface GatewaySettings {
   readonly cors: readonly string[]
   /**
    * `max_bytes` is the maximum size of an artifact. `upload_ms` is the time in milliseconds after
-   * which its upload is given up when the gateway does not renew it.
+   * which an upload is abandoned, unless the gateway renews it.
    */
   readonly artifacts: { readonly max_bytes: number; readonly upload_ms: number }
   /**
@@ -351,8 +358,8 @@ export interface GatewaySettings {
    */
   readonly public_url?: string
   /**
-   * The providers of environments that clients may name, the one of an environment that names none,
-   * and further names that stand for a provider.
+   * The environment providers that clients may name, the default provider, and the aliases of
+   * providers.
    */
   readonly environments?: {
     readonly default_provider: string

@@ -20,7 +20,8 @@ import { type Spec, workflowsNamed } from '../protocol/workflows/spec.ts'
 import { devicePreparations } from './auth/device/answer.ts'
 import { newKey } from './auth/keys.ts'
 import { checkPeople, checkScope, rolesOf } from './auth/people.ts'
-import { type Call, type Edge, operationOf } from './call.ts'
+import { blueprintPreparations } from './blueprints/lifecycle.ts'
+import { type Call, type Edge, newId, operationOf } from './call.ts'
 import { actionPreparations } from './commands/actions.ts'
 import { refusedActions } from './commands/actions-named.ts'
 import { unknownAgents } from './commands/agents-named.ts'
@@ -53,6 +54,8 @@ import { sessionPreparations } from './sessions/prepare.ts'
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
+  /** The body is not part of the command, because the actor needs only `input`. */
+  readonly omitsBody?: true
   /** Id of the actor that decides, if the row does not determine it. */
   readonly id?: string
   /** Set when the actor is new, because its id was generated for this request. */
@@ -88,8 +91,8 @@ const definitionFor = async (
   return isRefusal(found) ? found : { input: { ...found } }
 }
 /**
- * The latest version of the workflow with this id or handle, and the workflows that its steps name.
- * Refused with `not_found` when there is no such workflow.
+ * Returns the latest version of the workflow with this id or handle, and the workflows that its
+ * steps name. Refused with `not_found` when there is no such workflow.
  * @param field name of the request field that contains the id or handle, for the refusal.
  */
 export async function workflowNamed(
@@ -187,11 +190,9 @@ async function runUnder(
  * Reserves a handle at the organization for a workflow with a new id. If the request is repeated,
  * the handle is reserved again; an unused reservation expires.
  */
-async function reserveHandle(
-  { world }: Edge,
-  { project, body }: Call,
-  origin: Origin,
-): Promise<Prepared | Refusal> {
+async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const { project, body } = call
   if (!project) return {}
   const name = String(body['name'])
   const handle =
@@ -199,7 +200,7 @@ async function reserveHandle(
       ? body['handle']
       : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
   const organization = world.organization()
-  const reserved: Reserved = { id: world.id('workflow'), handle, organization }
+  const reserved: Reserved = { id: newId(edge, call, 'workflow'), handle, organization }
   const outcome = await world.command({
     project: organization,
     kind: 'organization',
@@ -213,7 +214,8 @@ async function reserveHandle(
 }
 
 /**
- * The caller's permissions, for commands that grant permissions: the actor refuses to grant others.
+ * Returns the caller's permissions, for commands that grant permissions: the actor refuses to grant
+ * others.
  */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
@@ -298,6 +300,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...rowPreparations,
   ...artifactPreparations,
   ...environmentPreparations,
+  ...blueprintPreparations,
 }
 
 /** Runs the preparation of the call's operation. Without one, returns an empty preparation. */

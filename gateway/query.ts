@@ -1,5 +1,5 @@
 /**
- * Handles the API rows that only read. They are answered by the gateway itself
+ * Handles the API rows that only read. A query is answered by the gateway itself
  * (`queries/local.ts`), by a handler that assembles the answer, or by the view of the project's
  * partition. Rows that change state are in `command.ts`.
  */
@@ -166,8 +166,8 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
 }
 
 /**
- * The names of the array in a list of runs: the configured names, or only `items` for a query with
- * `loop_id` or `source_event_id`. Clients that send these filters read `items`.
+ * Returns the names of the array in a list of runs: the configured names, or only `items` for a
+ * query with `loop_id` or `source_event_id`. Clients that send these filters read `items`.
  */
 const listNames = ({ world }: Edge, { query }: Call): RunListNames =>
   query['loop_id'] !== undefined || query['source_event_id'] !== undefined

@@ -1,5 +1,5 @@
 /**
- * One request from its arrival to its answer: its id, the common headers, the wire form of a
+ * Serves one request from its arrival to its answer: its id, the common headers, the wire form of a
  * refusal, its metrics and its log line. The handler of the route executes the request.
  *
  * Invariant: every request is counted once, with the status of its answer, or with 499 when its
@@ -48,8 +48,8 @@ const ABORTED = 499
 const ID = /^[\w.:-]{1,128}$/
 
 /**
- * The wire form of a refusal. An answer with status 503, or with status 429 and a known delay, has
- * a `Retry-After` header in seconds.
+ * Converts a refusal to its HTTP answer. An answer with status 503, or with status 429 and a known
+ * delay, has a `Retry-After` header in seconds.
  */
 export function answerOf(refusal: Refusal): Answer {
   const { status } = errors[refusal.refused]

@@ -1,6 +1,6 @@
 /**
  * The HTTP server of a gateway: a route for every API row, the routes without an API credential,
- * answers to unsupported methods and preflights, and a graceful stop. Most handlers are elsewhere.
+ * answers to unsupported methods and preflights, and a graceful stop.
  */
 import uWS, {
   type HttpRequest,
@@ -21,19 +21,17 @@ import {
 } from './auth/device/flow.ts'
 import { showDevice, takeDevice } from './auth/device/page.ts'
 import { openTouches } from './auth/key-last-used.ts'
-import { createLimits } from './auth/rate.ts'
-import { type Call, type Edge, operationOf, type Routed, rows } from './call.ts'
+import { type Call, operationOf, type Routed, rows } from './call.ts'
 import { runCommand } from './command.ts'
 import { signatureHeader, TRIGGER_LIMIT, takeTrigger } from './commands/http-trigger.ts'
 import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
 import type { Directory } from './directory.ts'
-import { createBodyMemory, downloadRoute, receptionOf, transfer } from './files/transfers.ts'
-import { createUploadTurns } from './files/upload.ts'
+import { createEdge } from './edge.ts'
+import { downloadRoute, receptionOf, transfer } from './files/transfers.ts'
 import { preflightHeaders } from './http/cors.ts'
 import type { Incoming } from './http/request.ts'
 import type { Exchange } from './http/respond.ts'
 import { openStatus } from './http/status.ts'
-import { openLeaseGate } from './lease-gate.ts'
 import { andThen } from './maybe-promise.ts'
 import { openMcp } from './mcp/mcp.ts'
 import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
@@ -49,8 +47,6 @@ import {
   streamed,
   wantsStream,
 } from './sessions/transcript/stream.ts'
-import { openSessionVisibility } from './sessions/visibility.ts'
-import { openFollowers } from './streams/followers.ts'
 import { runStream, wantsPage } from './streams/stream.ts'
 import { mountTerminals } from './terminals/mount.ts'
 import { mountWorkerSocket } from './workers/mount.ts'
@@ -78,7 +74,7 @@ export interface Gateway {
   /**
    * Reports this gateway as not ready, so that load balancers stop using it. Requests are still
    * served. New streams and worker sockets are refused with 503 and `Retry-After`, because they
-   * would soon be ended.
+   * would end soon.
    */
   leave(): void
   /**
@@ -106,17 +102,7 @@ export function createGateway(
   const app = uWS.App()
   const touches = openTouches(world)
   const authentication = openAuthentication(world, directory, touches)
-  const edge: Edge = {
-    world,
-    becomesFresh: openLeaseGate(world),
-    directory,
-    authentication,
-    limits: createLimits(world),
-    followers: openFollowers(world),
-    bodyMemory: createBodyMemory(),
-    uploadTurns: createUploadTurns(world),
-    sessionVisibility: openSessionVisibility({ world, directory }),
-  }
+  const edge = createEdge(world, directory, authentication)
   const { followers } = edge
   const sessions = openFollowedSessions(world)
   const mcp = openMcp(edge)
@@ -143,8 +129,8 @@ export function createGateway(
     const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
-      // A new stream would soon be ended. A command with a stream is refused before it is sent, so
-      // that the client can repeat it at another gateway.
+      // A new stream would end soon. A command with a stream is refused before it is sent, so that
+      // the client can repeat it at another gateway.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {

@@ -23,7 +23,10 @@ export function every(clock: Timer, intervalMs: number, run: () => void): () => 
   return () => cancel()
 }
 
-/** The result of a promise; undefined when it has not settled after `limitMs` milliseconds. */
+/**
+ * Returns the result of a promise, or undefined when it has not settled after `limitMs`
+ * milliseconds.
+ */
 export async function atMost<T>(
   clock: Timer,
   limitMs: number,
@@ -41,8 +44,8 @@ export async function atMost<T>(
 }
 
 /**
- * The back-off after a number of consecutive failures: `first`, doubled for each failure, but at
- * most `last`.
+ * Returns the back-off after a number of consecutive failures: `first`, doubled for each failure,
+ * but at most `last`.
  */
 export const backoffMs = (
   failures: number,

@@ -21,8 +21,8 @@ interface Addition {
 export type Additions<N extends string = string> = Readonly<Record<N, Addition>>
 
 /**
- * Returns the two parts of a row with additions: the table for its shape, and the schema of the
- * query parameter `include`.
+ * Returns the two parts of a row with additions: its field `additions`, and the schema of the query
+ * parameter `include`.
  */
 export const additions = <const N extends string>(table: Additions<N>) => ({
   additions: table,

@@ -13,6 +13,7 @@ import { actions } from './actions/rows.ts'
 import { models } from './agents/model-rows.ts'
 import { agents } from './agents/rows.ts'
 import { artifacts } from './artifacts/rows.ts'
+import { blueprints } from './blueprints/rows.ts'
 import { channels } from './channels/rows.ts'
 import { environments } from './environments/rows.ts'
 import { events } from './events/rows.ts'
@@ -69,6 +70,7 @@ export const api = {
   ...tables,
   ...artifacts,
   ...environments,
+  ...blueprints,
 } as const
 export type Api = typeof api
 export type RowName = keyof Api

@@ -4,7 +4,7 @@
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 
-/** A time in RFC 3339, in UTC, with exactly three fractional digits. */
+/** A UTC time in RFC 3339 format with exactly three fractional digits. */
 export const Timestamp = Type.String({
   format: 'date-time',
   description: 'RFC 3339, UTC, milliseconds',
@@ -96,8 +96,8 @@ export const Duration = Type.String({
   description: 'Go duration text, such as 90s or 1h30m',
 })
 /**
- * Returns the size of a text in UTF-8 bytes. To avoid encoding, it returns the length in UTF-16
- * units instead when the size cannot exceed `most` bytes.
+ * Returns the size of a text in UTF-8 bytes. When the size cannot exceed `most` bytes, returns the
+ * length in UTF-16 units instead, which avoids encoding.
  */
 export const sizeOf = (text: string, most: number): number =>
   text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length

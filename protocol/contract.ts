@@ -13,8 +13,8 @@ import type { Prefix } from './ids.ts'
 /**
  * The kind of an endpoint.
  * - `command`: changes something; one actor handles it, except for rows with `each` or `relays`.
- * - `query`: reads; a view or the gateway answers it. A question that does not fit a query string
- *   is the body of a POST.
+ * - `query`: reads; a view or the gateway answers it. Parameters that do not fit a query string are
+ *   the body of a POST.
  * - `stream`: stays open, as Server-Sent Events or a WebSocket.
  * - `blob`: transfers a stream of bytes in or out.
  */
@@ -51,8 +51,8 @@ export interface Shape {
   readonly key?: (body: never) => string | undefined
   readonly query?: TSchema
   /**
-   * Fields of the reply beyond the published record, of which the query parameter `include` selects
-   * some. The function `additions` creates this table and the schema of the parameter.
+   * Fields beyond the published record, which the reply contains only if the query parameter
+   * `include` names them. The function `additions` creates this table and the parameter's schema.
    */
   readonly additions?: Additions
   /**
@@ -119,7 +119,7 @@ export interface Shape {
   readonly selfAccess?: true
   /**
    * The worker of an environment may call the row with its own credential, without the permission.
-   * With the slot `environment_id`, it may do so for its own environment.
+   * If the row has the slot `environment_id`, the worker may name only its own environment.
    */
   readonly environment?: true
   /** The command can grant permissions. Callers may grant only permissions that they hold. */
@@ -232,5 +232,5 @@ export function routeOf(row: Pick<Row, 'route'>): {
   const [method = '', path = ''] = row.route.split(' ')
   return { method, path, slots: [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '') }
 }
-/** A path without the names of its slots, so that paths of the same form are equal. */
+/** Returns a path without the names of its slots, so that paths of the same form are equal. */
 export const pathShape = (path: string): string => path.replaceAll(/:\w+/g, ':')

@@ -41,6 +41,7 @@ const facts = {
   artifact_key: { prefix: 'artk' },
   environment: { prefix: 'env' },
   environment_name: { prefix: 'evn' },
+  blueprint: { prefix: 'bpr' },
 } as const satisfies Readonly<Record<string, KindFacts>>
 type Facts = typeof facts
 export type Kind = keyof Facts

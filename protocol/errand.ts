@@ -1,8 +1,8 @@
 /**
- * Errands: tasks of an actor that need lookups, which actors cannot do. An errand is a job for
+ * Errands: tasks of an actor that need lookups, which actors cannot perform. An errand is a job for
  * executors in a queue of the same shard as the actor. The commit that requires the errand also
  * enqueues it, so it survives the crash of any executor. An errand may be executed more than once,
- * so executing it must be idempotent. The executor reads the task from the actor with the owner
+ * so its execution must be idempotent. The executor reads the task from the actor with the owner
  * query `job_spec`.
  */
 
@@ -23,7 +23,7 @@ const ATTEMPTS = 20
 
 export type Errand =
   /**
-   * Looks up what the turn of an exchange needs, and starts the turn. `agents`: ids of the agents
+   * Looks up the data for the turn of an exchange, and starts the turn. `agents`: ids of the agents
    * in the channel. `alone`: the channel is a direct message of two members.
    */
   | {
@@ -34,8 +34,8 @@ export type Errand =
       readonly alone: boolean
     }
   /**
-   * Removes a principal that is no longer active from its channels. A disabled one stays in direct
-   * messages.
+   * Removes a principal that is no longer active from its channels. A disabled principal remains in
+   * direct messages.
    */
   | { readonly errand: 'leave'; readonly principal_id: string }
   /**
@@ -53,11 +53,11 @@ export type Errand =
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
   /**
-   * Extracts the text of an artifact as Markdown. `blob`: the name of its bytes in the object store.
-   * The result is a `ConversionResult`.
+   * Extracts the text of an artifact as Markdown. `blob`: the name of the bytes in the object
+   * store. The result is a `ConversionResult`.
    */
   | { readonly errand: 'convert'; readonly artifact_id: string; readonly blob: string }
-  /** Deletes all artifacts and environments of the project, which was deleted. */
+  /** Deletes all artifacts and environments of a deleted project. */
   | { readonly errand: 'remove_artifacts' }
   /** Does nothing, because the task is obsolete. */
   | { readonly errand: 'none' }

@@ -152,6 +152,32 @@ export const errors = {
     status: 409,
     message: 'The lease token is unknown, or its lease has ended.',
   },
+  blueprint_resource_protected: {
+    status: 409,
+    message:
+      'A blueprint protects this resource; change the blueprint and apply it, or stop its protection.',
+  },
+  blueprint_ambiguous_name: {
+    status: 409,
+    message: 'Several resources have this name; bind one of them by renaming the others.',
+  },
+  blueprint_immutable_field: {
+    status: 409,
+    message: 'The field named in details.field cannot change after its resource was created.',
+  },
+  blueprint_owned_elsewhere: {
+    status: 409,
+    message: 'The resource belongs to another blueprint; see details.',
+  },
+  blueprint_plan_outdated: {
+    status: 409,
+    message: 'The project has changed since the plan was made; make a new plan.',
+  },
+  blueprint_busy: {
+    status: 409,
+    message: 'Another request is changing this blueprint; repeat the request.',
+    retryable: true,
+  },
   table_schema_immutable: {
     status: 409,
     message: 'The schema of a table cannot change in this way; see details.fields.',
@@ -233,8 +259,8 @@ export interface Refusal {
 }
 
 /**
- * Returns a refusal with details for the caller. `message` replaces the default message where that
- * is too general.
+ * Returns a refusal with details for the caller. `message` replaces the default message where the
+ * default is too general.
  */
 export const refuse = (
   refused: Code,

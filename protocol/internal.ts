@@ -19,26 +19,33 @@ import type { TurnDefined } from './runs/turns.ts'
 import type { TurnReport } from './sessions/commands.ts'
 import type { AppContext } from './sessions/turns/context.ts'
 
-/** Internal commands of a queue. A late, repeated or unrelated command changes nothing. */
+/**
+ * Internal commands of a queue. A repeated command changes nothing, and neither does a command
+ * about an unknown job.
+ */
 export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end at once; the workers of leased jobs are asked to stop them. */
+    /** Cancels jobs. Waiting jobs end at once; workers are asked to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-    /** Assigns jobs to workers of a gateway, or to an executor, that accepted an offer. */
+    /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {
       input: { gateway: string; takes: readonly Take[] }
       reply: { claimed: readonly string[] }
     }
-    /** Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. */
+    /**
+     * Reports the outcome of a job. Sent by the gateway of the worker, or by an executor. A report
+     * that would end the job is accepted even after its lease was lost, unless the job has a new
+     * lease.
+     */
     'queue.report': {
       input: JobReport
       reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' }
     }
     /**
      * Extends the lease of a job. Sent by the gateway of the worker, or by an executor. `alive` is
-     * false when the lease is lost. `cancel` is present when the job is to stop.
+     * false when the lease is lost. `cancel` is present when the job must stop.
      */
     'queue.heartbeat': {
       input: { job_id: string; lease_token: string; gateway: string }
@@ -49,7 +56,10 @@ export type QueueCommands = ArtifactQueueCommands &
      * Changes nothing after a heartbeat for the job.
      */
     'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-    /** Ends leases of a worker session that has ended permanently. Sent by a gateway. */
+    /**
+     * Ends leases of a worker session that has ended permanently. Sent by a gateway, or by the
+     * environment of the session.
+     */
     'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
     /**
      * Ends a lease whose last heartbeat is older than the duration of a lease. Sent by a gateway.
@@ -62,7 +72,7 @@ export type QueueCommands = ArtifactQueueCommands &
 /**
  * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
  * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the
- * service itself does the work.
+ * service itself performs the work.
  */
 export interface Take {
   readonly job_id: string
@@ -80,7 +90,7 @@ export interface JobReport {
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
-  /** A retry cannot succeed, so the job fails even if attempts are left. */
+  /** A retry cannot succeed, so the job fails even if attempts remain. */
   readonly final?: true
   /** Milliseconds until the next attempt, if there is one. */
   readonly retry_in?: number
@@ -93,9 +103,9 @@ export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
   /** The number of ancestors of the child run. */
   readonly depth: number
-  /** Depth of the source event that caused the parent. */
+  /** The depth of the parent in its causal chain, which is also the depth of the child run. */
   readonly cause_depth?: number
-  /** The causal chain of the source event that caused the parent. */
+  /** The causal chain of the source events of the parent, which is also that of the child run. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
@@ -128,7 +138,7 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** The job has failed or lost its lease, and waits for its next attempt. */
+  /** An attempt has failed or lost its lease, and the job waits for its next attempt. */
   'job.retried': {
     input: {
       job_id: string
@@ -155,7 +165,10 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** From an interaction of this run, once, when it has ended, unless this run withdrew it. */
+  /**
+   * From an interaction of this run, once, when the interaction has ended. Not sent when this run
+   * withdrew the interaction.
+   */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** From a step of the parent run: creates this run. */
   'child.start': { input: ChildStart; reply: undefined }
@@ -184,7 +197,7 @@ export type RunCommands = ArtifactRunCommands & {
   'run.open': { input: RunOpening; reply: undefined }
   /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From the loop of the run: the reason why the run has to wait. */
+  /** From the loop of the run: the reason why the run must wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
   /** From the loop of the run: another run replaces this one, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
@@ -198,7 +211,7 @@ export type RunCommands = ArtifactRunCommands & {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** From the loop that a step asked to start a run: the id of the run, or why none was started. */
+  /** From the loop that a step asked to start a run: the id of the run, or the fault. */
   'child.answered': {
     input: {
       wait_id: string
@@ -209,7 +222,7 @@ export type RunCommands = ArtifactRunCommands & {
   }
   /** From an actor that spends money on behalf of the run. Counts once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
-  /** From the executor that has looked up the definition of a turn of this run. */
+  /** From the executor that has looked up the definition of a turn of this run: the definition. */
   'turn.defined': { input: TurnDefined; reply: undefined }
   /** From the session, once, when the turn has ended or cannot start. A repeat changes nothing. */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
@@ -251,7 +264,7 @@ export interface InteractionOpened {
   readonly expires_at?: string
 }
 /**
- * The outcome of an interaction. `signal_name` is the signal that carries the outcome to a run in
+ * The outcome of an interaction. `signal_name` is the signal that delivers the outcome to a run in
  * which no step waits for the interaction itself.
  */
 export interface InteractionSettled {
@@ -291,7 +304,7 @@ export type InteractionCommands = {
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** The interaction that a step of a run opens. The sender has already checked it. */
+/** The interaction that a step of a run opens. The sender has already validated the data. */
 export interface InteractionOpening
   extends Pick<
     Interaction,

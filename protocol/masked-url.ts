@@ -44,7 +44,7 @@ export interface KeptUrl {
 export interface SentUrl {
   readonly url_parts?: SentParts
 }
-/** The sealed values of the URL of a record, in a new record and in the state of the actor. */
+/** The sealed values of the URL of a record, in its first event and in the state of the actor. */
 export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }
@@ -121,8 +121,8 @@ export const queryFault = (url: string): string | undefined =>
     : undefined
 
 /**
- * Returns the URL to store after a caller sent one: new values as the gateway sealed them, and for
- * each mask the value that is stored for the parameter of the same name.
+ * Returns the URL to store after a caller has sent a URL. New values remain as the gateway sealed
+ * them. A mask is replaced by the stored value of the parameter with the same name.
  * @param sent undefined when a gateway of an older release sent the URL in plain text.
  * @param before the URL that is stored now.
  * @returns the URL with its values, or a fault when a mask has no stored value for this address.

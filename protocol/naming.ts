@@ -65,7 +65,7 @@ export const reservedActionName = (name: string, brand: string): FieldError[] =>
       message: `names that start with ${prefix} are reserved`,
       actual: name,
     }))
-/** The header brand of an installation that configures none. */
+/** The header brand of an installation that configures no brand. */
 export const DEFAULT_BRAND = 'Service'
 /**
  * Returns the product name for pages and documents: the configured brand, otherwise the name of the

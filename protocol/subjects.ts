@@ -87,14 +87,14 @@ export const subjects = {
     `offer.${project}.${token(queue)}.${capability}`,
   /**
    * The subject to which a gateway subscribes for offers. An undefined queue or capability matches
-   * all.
+   * any value.
    */
   offerFilter: (project: string, queue: string | undefined, capability: string | undefined) =>
     `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
   offerGroup: 'gateways',
   /**
-   * Offers of jobs that the service itself does. Executors subscribe to all of them in one queue
-   * group.
+   * Offers of jobs that the service itself performs. Executors subscribe to all of them in one
+   * queue group.
    */
   serve: (project: string, queue: string, capability: string) =>
     `serve.${project}.${token(queue)}.${capability}`,
@@ -119,18 +119,18 @@ export const subjects = {
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
   /**
-   * Requests of environments for the work of a provider, while they belong to no place. One member
-   * of a queue group receives each request.
+   * Requests to a provider from environments that do not belong to a place. One member of a queue
+   * group receives each request.
    */
   hostsOf: (provider: string) => `hosts.provider.${token(provider)}`,
   hostGroup: 'hosts',
-  /** Requests of environments that belong to a place. Every host of the place may receive them. */
+  /** Requests from environments that belong to a place. Any host of the place may receive them. */
   hostsAt: (place: string) => `hosts.place.${token(place)}`,
   /** Requests for the logs of environments at a place. */
   hostLogs: (place: string) => `hosts.logs.${token(place)}`,
   /** Requests to open a terminal; the gateway of the worker of the environment answers. */
   openTerminal: (environment_id: string) => `terminal.open.${token(environment_id)}`,
-  /** Messages of a terminal, towards the worker and towards the person. */
+  /** Messages of a terminal to the worker (`terminalDown`) and to the person (`terminalUp`). */
   terminalDown: (terminal_id: string) => `terminal.down.${token(terminal_id)}`,
   terminalUp: (terminal_id: string) => `terminal.up.${token(terminal_id)}`,
   /** Requests for embeddings. One member of the group `executors` answers each request. */
@@ -142,8 +142,8 @@ export const subjects = {
 }
 
 /**
- * Returns the matching key of a job. Jobs with equal keys can be done by the same candidates:
- * workers of one capability, and also the service itself unless `workers_only` is set.
+ * Returns the matching key of a job. The same candidates can perform jobs with equal keys: workers
+ * of one capability, and also the service itself unless `workers_only` is set.
  */
 export const lineOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },
@@ -151,7 +151,7 @@ export const lineOf = (
 /**
  * Returns the capability that a worker needs for a job, as one token of a subject. It encodes the
  * action name, or the provider and the model; the environment to which the job is pinned; and
- * whether only the service itself may do the job.
+ * whether only the service itself may perform the job.
  */
 export function offerCapability(job: {
   kind: string

@@ -1,6 +1,7 @@
 /**
- * The ports of a gateway for calls to actors and views (`view`, `ask`, `command`, `everywhere`)
- * derive the type of an answer from the name of the query or command, so no caller casts an answer.
+ * The ports of a gateway for calls to actors and views are `view`, `ask`, `command` and
+ * `everywhere`. They derive the type of an answer from the name of the query or command, so no
+ * caller casts an answer.
  */
 import t from 'tap'
 import ts from 'typescript'
@@ -120,7 +121,7 @@ export const commandsByName = (world: World) => {
   } as const
   return [
     world.command({ ...to, kind: 'run', name: 'run.cancel', input: {} }),
-    // @ts-expect-error A misspelt name.
+    // @ts-expect-error A misspelled name.
     world.command({ ...to, kind: 'run', name: 'run.cancle', input: {} }),
     // @ts-expect-error A command of another kind of actor.
     world.command({ ...to, kind: 'queue', name: 'run.cancel', input: {} }),

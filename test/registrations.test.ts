@@ -2,10 +2,10 @@
  * The lines that a resource needs outside its own folders to have an actor and a view, counted for
  * loops.
  *
- * A line of code, without comments and tests, is counted if it
- * - imports the actor or the view, or uses a name that such a line imports.
- * - has the kind `loop` as a name or a string, in a file that lists kinds, actors, prefixes or
- *   views, or in the view of another resource.
+ * A line of code outside comments and tests is counted if one of these conditions holds:
+ * - It imports the actor or the view, or uses a name that such a line imports.
+ * - It contains the kind `loop` as a name or a string. Its file lists kinds, actors, prefixes or
+ *   views, or is the view of another resource.
  *
  * The following lines are not counted:
  * - the two lines of `protocol/api.ts` that every resource with endpoints has, with or without an

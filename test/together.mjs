@@ -4,9 +4,10 @@
  * A file ends, including its teardown, before the next one begins. The test `the end of <file>`
  * marks this point.
  *
- * tap is loaded without its async hooks. With them, it knows to which test an uncaught error belongs,
- * but they run for each promise of the services in this process, which takes a third of the
- * processor time of a scenario. Without them, an uncaught error fails the end of its file.
+ * tap is loaded without its async hooks. The hooks determine to which test an uncaught error
+ * belongs. However, they run for each promise of the services in this process, which takes a third
+ * of the processor time of a scenario. Without the hooks, an uncaught error fails the end of its
+ * file.
  */
 import hooks, { createHook } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
@@ -32,7 +33,7 @@ syncBuiltinESMExports()
  */
 const uncaught = []
 process.on('uncaughtException', (error) => {
-  // Printed at once, because the test may now wait forever.
+  // The error is printed immediately, because the test may now wait forever.
   process.stderr.write(`${error?.stack ?? error}\n`)
   uncaught.push(error)
 })

@@ -46,7 +46,7 @@ export type Arm = (store: Store, place: Placed) => void
 
 /**
  * Work on the tables that is done in small parts between queries, such as deleting rows that no
- * query can find. `perform` does a part that takes a few milliseconds, if anything is due.
+ * query can find. If anything is due, `perform` performs a part that takes a few milliseconds.
  */
 export interface Upkeep {
   isDue(store: Store): boolean

@@ -3,10 +3,10 @@
  * caller requires. This file does not depend on NATS: the journal is the port `ViewJournal`, and
  * timers can be replaced.
  *
- * F1. The answer to a query without a cursor reflects everything that was in the journal when the
- *     query arrived, unless the query is refused or the answer is marked `late`. The end of the
- *     journal is read after the query arrives, once for all queries that wait together. If this
- *     process is the journal's only writer, the end is known without a request.
+ * F1. Unless it is marked `late`, the answer to a query without a cursor reflects everything that
+ *     was in the journal when the query arrived. The end of the journal is read after the query
+ *     arrives, once for all queries that wait together. If this process is the journal's only
+ *     writer, the end is known without a request.
  * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
  *     pause. Meanwhile, queries that need newer data wait, and after their timeout are refused or
  *     answered `late`. The message is never skipped.
@@ -338,8 +338,8 @@ export class ViewFollower {
       : message
   }
   /**
-   * Raises the alarm and restarts after a pause: from the first message if the journal was replaced
-   * or the file is damaged, otherwise from the view's position.
+   * Raises the alarm, and restarts after a pause. If the journal was replaced or the file is
+   * damaged, it restarts from the first message, otherwise from the view's position.
    */
   #failed(error: unknown): void {
     this.#attempt++

@@ -6,7 +6,8 @@
 import { Kept, type Store } from './store.ts'
 
 /**
- * A cached record. `record` is undefined after its deletion. `stored`: whether the table has it.
+ * A cached record. `record` is undefined after its deletion. `stored`: whether the table contains
+ * the record.
  */
 export interface RecordRow<T> {
   readonly project: number

@@ -22,9 +22,9 @@ export type Value = string | number | null
 type Bound = Value | Uint8Array
 
 /**
- * A write-back cache of one table: between two flushes, an existing record is loaded at most once
- * and written at most once, regardless of how many events change it. Events replace a value and
- * never mutate it, so that `undo` can restore the previous value.
+ * A write-back cache of one table. Between two flushes, a record is loaded at most once and written
+ * at most once, regardless of how many events change it. Events replace a value and never mutate
+ * it, so that `undo` can restore the previous value.
  */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
@@ -112,7 +112,7 @@ function inserts(table: string, columns: number): { one: string; many: string } 
 
 export class Store {
   readonly db: Database
-  /** What computes the distances of vectors. */
+  /** The engine that computes the distances of vectors. */
   readonly distances: DistanceEngine
   readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #kept = new Map<string, Kept<never>>()

@@ -9,9 +9,9 @@
  *     the process dies or a write fails, those changes are lost: `position()` then returns the
  *     position of the file, from which the journal must be applied again.
  * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
- * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
- *     in its shard was neither applied nor trimmed from the journal. Unknown kinds and event types
- *     are ignored, because newer releases wrote them.
+ * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for an envelope whose
+ *     predecessor in its shard was neither applied nor trimmed from the journal. Unknown kinds and
+ *     event types are ignored, because newer releases wrote them.
  * V4. The file may be lost. A file that is damaged or has another schema is deleted, and the
  *     journal is applied from the start.
  */
@@ -193,13 +193,13 @@ export class View {
   untidy(): boolean {
     return upkeeps.some((upkeep) => upkeep.isDue(this.#store))
   }
-  /** Does a part of the upkeep of each view. */
+  /** Performs a part of the upkeep of each view. */
   tidy(): void {
     this.#store.db.transaction(() => {
       for (const upkeep of upkeeps) upkeep.perform(this.#store)
     })()
   }
-  /** What computes the distances of vectors. */
+  /** Returns the engine that computes the distances of vectors. */
   distances(): DistanceEngine {
     return this.#store.distances
   }
@@ -207,7 +207,7 @@ export class View {
   read<T>(run: (store: Store) => T): T {
     return run(this.#store)
   }
-  /** Changes rows that are not derived from the journal, such as vectors, all or none. */
+  /** Atomically changes rows that are not derived from the journal, such as vectors. */
   change<T>(run: (store: Store) => T): T {
     return this.#store.db.transaction(() => run(this.#store))()
   }
@@ -339,7 +339,7 @@ export class View {
   }
   /**
    * Saves and closes the file.
-   * @throws what `save` throws; the file is closed nevertheless.
+   * @throws any error that `save` throws; the file is closed nevertheless.
    */
   close(): void {
     try {

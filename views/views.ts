@@ -11,6 +11,7 @@ import { access } from './tables/access/view.ts'
 import { actions } from './tables/actions/view.ts'
 import { agents } from './tables/agents/view.ts'
 import { artifacts } from './tables/artifacts/view.ts'
+import { blueprints } from './tables/blueprints/view.ts'
 import { channels } from './tables/channels/view.ts'
 import { environments } from './tables/environments/view.ts'
 import { events } from './tables/events/view.ts'
@@ -48,6 +49,7 @@ const views = [
   environments,
   dataTables,
   tableVectors,
+  blueprints,
 ]
 
 /** The statements that create the tables of all views. */
@@ -78,7 +80,7 @@ export const gathered: ReadonlySet<string> = new Set<string>(
 type NameOf<V> = V extends { readonly queries: infer Q } ? keyof Q & ViewQueryName : never
 /**
  * The queries of all definitions, by name.
- * @throws when two definitions have a query of the same name.
+ * @throws an error if two definitions have a query of the same name.
  */
 function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Queries<NameOf<V>> {
   const found = new Map<string, unknown>()

@@ -1,7 +1,7 @@
 /**
  * The artifact actor: one uploaded file, from its announcement to its deletion. Gateways store the
- * bytes; the actor decides which upload is visible, and its effects erase bytes and settle the quota
- * of the organization if a gateway did not.
+ * bytes; the actor decides which uploads are visible. The actor's effects erase bytes and settle
+ * the organization's quota, even if the gateway has stopped.
  *
  *     pending → ready → deleted
  *        ↓
@@ -9,11 +9,12 @@
  *
  * Invariants:
  * U1. An upload is visible only after `artifact.complete`, which the gateway sends once all bytes
- *     are stored. For the upload of a worker, the queue sends it, only while the lease is current.
- *     For an attachment, the session sends it.
+ *     are stored. For an upload of a worker, the queue sends the command, and only while the lease
+ *     is current. For an attachment, the session sends it.
  * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
  *     An upload that is neither completed nor renewed ends at its deadline.
- * U3. An id is used for one upload. An id that was given up before its upload began stays unusable.
+ * U3. An id is used for one upload. An id that was abandoned before its upload began stays
+ *     unusable.
  * U4. The artifact of an attachment does not end the upload at a deadline; its session does. The
  *     session and the artifact change in the same commit, so they agree on the state of the file.
  */
@@ -117,7 +118,10 @@ function renew(state: State, { at }: Cause, uploadMs: number): Decided<'artifact
   return { events: [{ type: 'artifact.renewed', until }], reply: { expires_at: until } }
 }
 
-/** Whether a completion comes from where the upload was begun: a lease, a session, or neither. */
+/**
+ * Whether a completion has the same source as the reservation: the same lease, a session, or
+ * neither.
+ */
 const isSameSource = (
   { artifact: { job_id, attempt }, attachment: attached }: Reserved,
   { lease, attachment }: Internal['artifact.complete']['input'],
@@ -137,7 +141,8 @@ function complete(
   if (!isPending(state) || !isSameSource(state, input)) return refuse('artifact_conflict')
   const begun =
     convert === true ? beginConversion(facts, state.artifact.owned_by ?? '', cause) : undefined
-  // The list is ordered by `created_at`, so an artifact must not enter it below its head.
+  // The list is ordered by `created_at`. A new artifact must appear at the head of the list, so its
+  // `created_at` is the time of completion.
   const artifact: ArtifactRecord = {
     ...state.artifact,
     ...facts,
@@ -179,7 +184,10 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
           ...(session_id !== undefined && { session_id }),
         },
       }
-/** The messages that follow a completed upload after the commit. */
+/**
+ * Returns the effects of a completed upload: settling the quota, and either publishing the artifact
+ * or informing a run that may be in another shard.
+ */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
@@ -205,8 +213,8 @@ function abandon(
 }
 
 /**
- * Deletes the artifact, for its owner or an administrator of the project. The session of an
- * attachment is informed in the same commit.
+ * Deletes the artifact at the request of its owner or of an administrator of the project. The
+ * session of an attachment is informed in the same commit.
  */
 function remove(
   brand: string,
@@ -248,7 +256,10 @@ const deleted = (
   until: at + limits.refund,
   ...(session_id !== undefined && { session_id }),
 })
-/** Deletes the artifact, or gives up its upload, with its project or with the file of its session. */
+/**
+ * Deletes the artifact or abandons its upload, because its project or its session's file is
+ * deleted.
+ */
 function removeByService(
   state: State,
   _: unknown,
@@ -269,7 +280,7 @@ function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
   return { events, reply: undefined }
 }
 
-/** The upload to which an event belongs. */
+/** Returns the upload that an event changes. Throws if it was not reserved or was abandoned. */
 function reserved(state: State): Reserved {
   if (!state || state.state === 'abandoned')
     throw new Error('an artifact changed before it was reserved')
@@ -288,7 +299,7 @@ const toQuota = (
 /**
  * Creates the artifact actor.
  * @param options the brand, which is part of the names of permissions, and the milliseconds after
- * which an upload without a renewal is given up.
+ * which an upload without a renewal is abandoned.
  */
 export const artifactActor = ({
   brand,
@@ -347,9 +358,9 @@ export const artifactActor = ({
     ],
   },
   ask: {
-    /** The artifact in any state; null when its id was never used. */
+    /** The artifact in any state, or null if its id was never used. */
     content: (state) => state,
-    /** The conversion that an errand is to perform. */
+    /** The errand of a conversion job, for its executor. */
     job_spec: (state, { job_id }: { readonly job_id: string }): Errand =>
       isConverting(state) && state.convert_job === job_id
         ? { errand: 'convert', artifact_id: state.artifact.id, blob: state.blob }

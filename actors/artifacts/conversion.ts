@@ -19,7 +19,7 @@ type Conversion = NonNullable<Artifact['conversion']>
 
 /**
  * Returns the message that enqueues the errand, and the errand's id.
- * @param principal id of the principal that uploaded the file; principals take turns.
+ * @param principal id of the principal that uploaded the file. It is the fairness key of the job.
  */
 function conversionJob(
   principal: string,
@@ -41,9 +41,9 @@ const tooLarge: Conversion = {
   error: `Files of more than ${limits.conversion_bytes / 1_048_576} MiB are not converted. Split the file.`,
 }
 /**
- * Begins the conversion of an artifact. Undefined when the file is no Office file. A file that is
- * too large has no errand.
- * @param principal see `conversionJob`.
+ * Begins the conversion of an artifact. Returns undefined if the file is not an Office file. The
+ * conversion of a file that is too large fails at once, without an errand.
+ * @param principal id of the principal that uploaded the file.
  */
 export function beginConversion(
   { mime_type, size_bytes }: Pick<Artifact, 'mime_type' | 'size_bytes'>,
@@ -67,7 +67,7 @@ export const conversionResult = ({
     ? (result as unknown as ConversionResult)
     : { state: 'failed', error: 'The service could not convert the file. Upload the file again.' }
 
-/** The outcome of a conversion that no executor has ended before its deadline. */
+/** The outcome of a conversion that no executor finished before its deadline. */
 export const LATE: ConversionResult = {
   state: 'failed',
   error: 'No executor converted the file in time. Upload the file again.',

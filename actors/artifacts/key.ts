@@ -1,10 +1,10 @@
 /**
- * The holder of an idempotency key of uploads. Its id is derived from the project, the principal and
- * the key, so a key means something for one principal only. It never expires.
+ * The holder of an idempotency key of uploads. Its id is derived from the project, the principal
+ * and the key, so each principal has separate keys. A key never expires.
  *
- * Invariant: at any time, the key is bound to at most one artifact id. It leaves an id only for a
- * caller that found this id abandoned, and an abandoned id is never used again (artifact.ts, U3). So
- * one key creates at most one artifact.
+ * Invariant: at any time, the key is bound to at most one artifact id. It is rebound to another id
+ * only if the caller found the bound artifact abandoned. An abandoned id is never used again
+ * (artifact.ts, U3), so one key creates at most one artifact.
  */
 import type { ArtifactKeyCommands } from '../../protocol/artifacts/commands.ts'
 import type { ArtifactKeyEvent } from '../../protocol/artifacts/events.ts'

@@ -4,8 +4,8 @@ import type { SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { Tell } from '../actor.ts'
 
 /**
- * Informs the session of an attachment, in the same commit. Other artifacts have no such session, so
- * there is no message.
+ * Returns the command that informs the session of an attachment in the same commit. Returns an
+ * empty list for other artifacts.
  */
 export const toSession = <N extends 'attachment.converted' | 'attachment.removed'>(
   { attachment, session_id }: Exclude<KeptArtifact, { readonly state: 'abandoned' }>,

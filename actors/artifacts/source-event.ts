@@ -3,21 +3,21 @@ import type { ArtifactRecord } from '../../protocol/artifacts/schema.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
 import type { Tell } from '../actor.ts'
 
-/** Where an artifact comes from, and the causal chain of its source event. */
+/** The origin of an artifact, and the causal chain of its source event. */
 interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
   /** Key of the step that produced the artifact. */
   readonly step?: string | undefined
   /** Id of the session whose job produced the artifact, or to which it is attached. */
   readonly session_id?: string | undefined
-  /** The artifact is an attachment of the session. */
+  /** True if the artifact is an attachment of the session. */
   readonly attachment?: true | undefined
 }
 
 /**
- * Returns the message that publishes a new artifact, for the `events` actor of the project. An
- * artifact of a run is published by the run, which knows the causal chain; any other one by the
- * artifact. It is not known here whether a session is private, so the event of any session is
- * marked as private. If the session is not private, the mark excludes no reader.
+ * Returns the message that publishes a new artifact, for the `events` actor of the project. The run
+ * publishes its own artifacts, because only the run stores the causal chain. The artifact actor
+ * publishes all other artifacts. It does not know whether a session is private, so it marks the
+ * event of every session as private. If the session is not private, the mark excludes no reader.
  */
 export function sayArtifact(
   project: string,

@@ -4,13 +4,14 @@
  *
  * Invariants:
  * C1. Messages are numbered 1, 2, 3… without gaps, and a number is never used again.
- * C2. The state does not grow with the number of messages: it holds members, pinned messages,
+ * C2. The state does not grow with the number of messages. It holds members, pinned messages,
  *     bounded data about the latest threads, and the exchanges and confirmations in progress.
  * C3. A principal that may not see the channel gets the same replies as if the channel did not
  *     exist.
  * C4. A deleted channel is never reopened; a new channel with its name has another id.
  */
 import type { Api } from '../../protocol/api.ts'
+import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
 import type {
   ChannelCommands,
   ChannelEvent,
@@ -18,12 +19,24 @@ import type {
 } from '../../protocol/channels/schema.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Actor } from '../actor.ts'
+import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
 import { evolveConfirmations } from './confirmations.ts'
 import { errandOf, errandSettled, settled } from './exchanges.ts'
 import { add, expel, type Found, leave, markRead } from './members.ts'
 import { type EditFacts, edit, type SendFacts, send } from './messages.ts'
 import { type Caller, open, remove, reopen, update } from './settings.ts'
 import { type ChannelState, countStreak, endTalks, memberOf, talked, unopened } from './state.ts'
+
+const recordOf = ({ settings }: ChannelState) => settings
+const channelResource: ManagedResource<ChannelState> = {
+  type: 'channel',
+  find: recordOf,
+  binding: ({ binding }) => binding,
+}
+const channelBindingArms = bindingArms<ChannelState>(
+  ({ settings }) => settings !== undefined,
+  ({ binding }) => binding,
+)
 
 /** Data that the gateway adds to the input of rows. */
 type Extra = {
@@ -49,14 +62,22 @@ export const channelActor = ({
   brand,
 }: {
   readonly brand: string
-}): Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelCommands, Extra> => ({
+}): Actor<
+  ChannelState,
+  ChannelEvent | BoundEvent,
+  Api,
+  'channel',
+  ChannelCommands & BindingCommands,
+  Extra
+> => ({
   kind: 'channel',
   initial: unopened,
   decide: {
-    'channel.open': open,
+    'channel.open': managed(channelResource, 'create', open),
     'channel.reopen': reopen,
-    'channel.update': update,
-    'channel.delete': remove,
+    'channel.update': managed(channelResource, 'change', update),
+    'channel.delete': managed(channelResource, 'delete', remove),
+    ...channelBindingArms,
     'channel.add_member': add,
     'channel.remove_member': leave,
     'channel.expel': expel,
@@ -76,6 +97,8 @@ export const channelActor = ({
     'channel.updated': (state, { channel: change }) =>
       state.settings ? { ...state, settings: patch(state.settings, change) } : state,
     'channel.deleted': () => ({ ...unopened(), deleted: true }),
+    'blueprint.bound': (state, { binding }) => ({ ...state, binding }),
+    'blueprint.unbound': ({ binding: _, ...state }) => state,
     'member.added': (state, { member }) => {
       state.members[member.member_id] = member
       return state
@@ -113,6 +136,7 @@ export const channelActor = ({
   ask: {
     /** The input of a background job, for its executor. */
     job_spec: errandOf,
+    resource: (state) => asResource('channel', recordOf(state), state.binding),
   },
   // Snapshots of older releases lack newer fields.
   recover: (state) => ({ ...unopened(), ...state }),

@@ -1,12 +1,12 @@
 /**
- * Confirmation of new members. The gateway checks that a new member is an active principal before
- * it sends the command, but the principal may be disabled between the check and the commit. So the
- * commit that adds members also enqueues a background job, which checks again and expels those that
- * are not active. A disabled member of a direct message stays.
+ * Confirmation of new members. Before the gateway sends the command, it checks that a new member is
+ * an active principal. The principal may be disabled between this check and the commit. Therefore,
+ * the commit that adds members also enqueues a background job, which checks again and expels
+ * members that are not active. A disabled member of a direct message stays.
  *
- * Invariant: unless the channel is a direct message, a principal that is disabled before the second
- * check is expelled by it. If it is disabled later, the removal job that is enqueued with that
- * change finds the membership (actors/projects/access/partings.ts).
+ * Invariant: the second check expels a principal that was disabled earlier, except from a direct
+ * message. If the principal is disabled later, the removal job that is enqueued with that change
+ * finds the membership (actors/projects/access/partings.ts).
  */
 
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
@@ -38,7 +38,7 @@ export function confirm(
 }
 
 /**
- * Handles the end of a confirmation job. If the job did not complete, another one is enqueued.
+ * Handles the end of a confirmation job. If the job did not complete, another job is enqueued.
  * Returns undefined if the job is not a confirmation.
  */
 export function confirmationSettled(

@@ -25,8 +25,8 @@ interface Follows {
   readonly tells: readonly Tell[]
 }
 /**
- * The agents that a message concerns. `mentioned`: those that it mentions; `thread`: those that
- * started its thread or were mentioned in it.
+ * The agents that a message concerns. `mentioned`: the agents that the message mentions; `thread`:
+ * the agents that started its thread or were mentioned there.
  */
 export interface Calls {
   readonly mentioned?: readonly string[]
@@ -36,9 +36,10 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
 
 /**
  * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
- * In any other channel, it wakes the agents that it mentions and those of its thread. A message
- * from an agent wakes only agents that it mentions. It wakes no more of them than the limit of
- * `STREAK` consecutive messages from agents in a thread allows, counting the answers still to come.
+ * In any other channel, such a message wakes the agents that it mentions and the agents of its
+ * thread. A message from an agent wakes only agents that it mentions. A thread may have at most
+ * `STREAK` consecutive messages from agents, including pending answers. Agents beyond this limit
+ * are not woken.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
@@ -151,7 +152,7 @@ export function settled(
 }
 /**
  * Handles the end of a background job of the channel. A completed exchange job has opened the turn
- * in its session; any other outcome ends the exchange without a turn.
+ * in the agent's session. Any other outcome ends the exchange without a turn.
  */
 export function errandSettled(
   state: ChannelState,
@@ -177,8 +178,8 @@ export function errandSettled(
 
 /**
  * Ends an exchange.
- * @param unheard whether there was no turn, so that the agent still has to be shown the messages
- * since the previous exchange.
+ * @param unheard whether there was no turn. The agent must then still be shown the messages since
+ * the previous exchange.
  */
 function close(
   state: ChannelState,
@@ -233,7 +234,8 @@ function close(
   }
 }
 /**
- * The channel after the end of an exchange. The deferred exchange, if there is one, replaces it.
+ * Returns the channel without an ended exchange. A deferred exchange takes the place of the ended
+ * exchange.
  */
 function without(
   state: OpenChannel,

@@ -1,6 +1,7 @@
 /**
  * Members of a channel: adding, removing and the read marker. A channel with several members has an
- * administrator, unless its last administrator was expelled because it was disabled or archived.
+ * administrator, unless its last administrator was expelled because that principal was disabled or
+ * archived.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {
@@ -102,8 +103,8 @@ export function add(
 }
 
 /**
- * Removes a member. A member may remove itself, and an administrator may remove others. The last
- * administrator cannot leave while there are other members.
+ * Removes a member. A member may remove itself, and an administrator may remove other members. The
+ * last administrator cannot leave while there are other members.
  */
 export function leave(
   state: ChannelState,
@@ -131,7 +132,7 @@ export function leave(
 
 /**
  * Removes a member that is no longer an active principal, even from an archived channel. From a
- * direct message, only archived principals are removed, not disabled ones.
+ * direct message, archived principals are removed, and disabled principals are not.
  */
 export function expel(
   state: ChannelState,

@@ -1,9 +1,9 @@
 /**
  * Messages of a channel, numbered 1, 2, 3… in the order of commit. Decisions read the channel, its
- * members and its pinned messages from the state. The facts about an existing message that a reply
- * or an edit needs come with the command, because only views store them. They never change while
- * the channel exists, so a late command is safe. The command also contains the agents that a
- * message concerns (`Calls`), which determine only whom the message wakes.
+ * members and its pinned messages from the state. The command contains the facts about an existing
+ * message that a reply or an edit needs, because only views store them. These facts never change
+ * while the channel exists, so a late command is safe. The command also contains the agents that a
+ * message concerns (`Calls`). They only determine which agents the message wakes.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -23,8 +23,8 @@ import { type Calls, post } from './exchanges.ts'
 import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
- * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which it
- * replies, if any; `agent`: the agent to which it is attributed, if any.
+ * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which the new
+ * message replies, if any; `agent`: the agent to which the new message is attributed, if any.
  */
 export interface SendFacts {
   readonly target?: MessageFacts

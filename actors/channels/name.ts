@@ -6,7 +6,9 @@
  *
  * Invariant: at most one existing channel has the name.
  */
+
 import type { Api } from '../../protocol/api.ts'
+import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import {
   type Channel,
   type ChannelMember,
@@ -34,7 +36,7 @@ interface ChannelNameState {
 interface Creation {
   readonly creation: { readonly name: string; readonly people: readonly Person[] }
 }
-type Create = Input<Api['channel.create']> & Creation
+type Create = Input<Api['channel.create']> & Creation & BlueprintClaim
 
 /** The record of a new channel and its members, the creator first. */
 function born(
@@ -118,7 +120,12 @@ function create(
       {
         to: { kind: 'channel', id },
         name: 'channel.open',
-        input: { channel, members, holder: cause.self.id },
+        input: {
+          channel,
+          members,
+          holder: cause.self.id,
+          ...(input.blueprint && { blueprint: input.blueprint }),
+        },
       },
     ],
     reply: { ...channel, member_count: members.length, message_seq: 0 },
@@ -132,7 +139,7 @@ export const channelName: Actor<
   Api,
   'channel_name',
   ChannelNameCommands,
-  { 'channel.create': Creation }
+  { 'channel.create': Creation & BlueprintClaim }
 > = {
   kind: 'channel_name',
   initial: () => ({}),
@@ -140,7 +147,7 @@ export const channelName: Actor<
     'channel.create': create,
     // Records an idempotency key in the actor whose id is derived from the key. A later request
     // with the key may be decided by another actor; the fingerprint stored with this command
-    // reveals whether its body differs.
+    // reveals whether the body of the later request differs.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

@@ -33,7 +33,8 @@ type Update = Input<Api['channel.update']> & Caller
 
 /**
  * Returns the channel, or refuses if the caller may not administer it. Administrators of the
- * channel may; so may administrators of the project, except in direct messages.
+ * channel may administer it, and so may administrators of the project unless it is a direct
+ * message.
  */
 function administered(
   state: ChannelState,
@@ -70,7 +71,7 @@ export function open(
 
 /**
  * Reopens a direct message: unarchives it, and adds missing members again, because older releases
- * removed disabled ones.
+ * removed disabled members.
  */
 export function reopen(
   state: ChannelState,

@@ -1,9 +1,10 @@
 /**
  * The state of a channel: its settings, members and pinned messages, the number of its messages,
- * and the exchanges and confirmations in progress. Messages are not stored here. The facts about a
- * message that never change (its position, sender and thread) come with the command that refers to
- * it.
+ * and the exchanges and confirmations in progress. Messages are not stored here. A command that
+ * refers to a message contains the facts about it that never change: its position, sender and
+ * thread.
  */
+import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import {
   type Exchange,
   type ExchangeEvent,
@@ -25,6 +26,8 @@ import type { Cause } from '../actor.ts'
 export interface ChannelState {
   /** Absent before the channel is opened and after it was deleted. */
   settings?: ChannelSettings
+  /** The binding of the channel to a blueprint. */
+  binding?: StoredBinding
   /** Id of the actor that holds the channel's name. */
   holder: string
   /** Members by principal id. */

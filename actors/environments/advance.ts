@@ -1,13 +1,13 @@
 /**
- * The rules that follow from the state and the time, whatever the command was. `advance` is called at
- * the end of every decision, so each rule is stated once and holds after each commit.
+ * The rules that depend only on the state and the time, not on the command. `advance` is called at
+ * the end of every decision, so each rule is implemented once and holds after each commit.
  *
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.
- * V2. A job is admitted only while the environment is usable and no other holder has its lease.
- * V3. Every job that is not passive is admitted or refused in bounded time: a worker that does not
- *     come within `wake_ms` of the first attempt to start it fails the jobs that wait.
- * V4. Numbers of operations, workers and leases only increase, also when a destroyed environment is
+ * V2. A job is admitted only while the environment is usable and not leased to another holder.
+ * V3. Every job that is not passive is admitted or refused in bounded time. If no worker connects
+ *     within `wake_ms` after it was first needed, the waiting jobs fail.
+ * V4. Numbers of operations, workers and leases only increase, even when a destroyed environment is
  *     created again.
  */
 import { timestamp } from '../../protocol/common.ts'
@@ -21,9 +21,9 @@ import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { change, type Draft, emit, STALE_MS } from './draft.ts'
 import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
 
-/** The error of jobs that no worker of their environment does. */
+/** The error type of jobs that no worker of their environment can execute. */
 export const UNAVAILABLE = 'environment_worker_unavailable'
-/** Maximum pause between two requests of an operation, and of a teardown, in milliseconds. */
+/** Maximum pauses in milliseconds between two requests of an operation, and of a teardown. */
 const MAX_REQUEST_MS = 30_000
 const MAX_TEARDOWN_MS = 600_000
 /** Maximum pause before a worker that failed is started again, in milliseconds. */
@@ -38,7 +38,10 @@ const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['oper
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
 
-/** End of the time for which the policy retains the environment of a run. */
+/**
+ * Unix milliseconds until which the policy retains the environment of a run; undefined without a
+ * limit.
+ */
 const retainedUntil = (
   { record, retained_at }: KeptEnvironment,
   { retain_ms }: Draft['settings'],
@@ -59,7 +62,7 @@ const waitsForWorker = ({ status }: KeptEnvironment['record'], job: EnvironmentJ
 const wantsWorker = (state: KeptEnvironment): boolean =>
   state.worker.requested === true || hasJob(state, (job) => waitsForWorker(state.record, job))
 
-/** Asks the queues to fail jobs that no worker has. */
+/** Makes the queues fail jobs that no worker can execute. */
 function refuseJobs(
   on: Draft,
   jobs: readonly PinnedJob[],
@@ -69,7 +72,7 @@ function refuseJobs(
   if (jobs.length > 0)
     emit(on, { type: 'environment.jobs_refused', jobs, error_type, error_message })
 }
-/** Requests an operation, or the current one again. */
+/** Requests an operation. If it is the current operation, repeats the request. */
 function request(on: Draft, kind: OperationKind): void {
   const { operation, operations, record, worker } = on.state
   const { at } = on.cause
@@ -91,7 +94,10 @@ function request(on: Draft, kind: OperationKind): void {
     }),
   })
 }
-/** Ends the current operation. `displaced`: its place is given up. */
+/**
+ * Ends the current operation, if there is one. `displaced`: the environment also gives up its
+ * place.
+ */
 export function endOperation(on: Draft, outcome: 'done' | 'failed', displaced = false): void {
   const { operation } = on.state
   if (operation)
@@ -104,8 +110,9 @@ export function endOperation(on: Draft, outcome: 'done' | 'failed', displaced = 
     })
 }
 /**
- * Ends the worker. Its leases end too, because nothing of it runs any more or may change anything.
- * @param failed the worker did not end itself.
+ * Records the end of the worker. Its job leases end too, because the worker has stopped or may no
+ * longer change anything.
+ * @param failed whether the end counts as a failure, which delays the next start.
  */
 export function endWorker(on: Draft, failed: boolean): void {
   const { session, state } = on.state.worker
@@ -121,7 +128,7 @@ export function endWorker(on: Draft, failed: boolean): void {
     change(on, { current_worker_session_id: null, worker_state: 'stopped' })
 }
 
-/** Ends the lease. */
+/** Ends the current lease, if there is one. */
 export function endLease(on: Draft, expired: boolean): void {
   const { record, lease_until } = on.state
   if (lease_until === undefined) return
@@ -133,7 +140,7 @@ export function endLease(on: Draft, expired: boolean): void {
   })
 }
 
-/** Begins to destroy the environment; its jobs fail or are cancelled. */
+/** Begins the destruction of the environment. Waiting jobs fail, and running jobs are cancelled. */
 export function destroy(on: Draft): void {
   const { record } = on.state
   if (record.status === 'destroyed' || record.status === 'destroying') return
@@ -149,7 +156,7 @@ export function destroy(on: Draft): void {
   change(on, { status: 'destroying', cleanup_status: 'pending' })
   endOperation(on, 'failed')
 }
-/** The environment no longer exists. */
+/** Records that the environment no longer exists. */
 export function destroyed(on: Draft, cleanup: 'succeeded' | 'skipped'): void {
   endOperation(on, 'done')
   endWorker(on, false)
@@ -175,7 +182,7 @@ export function destroyed(on: Draft, cleanup: 'succeeded' | 'skipped'): void {
     })
 }
 
-/** Applies what the policy says about an environment whose owner is done with it. */
+/** Retains or destroys the environment by its retention policy after its use has ended. */
 export function applyPolicy(on: Draft, succeeded: boolean): void {
   const { retention_policy } = on.state.record
   const keeps =
@@ -201,7 +208,7 @@ function upkeepLease(on: Draft): void {
   applyPolicy(on, released)
 }
 
-/** Gives up operations that no host claims, and hosts that are silent. */
+/** Ends the operation if no host claims it in time, or if its host is silent. */
 function upkeepOperation(on: Draft): void {
   const { operation } = on.state
   if (!operation) return
@@ -234,7 +241,10 @@ function upkeepOperation(on: Draft): void {
     })
 }
 
-/** Marks environments whose place is silent, and ends those that were given up. */
+/**
+ * Marks an environment with a silent place as orphaned, destroys it when its time is over, and
+ * repeats a failed teardown.
+ */
 function upkeepPlace(on: Draft): void {
   const { record, heard, worker, teardown_at } = on.state
   const { at } = on.cause
@@ -252,7 +262,7 @@ function upkeepPlace(on: Draft): void {
   if (until !== undefined && at >= until) destroy(on)
 }
 
-/** Statuses in which no job can be done any more. */
+/** Statuses in which no job can be executed. */
 const gone: ReadonlySet<string> = new Set(['failed', 'destroying', 'destroyed'])
 function admit(on: Draft): void {
   const { record, lease_until } = on.state
@@ -274,7 +284,9 @@ function admit(on: Draft): void {
     change(on, { status: 'ready' })
 }
 
-/** Has the worker started while jobs wait for it, and fails them when it does not come. */
+/**
+ * Records since when the worker is wanted. If it does not connect in time, the waiting jobs fail.
+ */
 function upkeepWorker(on: Draft): void {
   const { at } = on.cause
   const { worker, record } = on.state
@@ -284,7 +296,7 @@ function upkeepWorker(on: Draft): void {
       emit(on, { type: 'environment.worker_wanted' })
     return
   }
-  // While the environment is prepared, the worker cannot start yet.
+  // The worker cannot start until the environment has been provisioned.
   if (record.status === 'provisioning') return
   if (worker.wanted === undefined) emit(on, { type: 'environment.worker_wanted', since: at })
   const since = on.state.worker.wanted ?? at

@@ -1,6 +1,7 @@
 /**
- * Creates environments: by a client through the holder of the name, by the first job that uses the
- * environment of a run, an agent or a loop, and by a worker that attaches its workspace.
+ * The records of new environments. The holder of the name creates an environment for a client or
+ * for a worker that attaches its workspace. The environment actor creates its own record if the
+ * environment belongs to a run, an agent or a loop.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -20,7 +21,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause } from '../actor.ts'
 import type { EnvironmentSettings } from './draft.ts'
 
-/** Lifetime and retention of an environment, unless its creation sets them. */
+/** Default lifetime and retention policy of an environment, by mode. */
 const byMode: Readonly<
   Record<EnvironmentMode, { readonly lifetime: Lifetime; readonly retention: RetentionPolicy }>
 > = {
@@ -30,10 +31,10 @@ const byMode: Readonly<
   loop: { lifetime: 'lease', retention: 'retain_always' },
 }
 
-/** The name of an environment that no client named: unique, because the id is. */
+/** Returns the default name of an environment, which is unique because it contains the id. */
 const generatedName = (id: string): string => `env-${id.slice(id.indexOf('_') + 1)}`
 
-/** Returns the record of a new environment. `provider` is the resolved one. */
+/** Returns the record of a new environment. `provider` must not be an alias. */
 export function newEnvironment(
   id: string,
   input: CreateEnvironment & { readonly provider: string },
@@ -86,7 +87,7 @@ export function createBound(
   }
 }
 
-/** The event of a creation that the holder of the name sends in its own commit. */
+/** Returns the event that creates an environment with the given record and origin. */
 export const opened = (
   { environment, origin }: EnvironmentCommands['environment.open']['input'],
   id: string,

@@ -1,7 +1,7 @@
 /**
- * A decision under construction. Each rule needs the state after the rules before it, so a draft
- * applies every event as it is emitted. `apply` never changes the state that it receives, so the
- * state of the actor stays as it is.
+ * A decision under construction. Each rule needs the state that results from the previous rules, so
+ * a draft applies every event when it is emitted. `apply` never changes the state that it receives,
+ * so the actor's own state remains unchanged.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
@@ -12,15 +12,17 @@ import { apply } from './state.ts'
 
 /** Settings of environments. Times are in milliseconds. */
 export interface EnvironmentSettings {
-  /** Provider of the environments that jobs create without naming one. */
+  /** Provider of the environments for which a job names no provider. */
   readonly default_provider: string
-  /** Further names of providers, each with the provider for which it stands. */
+  /** Providers by alias. */
   readonly aliases: Readonly<Record<string, string>>
-  /** Time for the worker of an environment to connect, after which the jobs that wait fail. */
+  /** Time within which the worker of an environment must connect. Otherwise, waiting jobs fail. */
   readonly wake_ms: number
-  /** Time for a host to begin to prepare an environment. */
+  /** Time within which a host must claim the provisioning of an environment. */
   readonly provision_ms: number
-  /** Time for which the environment of a run that ended is retained by its policy; 0: for ever. */
+  /**
+   * Time for which the policy retains the environment of a run that has ended; 0 means no limit.
+   */
   readonly retain_ms: number
 }
 export const defaultEnvironmentSettings: EnvironmentSettings = {
@@ -41,7 +43,7 @@ export interface Draft {
   readonly soft: EnvironmentEvent[]
 }
 
-/** Begins a decision on an environment that exists. */
+/** Begins a decision about an existing environment. */
 export const draft = (
   state: KeptEnvironment,
   cause: Cause,
@@ -53,12 +55,12 @@ export function emit(on: Draft, event: EnvironmentEvent): void {
   on.events.push(event)
   on.state = apply(on.state, event, on.cause.at) as KeptEnvironment
 }
-/** Adds a change that may be lost. */
+/** Adds a soft event to the decision and applies it. */
 export function emitSoft(on: Draft, event: EnvironmentEvent): void {
   on.soft.push(event)
   on.state = apply(on.state, event, on.cause.at) as KeptEnvironment
 }
-/** Changes the record by an event of the audit log. */
+/** Changes fields of the record. The audit log shows changes of the status. */
 export function change(on: Draft, record: Patch<Environment>): void {
   const { id, at } = { id: on.state.record.id, at: on.cause.at }
   emit(on, {
@@ -68,7 +70,7 @@ export function change(on: Draft, record: Patch<Environment>): void {
   })
 }
 
-/** The finished decision. */
+/** Returns the finished decision. */
 export function finish<R>(on: Draft, reply: R): Decided<EnvironmentEvent, R> {
   return {
     events: on.events,
@@ -78,5 +80,5 @@ export function finish<R>(on: Draft, reply: R): Decided<EnvironmentEvent, R> {
   }
 }
 
-/** Milliseconds without a sign of life after which a host or its place counts as lost. */
+/** Milliseconds without a heartbeat after which a host or its place counts as lost. */
 export const STALE_MS = environmentLimits.stale

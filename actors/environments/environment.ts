@@ -1,13 +1,14 @@
 /**
  * The environment actor: one workspace, from its creation to its destruction. It decides which jobs
- * may use the workspace, asks hosts for the work of its provider, and knows its one worker. The rules
- * that follow from state and time are in `advance.ts`, with their invariants.
+ * may use the workspace, requests the provider's work from hosts, and tracks the only worker. The
+ * rules that depend only on the state and the time are in `advance.ts`, with their invariants.
  *
  *     provisioning → ready ⇄ running      retained → (running)
  *          ↓           ↓        ↓             ↓
- *        failed     orphaned (until its place is heard of again)
- *     any → destroying → destroyed; a failed teardown is `failed`, and is repeated
+ *        failed     orphaned (until its place reports it again)
+ *     any → destroying → destroyed; a failed teardown leads to `failed`, and is repeated
  */
+import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent, PinnedJob } from '../../protocol/environments/events.ts'
 import type { environments } from '../../protocol/environments/rows.ts'
@@ -15,6 +16,7 @@ import type { Environment } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision, Effect } from '../actor.ts'
+import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
 import { advance, deadline } from './advance.ts'
 import { newEnvironment, opened } from './creation.ts'
 import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
@@ -41,7 +43,7 @@ interface Extra {
 }
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
-/** One command for each queue of the jobs. */
+/** Returns one command for each queue that holds some of the jobs. */
 function toQueues(
   jobs: readonly PinnedJob[],
   name: string,
@@ -113,12 +115,31 @@ type Decide<I, R> = (
   settings: EnvironmentSettings,
 ) => Decision<EnvironmentEvent, R>
 
+const existing = (state: EnvironmentState) =>
+  state && state.record.status !== 'destroyed' ? state.record : undefined
+const environmentResource: ManagedResource<EnvironmentState> = {
+  type: 'environment',
+  find: existing,
+  binding: (state) => state?.binding,
+}
+const environmentBindingArms = bindingArms<EnvironmentState>(
+  (state) => existing(state) !== undefined,
+  (state) => state?.binding,
+)
+
 /** Creates the environment actor. */
 export const environmentActor = ({
   environments: settings = defaultEnvironmentSettings,
 }: {
   readonly environments?: EnvironmentSettings
-}): Actor<EnvironmentState, EnvironmentEvent, Rows, 'environment', EnvironmentCommands, Extra> => {
+}): Actor<
+  EnvironmentState,
+  EnvironmentEvent | BoundEvent,
+  Rows,
+  'environment',
+  EnvironmentCommands & BindingCommands,
+  Extra
+> => {
   const set =
     <I, R>(decide: Decide<I, R>) =>
     (state: EnvironmentState, input: I, cause: Cause) =>
@@ -129,11 +150,14 @@ export const environmentActor = ({
     kind: 'environment',
     initial: () => null,
     decide: {
-      'environment.open': set(open),
+      'environment.open': managed(environmentResource, 'create', set(open)),
       'environment.bind': set(bind),
       'environment.reattach': set(reattach),
-      'environment.update': set(update),
-      'environment.delete': (state, _, cause) => remove(state, cause, settings),
+      'environment.update': managed(environmentResource, 'change', set(update)),
+      'environment.delete': managed(environmentResource, 'delete', (state, _: object, cause) =>
+        remove(state, cause, settings),
+      ),
+      ...environmentBindingArms,
       'environment.remove': (state, _, cause) => {
         const decision = state ? remove(state, cause, settings) : { events: [], reply: undefined }
         return 'events' in decision ? { ...decision, reply: undefined } : decision
@@ -186,6 +210,12 @@ export const environmentActor = ({
       'environment.worker_ended': folds,
       'environment.heard': folds,
       'environment.teardown_delayed': folds,
+      'blueprint.bound': (state, { binding }) => state && { ...state, binding },
+      'blueprint.unbound': (state) => {
+        if (!state) return state
+        const { binding: _, ...rest } = state
+        return rest
+      },
     },
     react: {
       'environment.jobs_admitted': ({ jobs, fence }: On<'environment.jobs_admitted'>) =>
@@ -220,6 +250,7 @@ export const environmentActor = ({
     },
     ask: {
       get: (state) => state && shown(state),
+      resource: (state) => asResource('environment', existing(state), state?.binding),
       standing: (state) =>
         state && {
           environment: shown(state),
@@ -240,7 +271,7 @@ export const environmentActor = ({
           : null,
     },
     deadline: (state) => (state ? deadline(state, settings) : undefined),
-    // Signs of life of hosts are soft, so after a change of owner each has its full time again.
+    // Heartbeats of hosts are soft events, so their time limits start again after a takeover.
     recover: (state, at) =>
       state && {
         ...state,

@@ -10,7 +10,10 @@ import { apply, type EnvironmentState } from './state.ts'
 
 type Use = EnvironmentCommands['environment.use']['input']
 
-/** Adds repositories that a job declares; the right to push is kept once it was declared. */
+/**
+ * Adds the repositories that a job declares. A repository keeps the right to push once a job has
+ * declared it.
+ */
 function merged(
   have: readonly EnvironmentRepository[],
   more: readonly EnvironmentRepository[],
@@ -25,7 +28,10 @@ function merged(
   return [...all.values()]
 }
 
-/** The refusal of a job whose environment does not exist. Nothing is stored about it. */
+/**
+ * Returns the decision that refuses a job whose environment does not exist. The environment stores
+ * nothing about the job.
+ */
 const refusedUse = ({ job_id, queue }: Use, error_type: string, error_message: string) => ({
   events: [
     {
@@ -38,7 +44,10 @@ const refusedUse = ({ job_id, queue }: Use, error_type: string, error_message: s
   reply: undefined,
 })
 
-/** A job exists that is pinned to the environment. */
+/**
+ * Records a new job that is pinned to the environment. If the environment does not exist and the
+ * job has a binding, the environment is created.
+ */
 export function use(
   state: EnvironmentState,
   input: Use,
@@ -72,7 +81,7 @@ function declare(on: ReturnType<typeof draft>, binding: JobEnvironment['binding'
   if (JSON.stringify(have) !== JSON.stringify(repositories)) change(on, { repositories })
 }
 
-/** A job has ended. */
+/** Records the end of a job. */
 export function done(
   state: EnvironmentState,
   { job_id }: EnvironmentCommands['environment.done']['input'],

@@ -1,6 +1,6 @@
 /**
- * Leases: exclusive use of an environment for a limited time. The id of a lease is its token for the
- * actor; the gateway gives clients a token that only it can make from the id.
+ * Leases: exclusive use of an environment for a limited time. The actor identifies a lease by its
+ * id. Clients receive a token that only gateways can derive from the id.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -13,7 +13,7 @@ import { advance, endLease } from './advance.ts'
 import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
 import { type EnvironmentState, sameHolder, shown } from './state.ts'
 
-/** Seconds of a lease that does not say how long it lasts. */
+/** Default duration of a lease in seconds. */
 const DEFAULT_TTL = 300
 /** Statuses in which an environment can be leased. */
 const leasable: ReadonlySet<string> = new Set(['provisioning', 'ready', 'running', 'retained'])
@@ -26,7 +26,7 @@ export interface AddedLeaseInput {
 const missing = () => refuse('not_found', { resource: 'environment' })
 const taken = (holder: Holder, expires_at?: string) =>
   refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
-/** Whose job keeps the environment from the holder, if one does. */
+/** Returns the other holder whose job is using the environment, if there is one. */
 const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
 
@@ -73,7 +73,7 @@ export function acquire(
   return finish(on, { environment: shown(on.state), lease })
 }
 
-/** Ends a lease. One that is over already is not an error. */
+/** Ends a lease. A lease that has already ended is not an error. */
 export function release(
   state: EnvironmentState,
   { lease_id }: AddedLeaseInput,

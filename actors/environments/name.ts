@@ -1,11 +1,13 @@
 /**
- * The holder of the name of environments in a project. Its id is derived from the name. Environments
- * with the name are in its shard, so a name is taken and freed in the commit that creates, moves or
- * destroys the environment.
+ * The holder of one name of environments in a project. Its id is derived from the name. All
+ * environments with this name are in the same shard as the holder. The commit that creates an
+ * environment therefore also takes the name. The commit that destroys an environment, or changes
+ * its scope or owner, also releases the name.
  *
- * Invariant: at most one environment that is not destroyed has the name in the project, and at most
- * one for each owner (`scopeKey`).
+ * Invariant: at most one environment that is not destroyed has the name for each `scopeKey`, which
+ * stands for the project or for one owner.
  */
+import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import {
   type EnvironmentFacts,
   type EnvironmentNameCommands,
@@ -31,23 +33,23 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** What the gateway adds to an attachment: the connected worker. */
+/** Data that the gateway adds to an attachment: the connected worker. */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }
 interface Extra {
-  readonly 'environment.create': EnvironmentFacts
+  readonly 'environment.create': EnvironmentFacts & BlueprintClaim
   readonly 'environment.attach': Attachment
   readonly 'environment.acquire_matching': EnvironmentFacts
 }
 /**
- * The reply to a creation; the gateway reads the whole record of an environment that existed. With
- * `status_code` 200 the environment existed.
+ * The reply to a creation. `status_code` is 200 if the environment already existed; the gateway
+ * then reads the rest of its record.
  */
 type Created = Environment & { readonly status_code?: number }
 
 function create(
-  { creation, fault }: EnvironmentFacts,
+  { creation, fault, blueprint }: EnvironmentFacts & BlueprintClaim,
   cause: Cause,
 ): {
   readonly environment: Environment
@@ -58,7 +60,7 @@ function create(
   const tell: Tell = {
     to: { kind: 'environment', id },
     name: 'environment.open',
-    input: { environment, origin: { holder: cause.self.id } },
+    input: { environment, origin: { holder: cause.self.id }, ...(blueprint && { blueprint }) },
   }
   return {
     environment,
@@ -110,7 +112,7 @@ function attach(
     : { ...decided, tells: [...(decided.tells ?? []), again(environment.id)] }
 }
 
-/** The actor of the name of environments. */
+/** The actor that holds a name of environments. */
 export const environmentName: Actor<
   NameState,
   EnvironmentNameEvent,

@@ -1,4 +1,7 @@
-/** What hosts send: claims of operations, their progress and outcome, and what a place has. */
+/**
+ * Commands from hosts: claims, progress and outcomes of operations, and reports about an
+ * environment at its place.
+ */
 
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands, HostTask } from '../../protocol/environments/commands.ts'
@@ -20,11 +23,13 @@ import { type EnvironmentState, isUsable } from './state.ts'
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
 
-/** Interval at which `last_seen_at` is stored, in milliseconds. */
+/** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
-/** Time after the start of a worker in which a report that was sent before it may arrive. */
+/**
+ * Milliseconds after the start of a worker in which reports sent before the start may still arrive.
+ */
 const OVERLAP_MS = 5000
-/** First pause after a failed teardown, and the longest, in milliseconds. */
+/** Shortest and longest pause after a failed teardown, in milliseconds. */
 const TEARDOWN_MS = 30_000
 const MAX_TEARDOWN_MS = 3_600_000
 
@@ -47,7 +52,7 @@ function taskOf({ record, origin, operation, worker }: KeptEnvironment, project:
   }
 }
 
-/** A host takes the current operation. */
+/** Records that a host has claimed the current operation. */
 export function claim(
   state: EnvironmentState,
   input: Commands['environment.claim']['input'],
@@ -79,7 +84,7 @@ const isCurrent = (
 ): state is KeptEnvironment =>
   state?.operation?.number === operation && state.operation.host === host
 
-/** The host of the current operation still works. */
+/** Records that the host of the current operation is still working. */
 export function progress(
   state: EnvironmentState,
   input: Commands['environment.progress']['input'],
@@ -92,7 +97,7 @@ export function progress(
   return finish(on, { current: true })
 }
 
-/** The outcome of the current operation. */
+/** Records the outcome of the current operation. */
 export function report(
   state: EnvironmentState,
   input: Commands['environment.report']['input'],
@@ -124,7 +129,7 @@ function provisioned(on: Draft, error: string | undefined): void {
           status: 'ready',
           last_seen_at: timestamp(on.cause.at),
           error: null,
-          // The claim has changed these in the state already; views follow with the record.
+          // The claim has already changed these fields in the state; this event updates the views.
           place: on.state.record.place ?? null,
           isolation: on.state.record.isolation ?? null,
         }
@@ -137,7 +142,7 @@ function teardownFailed(on: Draft, error: string): void {
   emit(on, { type: 'environment.teardown_delayed', until: on.cause.at + pause })
 }
 
-/** What a place has of the environment. */
+/** Handles a place's report on whether it has the environment. */
 export function seen(
   state: EnvironmentState,
   input: Commands['environment.seen']['input'],
@@ -173,7 +178,7 @@ export function seen(
   return finish(on, { expected: true })
 }
 
-/** The process of the worker has ended. */
+/** Records that the worker's process has ended. */
 export function exited(
   state: EnvironmentState,
   input: Commands['environment.exited']['input'],
@@ -196,7 +201,7 @@ export function exited(
   return finish(on, undefined)
 }
 
-/** The run of the environment has ended. */
+/** Applies the retention policy after the end of the environment's run. */
 export function runEnded(
   state: EnvironmentState,
   { run_id, status }: Commands['environment.run_ended']['input'],

@@ -1,4 +1,4 @@
-/** What clients change about the record of an environment, and its destruction. */
+/** Changes that clients make to an environment's record, and its destruction. */
 
 import { timestamp } from '../../protocol/common.ts'
 import { scopeKey } from '../../protocol/environments/commands.ts'
@@ -14,9 +14,9 @@ import { type EnvironmentState, shown } from './state.ts'
 const missing = () => refuse('not_found', { resource: 'environment' })
 
 /**
- * Changes scope, owner and tags. The gateway has taken the name under the new key before, so the
- * holder now drops the old key, in the same commit. If the record has changed since, the holder may
- * have dropped the new key, so the gateway must take it again.
+ * Changes scope, owner and tags. The gateway has already taken the name under the new key, so the
+ * holder drops the old key in the same commit. If the record has changed since then, the holder may
+ * have dropped the new key. The command is then refused, and the gateway must take the name again.
  */
 export function update(
   state: EnvironmentState,
@@ -62,7 +62,7 @@ export function update(
   return finish(on, shown(on.state))
 }
 
-/** Destroys the environment. A repeat answers its state. */
+/** Destroys the environment. A repeated request returns the current record. */
 export function remove(
   state: EnvironmentState,
   cause: Cause,

@@ -1,3 +1,4 @@
+/** The state of an environment, and its changes by events. */
 import type {
   EnvironmentEvent,
   EnvironmentJob,
@@ -10,7 +11,7 @@ import { recordPatch } from '../../protocol/environments/record.ts'
 import type { Environment, EnvironmentStatus, Holder } from '../../protocol/environments/schema.ts'
 import { patch } from '../../protocol/patch.ts'
 
-/** Null: the environment was never created. */
+/** The state of an environment, or null if it was never created. */
 export type EnvironmentState = KeptEnvironment | null
 
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
@@ -23,7 +24,10 @@ const NO_WORKER: WorkerOfEnvironment = {
   launch: {},
 }
 
-/** A new environment, or a destroyed one that is created again: numbers continue to increase. */
+/**
+ * Returns the state of a new environment. If a destroyed environment is created again, its numbers
+ * continue to increase.
+ */
 const created = (
   before: EnvironmentState,
   { environment, origin }: On<'environment.created'>,
@@ -198,13 +202,13 @@ export const shown = ({ record, jobs, worker }: KeptEnvironment): Environment =>
 })
 
 const usable: ReadonlySet<EnvironmentStatus> = new Set(['ready', 'running', 'retained'])
-/** Whether jobs may be done in the environment now. */
+/** Whether jobs may currently be executed in the environment. */
 export const isUsable = ({ record }: KeptEnvironment): boolean => usable.has(record.status)
-/** Whether a worker brought the environment, so that no provider does anything with it. */
+/** Whether a worker attached the environment, so that no provider manages it. */
 export const isAttached = ({ record }: KeptEnvironment): boolean => record.provider === 'worker'
 export const sameHolder = (a: Holder, b: Holder): boolean => a.kind === b.kind && a.id === b.id
 
-/** The jobs that fulfil a condition. */
+/** Returns the jobs for which `holds` returns true. */
 export const jobsWhere = (
   { jobs }: KeptEnvironment,
   holds: (job: EnvironmentJob) => boolean,

@@ -14,13 +14,13 @@ type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
 
 /**
- * Time for which an attached worker that asked to connect keeps others away although its
- * registration has not arrived, in milliseconds.
+ * Milliseconds for which an attached worker that has asked to connect excludes other workers while
+ * its registration is pending.
  */
 const CONNECTING_MS = 30_000
 const unstartable: ReadonlySet<string> = new Set(['destroying', 'destroyed', 'failed', 'orphaned'])
 
-/** A client requests the worker. */
+/** Handles a client's request to start the worker. */
 export function startWorker(
   state: EnvironmentState,
   input: StartWorker,
@@ -48,7 +48,7 @@ export function startWorker(
   })
 }
 
-/** A worker is about to register for the environment. */
+/** Decides whether a worker may register for the environment, and records that it is connecting. */
 export function connect(
   state: EnvironmentState,
   { instance, generation }: Commands['environment.connect']['input'],
@@ -83,7 +83,7 @@ export function connect(
   return finish(on, undefined)
 }
 
-/** The worker has registered. */
+/** Records that the worker has registered. */
 export function connected(
   state: EnvironmentState,
   { instance, session, generation }: Commands['environment.connected']['input'],
@@ -113,7 +113,7 @@ function enter(on: Draft, session: string): void {
   })
 }
 
-/** The session of the worker has ended permanently. */
+/** Records that the worker's session has ended permanently. */
 export function workerGone(
   state: EnvironmentState,
   { session, drained }: Commands['environment.worker_gone']['input'],
@@ -129,8 +129,8 @@ export function workerGone(
 }
 
 /**
- * A worker attaches its workspace again, or for the first time. While another worker is live, nothing
- * changes, and the gateway refuses the attachment.
+ * Attaches the workspace of a worker, for the first time or again. While another worker is
+ * connected, nothing changes, and the gateway refuses the attachment.
  */
 export function reattach(
   state: EnvironmentState,

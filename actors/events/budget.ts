@@ -7,11 +7,11 @@
  * Invariants:
  * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused. Runs
  *     started for the root count toward this limit. A tree is remembered until at least MAX_TREES
- *     others have followed.
+ *     other trees have followed.
  * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in one
  *     one-minute window. Windows do not overlap.
  * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
- *     loops may listen to one of them.
+ *     loops may listen to one such event.
  */
 
 import {

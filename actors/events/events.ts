@@ -4,11 +4,11 @@
  * listeners.ts.
  *
  * Invariants:
- * E1. Events are compared in the order in which they are stored, each with the listeners registered
- *     at that time.
- * E2. No command is refused, and each may be repeated. Other actors are notified by effects, hence
- *     at least once. They detect repeats: a loop by trigger and event, a run by its wait, a webhook
- *     delivery by its own id.
+ * E1. Events are matched in the order in which they are stored. Each event is compared with the
+ *     listeners that are registered at that time.
+ * E2. No command is refused, and each may be repeated. Other actors are notified by effects, and
+ *     therefore at least once. These actors detect repeats: a loop by trigger and event, a run by
+ *     its wait, a webhook delivery by its own id.
  */
 
 import type { Api } from '../../protocol/api.ts'

@@ -45,7 +45,7 @@ const subjects: Readonly<Record<string, string>> = {
 }
 /**
  * Returns the record as of the event, merged with the payload. Without a record, returns the
- * payload; its `id` defaults to the id of the record that it names.
+ * payload, whose `id` defaults to the id of the record that the payload refers to.
  */
 function dataOf({
   event_type,

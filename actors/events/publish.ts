@@ -86,7 +86,7 @@ const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => (
 })
 
 /**
- * Publishes an event of the service, or returns the id of an earlier one with the same
+ * Publishes an event of the service, or returns the id of an earlier event with the same
  * deduplication key. If it is unknown whether the key was used, nothing is stored and the reply
  * contains `unsure`.
  */
@@ -118,7 +118,7 @@ export function publish(
     : { events: [], reply: { source_event_id: '' } }
 }
 
-/** Publishes several events of the service, in their order. */
+/** Publishes several events of the service in order. */
 export const publishRoots = (
   state: SourcesState,
   { publications }: SourceCommands['source.publish_all']['input'],
@@ -145,8 +145,8 @@ function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
   }
 }
 /**
- * Decides in order which events of a client are stored. Of several with the same key, only the
- * first is stored. If it is unknown whether a key was used, nothing is stored.
+ * Decides in order which events of a client are stored. Of several events with the same key, only
+ * the first is stored. If it is unknown whether a key was used, nothing is stored.
  */
 function publishAll(
   state: SourcesState,

@@ -48,7 +48,7 @@ export interface SourcesState {
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
   /** Waits by id. */
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
-  /** Types and patterns that webhooks subscribe to, by webhook; an empty list: everything. */
+  /** Types and patterns that webhooks subscribe to, by webhook; an empty list means all types. */
   readonly hooks: Record<string, readonly string[]>
   /** Faults of conditions that could not be evaluated, by trigger. */
   readonly faults: Record<string, ConditionFaults>
@@ -77,7 +77,7 @@ export const publishedBy = ({ keys }: SourcesState, key: string): string | undef
  * @param at Unix milliseconds.
  * @param recalled the answer of a view for keys that the state does not store.
  * @returns the id of the event that was published under the key; null if no event was published
- * under it within a day; undefined if that is unknown.
+ * under it within a day; undefined if it is unknown whether an event was published.
  */
 export function recall(
   state: SourcesState,

@@ -1,7 +1,7 @@
 /**
- * Who may answer an interaction in which the service requires approval of an action: a principal
- * that may itself execute the action and is not an agent. In projects that require a separate
- * approver, the requester of the call may not answer either (`excludes`).
+ * The rules for approving an action that requires approval. An approver must be allowed to execute
+ * the action and must not be an agent. In projects that require a separate approver, the requester
+ * of the call may not approve it either (`excludes`).
  */
 
 import { allows } from '../../protocol/access/roles.ts'

@@ -14,7 +14,7 @@ import { expiry, type InteractionState } from './state.ts'
 
 /**
  * Issues links for the given targets, or for all principals among the targets that can still
- * answer. No link is part of the journal.
+ * answer. The journal does not contain the links.
  */
 export function link(
   state: InteractionState | null,

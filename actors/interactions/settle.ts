@@ -30,7 +30,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * Ends an interaction.
  * @param state the state before the change.
  * @param change contains the new status; `completed_at` is added.
- * @param options `silent`: whether the waiting run is not notified, because it requested the end;
+ * @param options `silent`: true if the waiting run requested the end, and so is not notified;
  * `invalid`: whether some targets or reviewers do not exist.
  */
 export function conclude(
@@ -244,7 +244,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 
 /**
  * Returns the command that opens a delivery. The delivery's id has the slot of the interaction's
- * id, so both are in one shard and the commit that ends the interaction also opens the delivery.
+ * id, so both are in one shard. The commit that ends the interaction therefore also opens the
+ * delivery.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {
@@ -275,8 +276,8 @@ function dispatchOf(
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
     ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
-    // `outcome` and `value` have the same value, because some receivers read one and some the
-    // other.
+    // `outcome` and `value` have the same value, because some receivers read `outcome` and others
+    // read `value`.
     body: {
       interaction_id: id,
       kind,

@@ -1,6 +1,6 @@
 /**
  * The state of an interaction between two commands: its record, and data that the record does not
- * show.
+ * contain.
  *
  * Invariants:
  * I1. The record comes from `interaction.created`, and only the changes in later events alter it
@@ -88,7 +88,9 @@ export const isSettled = ({ record }: InteractionState): boolean =>
 export const isOpen = (state: InteractionState | null): state is InteractionState =>
   state !== null && !state.deleted && !isSettled(state)
 
-/** Unix milliseconds at which the interaction expires; undefined if it never does or has ended. */
+/**
+ * Unix milliseconds at which the interaction expires; undefined if it never expires or has ended.
+ */
 export const expiry = (state: InteractionState | null): number | undefined =>
   isOpen(state) && state.record.expires_at !== undefined
     ? parseTimestamp(state.record.expires_at)

@@ -1,8 +1,7 @@
 /**
- * The effects of a queue's events. A job that starts to wait is offered. The environment to which a
- * job is pinned is notified of its arrival and its end. A claimed job is sent to
- * the gateway or executor that claimed it. A cancellation is sent to the gateway or executor where
- * the session was last seen.
+ * The effects of a queue's events. A job that starts to wait is offered. A pinned job's environment
+ * is notified of the job's arrival and end. A claimed job is sent to the gateway or executor that
+ * claimed it. A cancellation is sent to the gateway or executor where the session was last seen.
  */
 
 import type { Address } from '../../protocol/entry.ts'
@@ -64,7 +63,6 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [
   { offer: { queue: nameOf(self) } },
 ]
 
-/** Tells the environment of a job about the job. */
 const toEnvironment = (id: string, name: string, input: unknown): Effect => ({
   tell: { to: { kind: 'environment', id }, name, input },
 })
@@ -82,7 +80,7 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
 ])
 
 /**
- * The reactions of a queue.
+ * Returns the reactions of a queue to its events.
  * @param timing lease duration and heartbeat cadence, in seconds.
  */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
@@ -135,8 +133,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 })
 
 /**
- * Whether an assignment that may already have been sent need not be sent again, because its lease
- * was replaced or has ended, or its worker has sent a heartbeat. All other messages are sent again.
+ * Whether a message that may already have been sent need not be sent again. This holds only for an
+ * assignment whose lease was replaced or has ended, or whose worker has sent a heartbeat.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

@@ -1,7 +1,7 @@
 /**
  * Jobs that are pinned to a managed environment. The environment decides when they may be claimed;
- * the queue only keeps them out of its order until then. The effects of a queue (deliveries.ts) tell
- * the environment when a job comes and when it ends.
+ * until then, the queue offers them to no worker. The effects of a queue (deliveries.ts) notify the
+ * environment when a job arrives and when it ends.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentQueueCommands } from '../../protocol/environments/commands.ts'
@@ -19,7 +19,10 @@ const unleased = (state: QueueState, ids: readonly string[]): Held[] =>
     return held?.header.environment && !held.lease ? [held] : []
   })
 
-/** Lets jobs be claimed. A job that was admitted keeps its number; a repeat changes nothing. */
+/**
+ * Makes jobs available for claims. A job that was already admitted keeps its fence, so a repeat
+ * changes nothing.
+ */
 export const admit = (
   state: QueueState,
   { job_ids, fence }: Input<'queue.admit'>,
@@ -36,7 +39,7 @@ export const admit = (
   reply: undefined,
 })
 
-/** Fails jobs that no worker of their environment can do. Attempts that are left are not used. */
+/** Fails jobs that no worker of their environment can execute, even if they have attempts left. */
 export const unavailable = (
   state: QueueState,
   { job_ids, error_type, error_message }: Input<'queue.unavailable'>,

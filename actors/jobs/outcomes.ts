@@ -1,7 +1,7 @@
 /**
  * The end of an attempt, as events of the queue and messages to the owner of the job. The owner is
- * notified exactly once of the end of a job, because the events that end the job remove it from the
- * queue in the same commit.
+ * notified of the end of a job exactly once, because the same commit removes the job from the
+ * queue.
  *
  * Two limits, counted separately:
  * - `max_attempts` bounds reported failures: the worker executed the job and it failed.

@@ -4,11 +4,11 @@
  *
  * Invariants:
  * Q1. A job is in exactly one state: gated until its environment admits it (environments.ts),
- *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted is
- *     never gated again. Reports and heartbeats must present the complete lease token, so a superseded
- *     token changes nothing, except for late results (report.ts).
+ *     waiting, resting before its next attempt, under one lease, or ended. A job that was admitted
+ *     is never gated again. Reports and heartbeats must present the complete lease token, so a
+ *     superseded token changes nothing, except for late results (report.ts).
  * Q2. A job whose cancellation was requested is never leased again.
- * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
+ * Q3. A job that returns to the queue keeps its `enqueued_at`, and therefore its place within its
  *     fairness key.
  * Q4. The state alone makes every command idempotent, so no command ids are stored.
  * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration
@@ -49,8 +49,9 @@ import {
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
 /**
- * Maximum number of leases and pauses that one command ends, because commits are bounded and the
- * end of a lease also changes the actor that requested the job. The others end at a later wake.
+ * Maximum number of leases and pauses that one command ends. Commits are bounded, and the end of a
+ * lease also changes the actor that requested the job. The remaining leases and pauses end at a
+ * later wake.
  */
 const LEASES = 64
 
@@ -175,7 +176,8 @@ export function queueActor(
           })
         return { ...together(ended), reply: undefined }
       },
-      // A heartbeat proves that the job was delivered, so only a lease without one can be released.
+      // A heartbeat proves that the job was delivered, so only a lease without a heartbeat can be
+      // released.
       'queue.release': (state, { job_id, lease_token }, cause) => {
         const held = find(state, job_id)
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard

@@ -1,7 +1,7 @@
 /**
  * Evaluation of a worker's report. Only reports under the current lease count. There is one
- * exception: a report that ends the job and arrives after its lease was lost is accepted if no
- * other worker holds a lease on the job, so that the work is not done twice.
+ * exception: a report that ends the job is accepted after its lease was lost if no other worker
+ * holds a lease on the job. The job is then not executed twice.
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'

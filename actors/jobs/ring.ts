@@ -1,8 +1,8 @@
 /**
  * Round-robin scheduling of named members, as plain JSON. A member moves to the back after its
- * turn, and new members join at the back, so between two turns of one member every other existing
- * member has one turn. Adding, removing and moving a member are O(1). The content of members is up
- * to the caller.
+ * turn, and new members join at the back. Between two turns of one member, every other existing
+ * member therefore has one turn. Adding, removing and moving a member are O(1). The content of
+ * members is up to the caller.
  */
 
 export interface Ring<T> {
@@ -58,8 +58,8 @@ export function* turns<T>(ring: Ring<T>): Generator<T, void> {
 }
 
 /**
- * Interleaves the sources: yields the first item of each source, then the second of each, until all
- * are exhausted. A source is opened at its first turn.
+ * Interleaves the sources: yields the first item of each source, then the second item of each
+ * source, until all sources are exhausted. A source is opened at its first turn.
  */
 export function* alternate<T, S>(
   sources: Iterable<S>,

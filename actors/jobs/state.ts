@@ -47,8 +47,8 @@ export interface Held {
    */
   rest?: number
   /**
-   * The previous lease. `reported`: whether its outcome is known; a report under it is then a
-   * repeat.
+   * The previous lease. `reported`: whether the outcome of that lease is known. Any further report
+   * under the lease is then a repeat.
    */
   last?: {
     readonly token: string
@@ -150,6 +150,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is among the most recently ended ones, whose ids are remembered. */
+/** Whether the job is among the most recently ended jobs, whose ids are remembered. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

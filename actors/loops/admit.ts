@@ -1,13 +1,13 @@
 /**
  * Admission of runs. Two rules apply, first that of the trigger, then that of the loop; both use
- * the active runs and the queue of waiting runs. Slots of the organization come afterwards
+ * the active runs and the queue of waiting runs. Slots of the organization are requested afterwards
  * (places.ts).
  *
  * Invariants:
  * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one
- *     active run. A trigger has at most as many as its limit: by default one, or any number if its
- *     policy is `allow` or absent. An active run that is displaced counts as active until it has
- *     ended.
+ *     active run. A trigger has at most as many active runs as its limit: by default one, or any
+ *     number if its policy is `allow` or absent. An active run that is displaced counts as active
+ *     until it has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
  * A3. No run waits while there is capacity, unless the loop is not active, the run waits for a slot
@@ -134,7 +134,7 @@ const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void 
     Math.max(0, capacityOf(on.state).rule(trigger).limit - newcomers),
   )
 /**
- * Displaces the matching runs, oldest first, until at most `left` of them stay. Displacements
+ * Displaces the matching runs, oldest first, until at most `left` of them remain. Displacements
  * beyond the limit of one commit follow in the next commit.
  * @param waitingToo whether all matching runs that wait are displaced first, including those that
  * wait for a slot in the organization.

@@ -1,8 +1,7 @@
 /**
  * Firings for events of private sessions. A loop cannot decide whether its last editor may read the
  * session, so an errand checks this. If the editor may read it, the executor of the errand sends
- * the firing again with the editor's id, and a run starts if that principal is still the last
- * editor.
+ * the firing again with the editor's id. A run starts if that principal is still the last editor.
  *
  * Invariants:
  * F1. No run starts for an event of a private session that the loop's last editor may not read. An

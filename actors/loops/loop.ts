@@ -1,14 +1,15 @@
 /**
  * The loop actor: the single writer of a definition with its versions and triggers, and of the
- * order in which runs start. Its runs live in the same shard, so a start and the new run are
- * committed together, and so are the end of a run and the start of the next waiting run. This file
- * contains the table, its effects and its reads; the decisions are in the other files of this
- * folder. A loop can be deleted in any status.
+ * order in which runs start. Its runs are in the same shard, so a start and the new run are
+ * committed together. The end of a run and the start of the next waiting run are also one commit.
+ * This file contains the table, its effects and its reads; the decisions are in the other files of
+ * this folder. A loop can be deleted in any status.
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
 
 import type { Api } from '../../protocol/api.ts'
+import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ServicePublication, SourceCommands, Watch } from '../../protocol/events/sources.ts'
@@ -20,6 +21,7 @@ import type { PlaceCommands } from '../../protocol/loops/places.ts'
 import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { type Actor, type AnyActor, type Cause, defineActor, type Effect } from '../actor.ts'
+import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
 import { errandOf, firingSettled } from './firings.ts'
@@ -149,19 +151,34 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
   )
 }
 
+const loopResource: ManagedResource<LoopState> = {
+  type: 'loop',
+  find: ({ record }) => record,
+  binding: ({ binding }) => binding,
+}
+const loopBindingArms = bindingArms<LoopState>(isLiving, ({ binding }) => binding)
+
 /** Creates the loop actor. */
 export function loopActor(options: LoopOptions): AnyActor {
   const bound =
     <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) =>
     (state: LoopState, input: I, cause: Cause): D =>
       decide(options, state, input, cause)
-  const actor: Actor<LoopState, LoopEvent, Api, 'loop', LoopCommands, Extra> = {
+  const actor: Actor<
+    LoopState,
+    LoopEvent | BoundEvent,
+    Api,
+    'loop',
+    LoopCommands & BindingCommands,
+    Extra
+  > = {
     kind: 'loop',
     initial: unborn,
     decide: {
-      'loop.create': bound(create),
-      'loop.update': bound(update),
-      'loop.delete': bound(remove),
+      'loop.create': managed(loopResource, 'create', bound(create)),
+      'loop.update': managed(loopResource, 'change', bound(update)),
+      'loop.delete': managed(loopResource, 'delete', bound(remove)),
+      ...loopBindingArms,
       'loop.start': bound(start) as never,
       'trigger.fire': bound(fire),
       'job.settled': firingSettled,
@@ -175,7 +192,11 @@ export function loopActor(options: LoopOptions): AnyActor {
       'place.give': bound(placeGiven),
       wake: bound(wake),
     },
-    evolve: evolveLoop,
+    evolve: {
+      ...evolveLoop,
+      'blueprint.bound': (state, { binding }) => ({ ...state, binding }),
+      'blueprint.unbound': ({ binding: _, ...state }) => state,
+    },
     react: {
       'triggers.watched': ({ loop_id, version, triggers }, { project }) => [
         {
@@ -236,6 +257,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       triggers: standingsOf,
       standing: standingOf,
       job_spec: errandOf,
+      resource: ({ record, binding }) => asResource('loop', record, binding),
     },
     // Snapshots of older releases lack newer fields.
     recover: (state) => ({ ...unborn(), ...state }),

@@ -212,8 +212,8 @@ export function start(
 }
 
 /**
- * Starts a run for an event that a trigger watches. An event that arrives again starts no second
- * run, as long as its firing is remembered.
+ * Starts a run for an event that a trigger watches. A repeated event starts no second run while its
+ * firing is remembered.
  */
 export function fire(
   options: LoopOptions,
@@ -244,7 +244,7 @@ export function fire(
   skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-/** Maximum number of loops that a stored chain contains; only the latest are kept. */
+/** Maximum number of loops that a stored chain contains; only the latest loops are kept. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
 const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,

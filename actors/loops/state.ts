@@ -4,12 +4,13 @@
  *
  * Invariants:
  * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
- *     waiting runs in order of arrival. A run is in at most one of them.
- * L2. The state does not grow with the number of ended runs: it stores only the number of
+ *     waiting runs in order of arrival. A run is in at most one of the two.
+ * L2. The state does not grow with the number of ended runs. It stores only the number of
  *     consecutive failures, the spending of one day, and the latest firings.
  */
 
 import type { Definition } from '../../protocol/access/directory.ts'
+import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
@@ -27,6 +28,8 @@ export interface LoopState {
   /** Absent before the loop is created and after it was deleted. */
   record?: Loop
   deleted?: true
+  /** The binding of the loop to a blueprint. */
+  binding?: StoredBinding
   version: Derived['version']
   definitions: Readonly<Record<string, Definition>>
   trigger_ids: Readonly<Record<string, string>>
@@ -38,9 +41,9 @@ export interface LoopState {
   leaving: Record<string, true>
   line: Waiting[]
   /**
-   * The state of the slot of each active run that needs one: requested, held, or declined because
-   * the loop was not active. A run begins, or continues after a recovery, only when it holds its
-   * slot.
+   * The state of the slot of each active run that needs a slot: requested, held, or declined
+   * because the loop was not active. A run begins, or continues after a recovery, only when it
+   * holds its slot.
    */
   places: Record<string, 'asked' | 'had' | 'declined'>
   /** Number of consecutive failed runs. */

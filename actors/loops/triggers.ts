@@ -14,8 +14,8 @@ import { isLiving, type LoopState, triggersOf } from './state.ts'
 
 /**
  * Returns the triggers of a version, with their ids. A trigger whose key existed before keeps its
- * id. An HTTP trigger also keeps its handle unless another one is given. A new HTTP trigger without
- * a handle uses its id as its handle.
+ * id. An HTTP trigger also keeps its handle unless another handle is given. A new HTTP trigger
+ * without a handle uses its id as its handle.
  */
 export function materialize(
   triggers: readonly Trigger[] | undefined,

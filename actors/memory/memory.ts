@@ -7,8 +7,8 @@
  * M2. The state holds what decisions need (keys, versions, importance), never content. Content is
  *     in the journal and in views.
  * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important
- *     entries are evicted first; among equally important ones, those that have been unchanged the
- *     longest.
+ *     entries are evicted first; among equally important entries, those that have not changed for
+ *     the longest time.
  */
 
 import type { Api } from '../../protocol/api.ts'

@@ -254,8 +254,8 @@ export const evolveActions = {
 }
 
 /**
- * The record and the sealed secret of the action with this name, as an executor needs them to call
- * it.
+ * Returns the record and the sealed secret of the action with this name. An executor needs them to
+ * call the action.
  */
 export const actionOf = (
   state: ProjectState,

@@ -14,6 +14,7 @@ import {
   agentLimits,
   routeFaults,
 } from '../../protocol/agents/schema.ts'
+import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -33,8 +34,8 @@ export interface Domain {
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
 /**
- * The requested settings in the form that `changeOf` expects: values that stand for the default
- * become empty, which removes the field.
+ * The requested settings in the form that `changeOf` expects: values that mean the default become
+ * empty, which removes the field.
  */
 function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wish {
   const {
@@ -140,7 +141,7 @@ function adopt(
 export function createAgent(
   { brand }: ProjectOptions,
   state: ProjectState,
-  input: Input<Rows['agent.create']>,
+  input: Input<Rows['agent.create']> & BlueprintClaim,
   cause: Cause,
 ): Decided<Agent> {
   const faults = reservedTags(input.tags, brand)
@@ -155,7 +156,7 @@ export function createAgent(
       { limit: agentLimits.agents },
       `A project has at most ${agentLimits.agents} agents.`,
     )
-  const { id, event } = bornAgent(state, input.name, cause)
+  const { id, event } = bornAgent(state, input.name, cause, input.blueprint?.binding.resource_id)
   const now = timestamp(cause.at)
   const { if_exists: _, ...settings } = input
   const base: Agent = {

@@ -1,7 +1,7 @@
 /**
- * Deletion of the artifacts of a deleted project. Only views know the artifacts of a project, so the
- * commit in which the project ends also enqueues an errand that deletes them. The errand is repeated
- * until it succeeds.
+ * Deletion of the artifacts of a deleted project. Only views store the list of a project's
+ * artifacts, so the commit that ends the project also enqueues an errand that deletes them. The
+ * errand is repeated until it succeeds.
  */
 import type { ArtifactRemovalEvent } from '../../protocol/artifacts/events.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
@@ -24,7 +24,9 @@ function begin(cause: Cause): { readonly event: ArtifactRemovalEvent; readonly t
   }
 }
 
-/** Wraps the decision that ends a project, so that it also deletes the artifacts, once. */
+/**
+ * Wraps the decision that ends a project, so that the first such decision also enqueues the errand.
+ */
 export const removingArtifacts =
   <I, E extends { readonly type: string }>(
     decide: (state: ProjectState, input: I) => Decision<E, undefined>,
@@ -43,7 +45,7 @@ export const removingArtifacts =
 /** Whether a job is the errand that deletes the artifacts. */
 export const isRemoval = ({ removing }: ProjectState, job_id: string): boolean =>
   removing === job_id
-/** Handles the end of the errand. If it did not complete, another one is enqueued. */
+/** Handles the end of the errand. If it did not complete, another errand is enqueued. */
 export function removalSettled(
   { job_id, outcome }: ProjectCommands['job.settled']['input'],
   cause: Cause,
@@ -54,7 +56,7 @@ export function removalSettled(
   return { events: [event], tells: [tell], reply: undefined }
 }
 
-/** Reducers of the events of the errand. */
+/** Reducers for the events of the errand. */
 export const evolveRemoval = {
   'artifact_removal.begun': (state: ProjectState, { job_id }: Begun): ProjectState =>
     Object.assign(state, { removing: job_id }),

@@ -14,6 +14,11 @@ import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { ArtifactRemovalEvent } from '../../protocol/artifacts/events.ts'
+import type {
+  BindingCommands,
+  BlueprintClaim,
+  BoundEvent,
+} from '../../protocol/blueprints/stored.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopsEvent } from '../../protocol/loops/standing.ts'
 import { patch } from '../../protocol/patch.ts'
@@ -29,6 +34,7 @@ import type { ToolkitEvent } from '../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../protocol/webhooks/rows.ts'
 import type { WorkflowEvent } from '../../protocol/workflows/rows.ts'
 import type { Actor, Cause } from '../actor.ts'
+import { managed } from '../blueprints/managed.ts'
 import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../configuration.ts'
 import { createKey, revokeKey } from './access/keys.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
@@ -65,6 +71,14 @@ import { createAgent, type Domain, deleteAgent, openInbox, updateAgent } from '.
 import { evolveRemoval, isRemoval, removalSettled, removingArtifacts } from './artifact-removal.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import { endProject, evolveLoops, noteLoop } from './loops.ts'
+import {
+  evolveBindings,
+  projectBindingArms,
+  projectResourceIds,
+  projectResources,
+  projectResourcesOf,
+  unlessAssigned,
+} from './managed.ts'
 import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository-hosts.ts'
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
@@ -99,6 +113,13 @@ type ProjectEvent =
   | LoopsEvent
   | PartingEvent
   | ArtifactRemovalEvent
+  | BoundEvent
+/** The rows that create, change or delete a resource that can belong to a blueprint. */
+type Managed =
+  | `${'workflow' | 'role' | 'agent' | 'action' | 'webhook'}.${'create' | 'update' | 'delete'}`
+  | `${'toolkit' | 'skill'}.${'create' | 'replace' | 'delete'}`
+  | 'agent.assign_toolkits'
+  | 'agent.assign_skills'
 /** Data that the gateway adds to the input of rows. */
 type Extra = {
   readonly [N in
@@ -123,7 +144,7 @@ type Extra = {
   'webhook.rotate_secret': NewSecret
   'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
   'repository_host.put': SealedHost
-}
+} & { readonly [N in Managed]: BlueprintClaim }
 
 const [toolkit, skill, binding] = [
   evolveRecord('toolkits', 'toolkit'),
@@ -152,7 +173,7 @@ const KEEP_UNUSED = 86_400_000
 /** Creates the project actor. */
 export function projectActor(
   options: ProjectOptions,
-): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
+): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands & BindingCommands, Extra> {
   /** Passes the options to a decision that needs them. */
   const bound =
     <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
@@ -163,9 +184,9 @@ export function projectActor(
     kind: 'project',
     initial: bare,
     decide: {
-      'workflow.create': bound(createWorkflow),
-      'workflow.update': bound(updateWorkflow),
-      'workflow.delete': deleteWorkflow,
+      'workflow.create': managed(projectResources.workflow, 'create', bound(createWorkflow)),
+      'workflow.update': managed(projectResources.workflow, 'change', bound(updateWorkflow)),
+      'workflow.delete': managed(projectResources.workflow, 'delete', deleteWorkflow),
       'key.create': bound(createKey),
       'key.revoke': revokeKey,
       'principal.create': bound(createPrincipal),
@@ -178,35 +199,60 @@ export function projectActor(
       'token.revoke': revokeToken,
       'me.create_token': bound(createOwnToken),
       'me.revoke_token': revokeOwnToken,
-      'role.create': bound(createRole),
-      'role.update': bound(updateRole),
-      'role.delete': deleteRole,
+      'role.create': managed(projectResources.role, 'create', bound(createRole)),
+      'role.update': managed(projectResources.role, 'change', bound(updateRole)),
+      'role.delete': managed(projectResources.role, 'delete', deleteRole),
       'assignment.create': bound(assignRole),
       'assignment.delete': unassignRole,
       'key.touch': keysLastUsed,
       'handle.settle': settleHandle,
-      'agent.create': bound(createAgent),
-      'agent.update': bound(updateAgent),
-      'agent.delete': parting(deleteAgent),
+      'agent.create': managed(projectResources.agent, 'create', bound(createAgent)),
+      'agent.update': managed(projectResources.agent, 'change', bound(updateAgent)),
+      'agent.delete': managed(projectResources.agent, 'delete', parting(deleteAgent)),
       'agent.inbox': openInbox,
       'agent.set_binding': setBinding,
       'agent.delete_binding': deleteBinding,
-      'agent.assign_toolkits': assignToolkits,
-      'agent.assign_skills': assignSkills,
-      'toolkit.create': bound(createToolkit),
-      'toolkit.replace': bound(replaceToolkit),
-      'toolkit.delete': deleteToolkit,
-      'skill.create': (state, input, cause) => createSkill(skills, state, input, cause),
+      'agent.assign_toolkits': managed(projectResources.agent, 'change', assignToolkits),
+      'agent.assign_skills': managed(projectResources.agent, 'change', assignSkills),
+      'toolkit.create': managed(projectResources.toolkit, 'create', bound(createToolkit)),
+      'toolkit.replace': managed(projectResources.toolkit, 'change', bound(replaceToolkit)),
+      'toolkit.delete': managed(
+        projectResources.toolkit,
+        'delete',
+        unlessAssigned('toolkits', deleteToolkit),
+      ),
+      'skill.create': managed(projectResources.skill, 'create', (state, input: SkillBody, cause) =>
+        createSkill(skills, state, input, cause),
+      ),
       'skill.import': (state, { skill }, cause) => createSkill(skills, state, skill, cause),
-      'skill.replace': (state, input, cause) => replaceSkill(skills, state, input, cause),
-      'skill.delete': (state, { id }) => deleteSkill(state, id),
-      'action.create': returningSecret(bound(createAction)),
-      'action.update': updateAction,
-      'action.delete': deleteAction,
+      'skill.replace': managed(
+        projectResources.skill,
+        'change',
+        (state, input: SkillBody & { id: string }, cause) =>
+          replaceSkill(skills, state, input, cause),
+      ),
+      'skill.delete': managed(
+        projectResources.skill,
+        'delete',
+        unlessAssigned('skills', (state, { id }: { readonly id: string }) =>
+          deleteSkill(state, id),
+        ),
+      ),
+      'action.create': managed(
+        projectResources.action,
+        'create',
+        returningSecret(bound(createAction)),
+      ),
+      'action.update': managed(projectResources.action, 'change', updateAction),
+      'action.delete': managed(projectResources.action, 'delete', deleteAction),
       'action.rotate_secret': returningSecret(bound(rotateSecret)),
-      'webhook.create': returningSecret(bound(createWebhook)),
-      'webhook.update': bound(updateWebhook),
-      'webhook.delete': deleteWebhook,
+      'webhook.create': managed(
+        projectResources.webhook,
+        'create',
+        returningSecret(bound(createWebhook)),
+      ),
+      'webhook.update': managed(projectResources.webhook, 'change', bound(updateWebhook)),
+      'webhook.delete': managed(projectResources.webhook, 'delete', deleteWebhook),
       'webhook.rotate_secret': returningSecret(bound(rotateWebhookSecret)),
       'webhook.ping': pingWebhook,
       'secret.put': bound(putSecret),
@@ -215,6 +261,7 @@ export function projectActor(
       'repository_host.delete': deleteHost,
       'loop.note': noteLoop,
       'project.end': removingArtifacts(endProject),
+      ...projectBindingArms,
       'job.settled': (state, input, cause) =>
         isRemoval(state, input.job_id)
           ? removalSettled(input, cause)
@@ -286,6 +333,7 @@ export function projectActor(
       ...evolveLoops,
       ...evolvePartings,
       ...evolveRemoval,
+      ...evolveBindings,
     },
     react: {
       'project.ended': ({ organization, loops, next }, { id }) => [
@@ -334,6 +382,8 @@ export function projectActor(
       secrets: secretList,
       repository_host: hostOf,
       repository_hosts: hostList,
+      resources: projectResourcesOf,
+      resource_ids: projectResourceIds,
       job_spec: (state, input: { readonly job_id: string }) =>
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },

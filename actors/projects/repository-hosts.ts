@@ -19,7 +19,7 @@ import type { ProjectState } from './state.ts'
 
 const NAME = /^[a-z0-9][a-z0-9._-]*$/
 
-/** Stores a host, unless nothing of it changes. */
+/** Stores a host, unless nothing changes. */
 export function putHost(
   { repository_hosts: all }: ProjectState,
   { host_name: name, host: fields, material }: SealedHost & { readonly host_name: string },

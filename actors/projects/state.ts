@@ -13,6 +13,7 @@ import type { KeptAction } from '../../protocol/actions/rows.ts'
 import type { AgentCapabilities } from '../../protocol/agents/capabilities.ts'
 import type { MessagingBinding } from '../../protocol/agents/messaging-bindings.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
+import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { KeptRepositoryHost } from '../../protocol/repositories/rows.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
@@ -60,6 +61,8 @@ export interface ProjectState extends KeyHolder {
   equipment: Record<string, AgentCapabilities>
   /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
+  /** Bindings of resources to blueprints, by resource id. */
+  managed: Record<string, StoredBinding>
   /** Loops by id; deleted loops stay for at least a day. */
   loops: Record<string, KnownLoop>
   /** Id of the organization; present when it has deleted the project. */
@@ -93,6 +96,7 @@ export const bare = (): ProjectState => ({
   webhooks: {},
   secrets: {},
   repository_hosts: {},
+  managed: {},
   loops: {},
   partings: {},
 })

@@ -3,7 +3,7 @@
  *
  * Invariants: names are unique. A webhook has exactly one secret, which is stored sealed, and a
  * delivery attempt is signed with its newest version. The `events` actor, which publishes events,
- * lives in the same shard and receives the subscriptions of a webhook in the same commit.
+ * is in the same shard and receives the subscriptions of a webhook in the same commit.
  */
 
 import type { SealedSecret } from '../../protocol/actions/rows.ts'
@@ -36,8 +36,8 @@ const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boo
   Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
 const listens = ({ enabled, url }: Webhook): boolean => enabled && url !== ''
 /**
- * The command that registers the subscriptions of a webhook with the project's `events` actor, or
- * removes them if the webhook is deleted, disabled or without a URL.
+ * Returns the command that registers the subscriptions of a webhook with the project's `events`
+ * actor. If the webhook is deleted, disabled or without a URL, the command removes them.
  * @param webhook undefined if it was deleted.
  */
 const announceToMatcher = (

@@ -1,8 +1,9 @@
 /**
- * A decision under construction. The engine may execute many steps in one command, and each step
- * needs the state after the steps before it, so a draft applies every event as it is emitted.
- * `apply` never changes the state that it receives, so the actor's state stays unchanged. The
- * decision contains the state of the finished draft, which therefore need not be computed again.
+ * A decision under construction. The engine may execute many steps in one command. Each step needs
+ * the state that results from the previous steps, so a draft applies every event when it is
+ * emitted. `apply` never changes the state that it receives, so the actor's state stays unchanged.
+ * The decision contains the state of the finished draft, which therefore need not be computed
+ * again.
  */
 
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
@@ -134,8 +135,8 @@ export const tellQueue = (
 }
 
 /**
- * Sends a command to an interaction of the run, which lives in the run's own shard, in the same
- * commit.
+ * Sends a command to an interaction of the run in the same commit. The interaction is in the same
+ * shard.
  */
 export const tellInteraction = (
   on: Draft,
@@ -194,8 +195,8 @@ export const tellRun = (
 }
 
 /**
- * Sends a command to the run's loop, if it has one, which lives in the run's own shard, in the same
- * commit.
+ * Sends a command to the run's loop, if it has one, in the same commit. The loop is in the same
+ * shard.
  */
 export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
   on: Draft,

@@ -29,7 +29,9 @@ const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
 /** Whether the time limit of the run has passed. It does not apply to the cleanup. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
-/** Whether the next attempt, or the one that `step.retried` has begun, exceeds the step limit. */
+/**
+ * Whether the next attempt, or the attempt that `step.retried` has begun, exceeds the step limit.
+ */
 const stepLimitReached = (on: Draft): boolean =>
   stepsUsed(on) +
     (current(on)?.row || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)
@@ -77,7 +79,7 @@ export function stopped(on: Draft): boolean {
 /**
  * Ends the run, even while a step is active, when its own budget or the daily budget of its loop is
  * spent.
- * @returns whether one of them is spent.
+ * @returns whether a budget is spent.
  */
 export function overspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record

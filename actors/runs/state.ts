@@ -92,9 +92,9 @@ export type OpenWait =
       readonly judges?: number
     })
 /**
- * The reason why a run or branch does not continue now: a wait that the timeline shows, the delay
- * before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its next
- * steps belong to a later commit; its status stays `running`.
+ * The reason why a run or branch does not continue now. It is a wait that the timeline shows, the
+ * delay before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its
+ * next steps belong to a later commit; its status stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
@@ -163,9 +163,7 @@ export interface Ending {
   readonly payload: JsonObject
   readonly run: Patch<RunRecord>
 }
-/**
- * The run that started this one. `waits`: whether the parent receives a message when this run ends.
- */
+/** The parent run. `waits`: whether the parent receives a message when this run ends. */
 interface Parent {
   readonly run_id: string
   readonly waits: boolean
@@ -243,7 +241,7 @@ export interface Engine extends Place {
   readonly agent_id?: string
   /** The repositories that the first steps of the run clone, one each. */
   readonly repositories?: readonly Repository[]
-  /** The run has used its own environment, which is told of the end of the run. */
+  /** Set if the run has used its own environment, which is notified of the end of the run. */
   readonly own_environment?: true
 }
 
@@ -284,7 +282,7 @@ export interface Note {
   readonly at?: string
   /** Changes to the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
-  /** Changes to the join; null: its step no longer needs it, and the outcomes are dropped. */
+  /** Changes to the join; null: the step no longer needs the join, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
   readonly about?: About

@@ -1,16 +1,16 @@
 /**
  * Files of a session. An upload is announced before its bytes are stored, so the state contains
  * every object that may be in the store. Each file is an artifact of the session's shard, which
- * changes in the same commit: the session reserves it, completes it, and removes it when an upload
- * is abandoned, a file is deleted, or the session ends. Files of earlier versions have no artifact
- * actor; they stay usable, and an effect of the session erases their bytes.
+ * changes in the same commit. The session reserves and completes the artifact, and removes it when
+ * an upload is abandoned, a file is deleted, or the session ends. Files of earlier releases have no
+ * artifact actor. They stay usable, and an effect of the session erases their bytes.
  *
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
  *     `stored` until it is deleted or the session ends.
- * F2. When an upload is given up, or a file is deleted, an effect erases the bytes.
- * F3. The artifact of a counted file is pending, ready or deleted exactly when the file is `coming`,
- *     `stored` or `erased`, unless the project was deleted.
+ * F2. When an upload is abandoned, or a file is deleted, an effect erases the bytes.
+ * F3. The artifact of a counted file is pending, ready or deleted exactly when the file is
+ *     `coming`, `stored` or `erased`, unless the project was deleted.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { ArtifactCommands } from '../../protocol/artifacts/commands.ts'
@@ -127,9 +127,9 @@ export function reserve(
   }
 }
 /**
- * Marks a file as stored, and completes its artifact. If several uploads used one key, the first one
- * creates the file and the others get the status 200. Refused with `conflict` when the upload was
- * given up.
+ * Marks a file as stored, and completes its artifact. If several uploads used one key, the first
+ * upload creates the file, and the other uploads get the status 200. Refuses with `conflict` if the
+ * upload was abandoned.
  */
 export function attach(
   state: SessionState,
@@ -143,7 +143,8 @@ export function attach(
     return refuse('conflict', { artifact_id }, 'The upload of the file was given up; repeat it.')
   if (file.state === 'stored')
     return { events: [], reply: { ...attachedOf(file), status_code: 200 } }
-  // Artifacts are listed by `created_at`, so a file must not enter the list below its head.
+  // Artifacts are listed by `created_at`. A new file must appear at the head of the list, so its
+  // `created_at` is the time of completion.
   const artifact = { ...file.artifact, created_at: timestamp(cause.at) }
   const { name, mime_type, size_bytes, sha256 = '', conversion } = artifact
   return {
@@ -177,7 +178,7 @@ export function detach(
     return refuse('conflict', { artifact_id }, 'The file is still being uploaded.')
   return file.state === 'erased' ? nothing : { ...erasure(state, [artifact_id]), reply: undefined }
 }
-/** Gives up an upload that has failed. */
+/** Abandons an upload that has failed. */
 export function abandon(
   state: SessionState,
   { artifact_id }: Attaching,
@@ -208,7 +209,7 @@ export function converted(
     : nothing
 }
 
-/** The event that erases files, and the messages to those of them that are artifacts. */
+/** Returns the event that erases files, and the commands that remove their artifacts. */
 function erasure(
   state: SessionState,
   ids: readonly string[],
@@ -240,7 +241,7 @@ export const eraseAll = (on: Draft): void =>
     on,
     idsOf(filesOf(on.state), () => true),
   )
-/** Gives up uploads that did not arrive in time. */
+/** Abandons uploads that did not arrive in time. */
 export const giveUp = (on: Draft): void =>
   erase(
     on,

@@ -1,8 +1,8 @@
 /**
- * A decision about a session, while it is being made. Each event is applied as it is emitted, so
- * later parts of the decision see the effect of earlier ones, and the resulting state is returned
- * with the decision. Changes to the session's record are collected and stored as one event at the
- * end, with the next version.
+ * A decision under construction about a session. Each event is applied when it is emitted, so later
+ * parts of the decision see the effects of earlier parts. The decision contains the resulting
+ * state. Changes to the session's record are collected and stored as one event at the end, with the
+ * next version.
  */
 
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -69,7 +69,10 @@ export const tell = (
   name: string,
   input: unknown,
 ): void => void on.tells.push({ to: { kind, id }, name, input })
-/** Sends a command to an interaction of this session, which lives in the session's own shard. */
+/**
+ * Sends a command to an interaction of this session in the same commit. The interaction is in the
+ * same shard.
+ */
 export const tellInteraction = <N extends keyof InteractionCommands>(
   on: Draft,
   id: string,
@@ -153,11 +156,15 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /**
- * Assumed depth of a turn that a run owns, because runs do not report theirs. It exceeds the
- * maximum, so no event of such a turn starts a run, and runs cannot start each other endlessly.
+ * Depth of the messages and questions of a turn that a run owns. It exceeds the maximum, so their
+ * source events start no runs, and runs cannot start each other endlessly. The source events of
+ * changes by the turn's tools have the causation of the run instead.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
-/** The number of runs in the causal chain that led to a turn. */
+/**
+ * Depth of the source events of a turn's messages and questions: the number of runs in the causal
+ * chain that led to the turn.
+ */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
 /**

@@ -1,8 +1,8 @@
 /**
  * Finding and creating sessions. The id of a session with a key is derived from project, agent, key
  * and generation, so concurrent requests for a key reach the same actor. A deleted or expired
- * session keeps its id. The next session of the key has the next generation, lives in the same
- * shard, and notifies the first session of the key.
+ * session keeps its id. The next session of the key has the next generation, is in the same shard,
+ * and notifies the first session of the key.
  */
 import { policyOf, resolvedPolicy } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'

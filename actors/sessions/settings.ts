@@ -64,7 +64,7 @@ export const update =
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
     return answering(on, record)
   }
-/** Marks the session as deleted, which frees its key. Refused while a turn has not ended. */
+/** Marks the session as deleted, which frees its key. Refuses while a turn has not ended. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active)
@@ -171,7 +171,7 @@ export const cancelTurn =
   }
 
 /**
- * Begins a compaction pass; refused while a pass is in progress. The gateway waits for the end of
+ * Begins a compaction pass. Refuses while a pass is in progress. The gateway waits for the end of
  * the pass.
  */
 export const compact =
@@ -193,8 +193,7 @@ export const compact =
 
 /**
  * Unix milliseconds of the next deadline: the end of a turn's time budget, the deadline of a
- * compaction or of an unfinished upload, or the idle expiry. Undefined if the session
- * has no deadline.
+ * compaction or of an unfinished upload, or the idle expiry. Undefined if there is no deadline.
  */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(

@@ -95,7 +95,7 @@ export interface SessionState extends Window {
   /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
   /**
-   * Number of tokens of the last generation, including cached ones, as a measure of how full the
+   * Number of tokens of the last generation, including cached tokens, as a measure of how full the
    * model's context window is; 0 after a compaction.
    */
   readonly tokens: number
@@ -124,8 +124,7 @@ export const unborn = (): SessionState => ({
 export type Live = SessionState & { readonly record: Session }
 /**
  * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is
- * not bounded, it has no messages, it has a turn that has not ended, or it has been deleted or has
- * expired.
+ * not bounded, if it has no messages or an unfinished turn, or if it was deleted or has expired.
  */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined

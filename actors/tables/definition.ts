@@ -53,15 +53,18 @@ export function create(
   return { events: [{ type: 'table.created', id, table, claim }], reply: table }
 }
 
-/** Returns the events with which the table takes a claimed name, or keeps the name it has. */
+/**
+ * Returns the event that records a newer claim on the name that the table already has, if `wish` is
+ * such a claim.
+ */
 function claimEvents({ claim }: LiveTable, wish: NameClaim | undefined): TableEvent[] {
   return wish && wish.holder === claim.holder && wish.claim > claim.claim
     ? [{ type: 'table.name_kept', claim: wish }]
     : []
 }
 /**
- * Changes the definition. Refused with `table_schema_immutable` if the schema may not change in this
- * way.
+ * Changes the definition. Refuses with `table_schema_immutable` if the schema may not change in
+ * this way.
  * @param brand the configured brand.
  */
 export const update =

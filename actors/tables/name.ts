@@ -1,14 +1,15 @@
 /**
  * The holder of a table name in its project. Its id is derived from the name. Unlike a channel, a
- * table can be renamed, so a name is taken in two steps: a gateway claims it for a table, and the
- * table confirms the claim when it was created or renamed.
+ * table can be renamed, so a name is taken in two steps. First, a gateway claims the name for a
+ * table. Then the table, once created or renamed, confirms the claim.
  *
  * Invariants:
  * N1. At most one table has or claims the name.
  * N2. Only the latest claim can be confirmed or released, so late messages about an earlier claim
  *     of the same table change nothing.
- * N3. A claim that is not confirmed within `CLAIM_TIMEOUT_MS` is put to the table. The name stays
- *     taken until the table answers. A table that denies the claim never uses it afterwards.
+ * N3. If a claim is not confirmed within `CLAIM_TIMEOUT_MS`, the holder asks the table about it.
+ *     The name stays taken until the table answers. A table that denies the claim never uses it
+ *     afterwards.
  */
 import type { Api } from '../../protocol/api.ts'
 import { refuse } from '../../protocol/errors.ts'
@@ -19,7 +20,7 @@ import type { Actor } from '../actor.ts'
 export const CLAIM_TIMEOUT_MS = 30_000
 
 interface TableNameState {
-  /** The number of claims so far, which is the number of the latest. */
+  /** The number of claims so far, which is also the number of the latest claim. */
   claims: number
   /** Id of the table that has or claims the name. */
   table?: string

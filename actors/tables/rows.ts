@@ -1,7 +1,7 @@
 /**
- * Decisions about rows. Each begins with the current rows (`currentRows`): facts of a view that the
- * command carries, and the window of the table. If they do not suffice, the reply is `Stale`, and
- * nothing is stored.
+ * Decisions about rows. Each decision first determines the current rows (`currentRows`) from the
+ * window of the table and from the facts of a view that the command contains. If these do not
+ * suffice, the reply is `Stale`, and nothing is stored.
  */
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -45,7 +45,7 @@ const MAX_FAULTS = 100
 /** A decision whose reply is not a function. */
 type Outcome<R> = { readonly events: readonly TableEvent[]; readonly reply: R | Stale } | Refusal
 const nothing = (reply: Stale) => ({ events: [], reply })
-/** What a command brings along: the current rows, and the causation for the events of the change. */
+/** The current rows for a command, and the causation for the events of the change. */
 interface Basis {
   readonly current: CurrentRows
   readonly caused: { readonly causation?: Causation }
@@ -87,7 +87,7 @@ function validRows(
   return faults.length > 0 ? refuseFields(...faults) : valid
 }
 
-/** Refuses identities that occur twice in the request, or that rows of the table have. */
+/** Refuses identities that occur twice in the request or belong to existing rows. */
 function takenIdentities(
   { table }: LiveTable,
   current: CurrentRows,
@@ -125,7 +125,7 @@ function takenIdentities(
       )
 }
 
-/** Inserts rows by one change, all of them or none. */
+/** Inserts all rows as one change, or none of them. */
 function insertRows(
   maxRows: number,
   state: LiveTable,
@@ -142,7 +142,8 @@ function insertRows(
   if (state.rows + rows.length > maxRows)
     return refuse('conflict', { limit: maxRows }, `A table has at most ${maxRows} rows.`)
   const now = timestamp(cause.at)
-  // Rows of one request have one time of creation; ascending ids keep them in its order in lists.
+  // All rows of a request have the same creation time. Ascending ids keep them in the order of the
+  // request in lists.
   const ids = valid.map(() => cause.mint('row')).sort()
   const stored = valid.map(
     ({ identity, data }, index): StoredRow => ({
@@ -239,8 +240,8 @@ function mergeRow(
 }
 
 /**
- * Inserts a row. Refused with `already_exists` if a row has its identity, and with `conflict` if the
- * table is full.
+ * Inserts a row. Refuses with `already_exists` if a row has its identity, and with `conflict` if
+ * the table is full.
  */
 export const insert =
   (maxRows: number) =>
@@ -270,9 +271,9 @@ export const bulk =
       : refuse('not_found')
 
 /**
- * Changes members of a row; the version grows by one even if no value differs. Refused with
- * `conflict` if the expected version is another, and with `already_exists` if another row has the
- * new identity.
+ * Changes members of a row; the version grows by one even if no value differs. Refuses with
+ * `conflict` if the row has another version than expected, and with `already_exists` if another row
+ * has the new identity.
  */
 export function update(
   state: TableState,

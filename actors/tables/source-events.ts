@@ -60,12 +60,14 @@ function publicationOf(
     source_id: id,
     event: { ...meta, data: shown, version, ...more },
     meta,
-    // The payload has the other members of the record.
+    // The payload contains the other members of the record.
     record: { id, created_at, updated_at },
   }
 }
 const ROOT: Causation = { depth: 0 }
-/** @param causation that of the change. */
+/**
+ * @param causation the causation of the change; by default, that of an event that no run caused.
+ */
 const publish = (
   { project }: Address,
   publication: Omit<ServicePublication, 'depth'>,

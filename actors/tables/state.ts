@@ -1,7 +1,8 @@
 /**
  * The state of a table: its definition, its claim on its name, counters, and the window of recent
- * changes. Rows are not stored here; the facts about them come with the command.
+ * changes. Rows are not stored here; a command contains the facts about the rows that it concerns.
  */
+import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import type { NameClaim } from '../../protocol/tables/events.ts'
 import type { Table } from '../../protocol/tables/schema.ts'
 import { emptyWindow, type RowWindow } from './window.ts'
@@ -9,14 +10,15 @@ import { emptyWindow, type RowWindow } from './window.ts'
 export interface TableState {
   /** Absent before the table is created and after it was deleted. */
   table?: Table
+  /** The binding of the table to a blueprint. */
+  binding?: StoredBinding
   /** The claim on the name of the table. */
   claim?: NameClaim
   /**
-   * The latest claim by holder that the table never uses (again); earlier ones of that holder are
-   * not used either. Only the latest holders have an entry.
+   * The latest denied claim of each holder. The table never uses this claim or an earlier claim of
+   * the same holder. Only the most recent holders have an entry.
    */
   denied: Record<string, number>
-  /** Number of rows. */
   rows: number
   /** Number of changes of rows so far. */
   change: number
@@ -36,12 +38,12 @@ export const uncreated = (): TableState => ({
   window: emptyWindow(),
 })
 
-/** Maximum number of holders whose claims are denied; the oldest are dropped. */
+/** Maximum number of holders in `denied`; the oldest are dropped. */
 const MAX_DENIED = 200
 /** Whether the table may not use a claim. */
 export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>
   claim <= (denied[holder] ?? 0)
-/** Denies a claim and all earlier ones of its holder. */
+/** Denies a claim and all earlier claims of its holder. */
 export function deny({ denied }: TableState, { holder, claim }: NameClaim): void {
   const latest = Math.max(claim, denied[holder] ?? 0)
   delete denied[holder]

@@ -7,10 +7,11 @@
  * T2. Every change of rows has a number, 1, 2, 3 …; the rows of a bulk insert are one change.
  * T3. The state does not grow with the rows: it holds the definition, counters, and a bounded
  *     window of changes. Rows are in the journal and in views. A command is decided on the current
- *     rows, or not at all: the facts that it carries are checked against the window.
+ *     rows, or not at all: the facts that it contains are checked against the window.
  * T4. The table has a name only while the holder of the name reserves it for the table (name.ts).
  */
 import type { Api } from '../../protocol/api.ts'
+import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
 import { patch } from '../../protocol/patch.ts'
 import type {
   AddedTableInputs,
@@ -20,10 +21,11 @@ import type {
 } from '../../protocol/tables/events.ts'
 import { tableLimits } from '../../protocol/tables/schema.ts'
 import type { Actor, Effect } from '../actor.ts'
+import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
 import { claimLapsed, create, remove, update } from './definition.ts'
 import * as rows from './rows.ts'
 import { tellAllInserted, tellDeleted, tellInserted, tellUpdated } from './source-events.ts'
-import { deny, type TableState, uncreated } from './state.ts'
+import { deny, isLive, type TableState, uncreated } from './state.ts'
 import {
   noteDeleted,
   noteInserted,
@@ -31,6 +33,13 @@ import {
   type WindowBounds,
   windowBounds,
 } from './window.ts'
+
+const tableResource: ManagedResource<TableState> = {
+  type: 'table',
+  find: ({ table }) => table,
+  binding: ({ binding }) => binding,
+}
+const tableBindingArms = bindingArms<TableState>(isLive, ({ binding }) => binding)
 
 /** The command to the holder of a name that confirms or releases a claim of the table. */
 const answerClaim = (
@@ -66,13 +75,21 @@ export const tableActor = ({
   readonly brand: string
   readonly table_rows?: number
   readonly window?: WindowBounds
-}): Actor<TableState, TableEvent, Api, 'table', TableCommands, AddedTableInputs> => ({
+}): Actor<
+  TableState,
+  TableEvent | BoundEvent,
+  Api,
+  'table',
+  TableCommands & BindingCommands,
+  AddedTableInputs
+> => ({
   kind: 'table',
   initial: uncreated,
   decide: {
-    'table.create': create,
-    'table.update': update(brand),
-    'table.delete': remove,
+    'table.create': managed(tableResource, 'create', create),
+    'table.update': managed(tableResource, 'change', update(brand)),
+    'table.delete': managed(tableResource, 'delete', remove),
+    ...tableBindingArms,
     'table.claim_lapsed': claimLapsed,
     'row.insert': rows.insert(table_rows),
     'row.bulk': rows.bulk(table_rows),
@@ -92,6 +109,8 @@ export const tableActor = ({
     },
     'table.deleted': () => ({ ...uncreated(), deleted: true }),
     'table.name_kept': (state, { claim }) => ({ ...state, claim }),
+    'blueprint.bound': (state, { binding }) => ({ ...state, binding }),
+    'blueprint.unbound': ({ binding: _, ...state }) => state,
     'table.claim_denied': (state, { claim }) => {
       deny(state, claim)
       return state
@@ -127,6 +146,10 @@ export const tableActor = ({
     'table.row_updated': tellUpdated,
     'table.row_deleted': tellDeleted,
   },
-  ask: { definition: ({ table }) => table ?? null },
+  ask: {
+    definition: ({ table }) => table ?? null,
+    resource: (state) =>
+      asResource('table', state.table, state.binding, { is_empty: state.rows === 0 }),
+  },
   ended: ({ deleted }) => deleted === true,
 })

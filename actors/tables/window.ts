@@ -1,9 +1,10 @@
 /**
- * The window of a table: which rows and identities changed recently. With facts of a view, which
- * are true as of a change, it answers which rows the table has now.
+ * The window of a table: which rows and identities changed recently. Together with facts of a view,
+ * which are true as of a given change, it determines the current rows of the table.
  *
  * Invariants:
- * W1. The window covers all changes after `floor`. Of a row or an identity it has the last change.
+ * W1. The window covers all changes after `floor`. It stores the last change of each of their rows
+ *     and identities.
  * W2. It is bounded: there are two generations, and when the recent one is full, the older one is
  *     dropped. A generation exceeds its bound by at most one request.
  * W3. A cached row is the current row, so no facts about it are needed.
@@ -21,7 +22,10 @@ export interface WindowBounds {
   /** Data of a generation of cached rows as JSON. */
   readonly cachedRows: number
 }
-/** The window then covers at least 1,600 inserted rows with identities of 30 characters. */
+/**
+ * The default bounds, with which the window covers at least 1,600 inserted rows with identities of
+ * 30 characters.
+ */
 export const windowBounds: WindowBounds = {
   generation: 262_144,
   cachedRow: 1024,
@@ -44,7 +48,7 @@ export interface RowWindow {
   recent: Generation
   older: Generation
   floor: number
-  /** Small rows that changed recently, by id. `length`: of the data in `recent`. */
+  /** Small rows that changed recently, by id. `length`: characters of the data in `recent`. */
   cache: { recent: Record<string, StoredRow>; older: Record<string, StoredRow>; length: number }
 }
 const generation = (through: number): Generation => ({
@@ -100,7 +104,7 @@ function endChange(window: RowWindow, change: number, bounds: WindowBounds): voi
   window.recent = generation(change)
 }
 
-/** Notes new rows. Rows of a bulk insert are not cached. */
+/** Records new rows. Rows of a bulk insert are not cached. */
 export function noteInserted(
   window: RowWindow,
   rows: readonly StoredRow[],
@@ -115,7 +119,7 @@ export function noteInserted(
   if (first && rows.length === 1) cacheRow(window, first, bounds)
   endChange(window, change, bounds)
 }
-/** Notes an updated row, and the identity that it no longer has. */
+/** Records an updated row, and the identity that it no longer has. */
 export function noteUpdated(
   window: RowWindow,
   row: StoredRow,
@@ -131,7 +135,7 @@ export function noteUpdated(
   cacheRow(window, row, bounds)
   endChange(window, change, bounds)
 }
-/** Notes a deleted row. */
+/** Records a deleted row. */
 export function noteDeleted(
   window: RowWindow,
   { id, identity }: StoredRow,
@@ -152,7 +156,10 @@ export interface CurrentRows {
   /** Returns the row with this id, or undefined if the table has no such row. */
   rowOf(id: string): StoredRow | undefined | Stale
 }
-/** A fact with data; facts without are sent only with commands that do not need it. */
+/**
+ * Whether a fact contains the data of its row. Facts without data are sent only with commands that
+ * do not need the data.
+ */
 const isComplete = (fact: RowFact): fact is RowFact & { readonly data: JsonObject } =>
   fact.data !== undefined
 /**

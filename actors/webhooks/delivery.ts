@@ -1,7 +1,7 @@
 /**
- * The delivery actor: one message to one receiver, until it is accepted or given up. The actor
- * limits and schedules the attempts. Each attempt is a job of a queue in the same shard; the queue
- * handles leases, and detects lost ones. Executors send the message.
+ * The delivery actor: one message to one receiver, until it is accepted or has failed permanently.
+ * The actor limits and schedules the attempts. Each attempt is a job of a queue in the same shard;
+ * the queue handles leases and detects lost leases. Executors send the message.
  *
  * Invariants:
  * D1. The id and the body never change. No attempt follows `delivered` or `failed`.

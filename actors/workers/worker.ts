@@ -41,7 +41,7 @@ export interface WorkerState {
   stale: boolean
   /** Whether an operator requested a drain, or the worker announced one. */
   draining: boolean
-  /** Whether the environment of the session was notified of its end. */
+  /** Whether the environment of the session was notified of the session's end. */
   ended?: boolean
 }
 type Change = Extract<WorkerEvent, { readonly instance: string }>
@@ -58,7 +58,9 @@ const toGateway = (gateway: string, message: GatewayMessage) => [
 const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
   registration?.session === session && registration.generation === generation
 
-/** The session and its environment, if it serves one of this service. */
+/**
+ * The session and its environment, if the session serves an environment that the service manages.
+ */
 const served = ({ session, environment_id }: Registration): ServedEnvironment | undefined =>
   environment_id !== undefined && isManagedEnvironment(environment_id)
     ? { session, environment_id }

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { endWithUs } from '../../nodes/process/ending.ts'
 
 /**
- * Messages from the followers' process. `counts[n]`: number of events with a delay of n
- * milliseconds; the last element also counts all longer delays.
+ * Messages from the followers' process. `counts[n]` is the number of events with a delay of n
+ * milliseconds. The last element also counts all longer delays.
  */
 type Told =
   | { readonly ready: true }
@@ -30,7 +30,7 @@ interface Crowd {
   stop(): void
 }
 
-/** A quantile of the recorded values, computed from a histogram with one bucket per millisecond. */
+/** Returns a quantile of delays, from a histogram with one bucket per millisecond. */
 function shareOf(counts: readonly number[], share: number): number {
   const total = counts.reduce((sum, n) => sum + n, 0)
   let seen = 0
@@ -84,11 +84,11 @@ export function startCrowd(file: string, args: readonly string[]): Crowd {
 
 const BUCKETS = 10_000
 const tell = (told: Told) => process.send?.(told)
-/** Reports readiness, in the followers' process. */
+/** Tells the parent process that the followers are ready. */
 export const sayReady = () => tell({ ready: true })
 /**
  * Counts the delays of events in the followers' process. The message `begin` of the parent process
- * starts a measurement. The message `end` ends it, and the counts are sent to the parent.
+ * starts a measurement. The message `end` stops the measurement and sends the counts to the parent.
  * @param other receives all other messages.
  * @returns an object whose `count` records an event that was sent and received at the given times
  * (Unix milliseconds); `count` is undefined outside of a measurement.

@@ -1,9 +1,9 @@
-/** Uploads and downloads of artifacts as a load, with plain HTTP requests and little memory. */
+/** Uploads and downloads artifacts as a load, with plain HTTP requests and little memory. */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { Target } from '../support/baton.ts'
 
-/** The bytes of all files are this block, repeated. */
+/** The content of every file is this block, repeated. */
 export const BLOCK = Buffer.alloc(1_048_576, 'Baton transfers files. ')
 const ARTIFACTS = '/v1/projects/default/artifacts'
 const BOUNDARY = 'measured'
@@ -14,7 +14,7 @@ const HEAD = Buffer.from(
 const TAIL = Buffer.from(`\r\n--${BOUNDARY}--\r\n`)
 
 export interface Transfers {
-  /** Uploads a file of `size` bytes, a multiple of the block's. Returns the artifact's id. */
+  /** Uploads a file of `size` bytes, a multiple of the block size. Returns the artifact's id. */
   upload(size: number): Promise<string>
   /** Downloads an artifact and returns its number of bytes. */
   download(id: string): Promise<number>
@@ -27,7 +27,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   for await (const chunk of response) text += chunk
   return text
 }
-/** Checks the status of an answer. */
+/** Returns the response if it has the expected status, and throws otherwise. */
 async function expected(response: IncomingMessage, status: number): Promise<IncomingMessage> {
   if (response.statusCode === status) return response
   throw new Error(`answered ${response.statusCode}: ${(await textOf(response)).slice(0, 300)}`)

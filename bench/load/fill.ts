@@ -1,10 +1,9 @@
 /**
- * Fills a store with many runs by writing to the journal directly. A server creates runs of every
- * kind, and copies of their journal entries are written with other ids and times. So the entries
- * are like those of real runs, and hundreds of thousands of runs are written per minute. Views are
- * built from the entries as usual. The checkpoints are moved past the entries, so that the owners
- * of the shards skip them. The runs can therefore be listed, read and followed, but accept no
- * commands.
+ * Fills a store with many runs by writing to the journal directly, at hundreds of thousands of runs
+ * per minute. A server first creates runs of every kind. Copies of their journal entries, with
+ * other ids and times, become the new runs, so the entries resemble those of real runs. Views are
+ * built from the entries as usual. The checkpoints are moved past the entries, so the owners of the
+ * shards skip them. The runs can therefore be listed, read and followed, but accept no commands.
  */
 import { join } from 'node:path'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'

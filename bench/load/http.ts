@@ -78,8 +78,8 @@ export class Http {
     })
   }
   /**
-   * Returns a recently used connection, because the server closes connections that were idle for 10
-   * s, possibly just when a request arrives.
+   * Returns a recently used idle connection, and closes older ones. The server closes connections
+   * that were idle for 10 s, possibly just when a request arrives.
    */
   #lately(): Idle | undefined {
     const oldest = performance.now() - FRESH

@@ -29,12 +29,13 @@ function unchunker(): (bytes: string) => string {
 }
 
 /**
- * Follows a stream. Resolves when the stream has begun, with a function that ends it. Rejects if
- * the connection fails or the status is not 200; in the latter case, the error has the `status`.
+ * Follows a stream. Resolves when the stream has started, with a function that closes the stream.
+ * Rejects if the connection fails or the status is not 200; in the latter case, the error has a
+ * `status`.
  * @param frames receives one or more whole frames, each with the empty line that ends it.
  * @param ended called when the stream ends without a call to the returned function.
- * @param body JSON in ASCII of a command whose response is the stream; without it, the stream is
- * requested by GET.
+ * @param body a command as ASCII JSON, whose response is the stream. By default, the stream is
+ * requested with GET.
  */
 export function follow(
   port: number,

@@ -9,8 +9,8 @@ import type { Http } from './http.ts'
 import { instantWorker } from './worker.ts'
 
 /**
- * The entries of a run whose jobs are in a given queue. `index`: index of its first event in the
- * envelope. `frames`: number of its frames in the project's stream.
+ * The entries of a run whose jobs are in a given queue. `index` is the index of the run's first
+ * event in the envelope. `frames` is the number of the run's frames in the project's stream.
  */
 interface Prepared {
   readonly events: number
@@ -20,10 +20,11 @@ interface Prepared {
 export type Template = (queue: string) => Prepared
 
 const WORKFLOWS = 4
-/** The `workflow_type` of the runs of a workflow, by which runs can be listed. */
+/** Returns the `workflow_type` of a workflow's runs, by which lists of runs can be filtered. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
 /**
- * Of every twenty runs, how many complete (`send`), fail, stay suspended (`hold`) or are cancelled.
+ * The numbers of runs, out of every twenty, that complete (`send`), fail, stay suspended (`hold`)
+ * or are cancelled.
  */
 const mix = [
   ['send', 17],
@@ -97,8 +98,8 @@ const speaksOf = (entry: Entry, id: string): boolean =>
   (entry.kind === 'queue' && JSON.stringify(entry.events).includes(id))
 
 /**
- * Number of frames of an event in the project's stream, as `views/tables/runs/feed.ts` creates
- * them.
+ * Returns the number of frames of an event in the project's stream, as `views/tables/runs/feed.ts`
+ * creates them.
  */
 const framesOf = (
   entry: Entry,
@@ -113,8 +114,8 @@ const framesOf = (
       Number(event.run?.status !== undefined)
 
 function template(entries: readonly Entry[]): Template {
-  // Events of other jobs that were claimed together with this one are omitted. The entries keep the
-  // order of their commits.
+  // Events of other jobs that were claimed together with the run's job are omitted. The entries
+  // keep the order of their commits.
   const job = /"id":"(job_\w+)"/.exec(
     JSON.stringify(entries.filter(({ kind }) => kind === 'queue')),
   )?.[1]
@@ -141,7 +142,7 @@ function template(entries: readonly Entry[]): Template {
       before.set(entry.kind, index - 1)
       for (const event of entry.events) frames += framesOf(entry, event)
     }
-    // Run, job and wait get the same new id after their prefixes.
+    // A run, its job and its wait get the same new id after their prefixes.
     const pattern =
       /(?<=run_|job_|wait_)[0-9A-HJKMNP-TV-Z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|(?<="at":)\d{13}|"<before \d+>"/g
     const text = parts.join(',')

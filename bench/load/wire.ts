@@ -7,7 +7,7 @@
 import { connect } from 'node:net'
 
 export interface Line {
-  /** Sends the bytes, together with all others of this turn of the event loop. */
+  /** Sends the bytes, together with all other bytes of this turn of the event loop. */
   send(bytes: string): void
   close(): void
 }
@@ -57,8 +57,9 @@ export function dial(
 }
 
 /**
- * Parses the head of an HTTP response: the position of the body, the status, and the content length
- * (NaN if the head does not state it). Undefined while the head is incomplete.
+ * Parses the head of an HTTP response. Returns the position of the body, the status, and the
+ * content length (NaN if the head does not state it). Returns undefined while the head is
+ * incomplete.
  */
 export function headOf(
   text: string,

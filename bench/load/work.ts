@@ -34,7 +34,7 @@ export async function startRun(http: Http, body: string): Promise<string> {
   if (id === undefined) throw new Error(`a start was answered ${status}: ${text}`)
   return id
 }
-/** The request for a run of this many consecutive action steps. */
+/** Returns the request body for a run with the given number of consecutive action steps. */
 export const runOf = (steps: number, name: string): string =>
   JSON.stringify({
     spec: {
@@ -47,8 +47,8 @@ export const runOf = (steps: number, name: string): string =>
   })
 
 /**
- * Prepares a load of runs with this many steps, on one worker connection with 200 slots. A run
- * counts as executed when its first job arrives. `stop` ends the load, and reports how many
+ * Prepares a load of runs with the given number of steps, on one worker connection with 200 slots.
+ * A run counts as executed when its first job arrives. `stop` ends the load, and reports how many
  * requests were answered with 503.
  */
 export async function runsOf(
@@ -95,7 +95,7 @@ export async function runsOf(
   return { work, stop }
 }
 
-/** Measures runs of this many steps on a separate server. */
+/** Measures runs with the given number of steps on a separate server. */
 export async function measureRuns(
   sync: string,
   steps: number,

@@ -48,8 +48,8 @@ export async function instantWorker(
     claim()
   }
   const socket = await openSocket(port, key, '/v1/projects/default/workers/socket', (text) => {
-    // Acknowledgements are about half of all frames and contain nothing that is needed, so they are
-    // not parsed.
+    // Acknowledgements are about half of all frames and have no relevant content, so they are not
+    // parsed.
     if (text.startsWith('{"type":"job.report.ack"')) {
       held--
       return claim()

@@ -16,7 +16,7 @@ export const connectTo = async (data: string): Promise<Nats> => {
   if (!access) throw new Error(`no NATS server runs in ${data}`)
   return connectNats({ access, name: 'bench', log: silent, role: 'bench' })
 }
-/** All entries of the journal, shard by shard. */
+/** Returns all entries of the journal, shard by shard. */
 export async function journalOf(data: string): Promise<Entry[]> {
   const nats = await connectTo(data)
   const journal = createJournal(nats)

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Maximum number of open files of this process, which child processes inherit. Node.js has already
- * raised the soft limit to the hard limit.
+ * Returns the maximum number of open files of this process, which child processes inherit. Node.js
+ * has already raised the soft limit to the hard limit.
  */
 const openFiles = (): number =>
   Number(
@@ -12,8 +12,8 @@ const openFiles = (): number =>
   )
 
 /**
- * The desired number of connections, or as many as the limit of open files allows; a reduction is
- * reported.
+ * Returns the desired number of connections, or as many as the limit of open files allows. Reports
+ * a reduction.
  */
 export function allowed(wanted: number, say: (line: string) => void): number {
   const most = openFiles() - 1000

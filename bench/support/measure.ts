@@ -10,7 +10,7 @@ export interface Terms {
   readonly times: number
   /** Whether to do less work, for trying out a benchmark. */
   readonly quick: boolean
-  /** Size of what is measured, for a benchmark with a choice; by default, its own. */
+  /** The size of the measured data, for a benchmark with a choice of sizes. */
   readonly size?: number
   /** Folder for CPU profiles of the server; without it, none are written. */
   readonly profile?: string
@@ -19,14 +19,14 @@ export interface Terms {
 }
 /** Figures of one run by name; NaN if a figure is missing. */
 export type Figures = Readonly<Record<string, number>>
-/** Results of a load. `cpu_*`: milliseconds of CPU time per piece of work. */
+/** Results of a load. `cpu_*` is the CPU time per piece of work in milliseconds. */
 export interface Loaded extends Figures {
   readonly throughput: number
   readonly busy_p50: number
   readonly busy_p99: number
   /**
-   * Milliseconds with one piece of work at a time: from its start until it is executed
-   * (`executed_*`), and until its end is known (`done_*`).
+   * Latency in milliseconds with one piece of work at a time: until its execution (`executed_*`),
+   * and until its end is known (`done_*`).
    */
   readonly executed_p50: number
   readonly executed_p99: number
@@ -60,10 +60,10 @@ const ascending = (values: readonly number[]): number[] => values.toSorted((a, b
  */
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-/** A quantile of values in any order; `share` is 0 to 1. */
+/** Returns a quantile of values in any order; `share` is 0 to 1. */
 export const percentile = (values: readonly number[], share: number): number =>
   at(ascending(values), share)
-/** The middle value; for an even count, the mean of the two middle values. */
+/** Returns the middle value, or the mean of the two middle values for an even count. */
 function median(values: readonly number[]): number {
   const sorted = ascending(values)
   const middle = sorted.length >> 1
@@ -71,7 +71,7 @@ function median(values: readonly number[]): number {
     ? at(sorted, 0.5)
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }
-/** Resolves after this many milliseconds. */
+/** Resolves after `ms` milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /**
@@ -81,7 +81,7 @@ export const pause = (ms: number): Promise<void> => new Promise((done) => setTim
 const STALLED = 60_000
 
 /**
- * Does `count` pieces of work with `concurrency` in flight.
+ * Does `count` pieces of work, with `concurrency` pieces in flight.
  * @returns the duration of each piece.
  * @throws Error if no piece has ended for a minute, and any error that a piece throws.
  */
@@ -141,8 +141,8 @@ export async function atRate(
 }
 
 /**
- * Returns the result of the work, its duration in seconds, and the CPU seconds that the processes
- * of a role used during the work; NaN for a role without processes.
+ * Does the work and measures its cost. Returns the result, the duration in seconds, and a function
+ * for the CPU seconds that the processes of a role used (NaN for a role without processes).
  * @param parties called before and after the work, because servers may start further processes in
  * between.
  */
@@ -157,7 +157,7 @@ export async function costOf<T>(
   const after = cpuSeconds(parties())
   return { result, seconds, cpu: (who) => (after[who] ?? Number.NaN) - (before[who] ?? Number.NaN) }
 }
-/** The median and the 99th percentile of times as figures `<name> p50` and `<name> p99`. */
+/** Returns the median and the 99th percentile of times as figures `<name> p50` and `<name> p99`. */
 export const spread = (name: string, times: readonly number[]): Figures => ({
   [`${name} p50`]: percentile(times, 0.5),
   [`${name} p99`]: percentile(times, 0.99),
@@ -203,7 +203,7 @@ export async function load(
   }
 }
 
-/** The median of each figure over several runs. */
+/** Returns the median of each figure over several runs. */
 const medians = <F extends Figures>(runs: readonly F[]): F =>
   Object.fromEntries(
     Object.keys(runs[0] ?? {}).map((name) => [

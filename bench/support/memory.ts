@@ -9,14 +9,14 @@ export const COLLECT: readonly string[] = [
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
 ]
 /**
- * Maximum number of collections, and the fraction of its smallest size so far below which memory
- * must shrink for another collection to follow.
+ * `ROUNDS` is the maximum number of collections. After the second collection, another one follows
+ * only if memory shrank below the fraction `LESS` of its previous minimum.
  */
 const [ROUNDS, LESS] = [8, 0.99]
 /**
- * Returns resident bytes after garbage collection. The first collection lets finalizers run, and V8
- * releases the young generation and empty pages only in a later one, so collections are repeated
- * until memory no longer shrinks.
+ * Returns resident bytes after garbage collection. The first collection lets finalizers run. V8
+ * releases the young generation and empty pages only in a later collection. Collections are
+ * therefore repeated until memory no longer shrinks.
  * @param pid a process that was started with `COLLECT`.
  */
 export async function settled(pid: number): Promise<number> {

@@ -14,7 +14,7 @@ interface Asked {
   readonly amount: Amount
   readonly steps: number
 }
-/** The measurement that the arguments of this process specify, and its further arguments. */
+/** Parses the arguments of this process: the measurement, and further arguments (`rest`). */
 export function asked(): Asked & { readonly rest: readonly string[] } {
   endOnSignals()
   const [first = '{}', ...rest] = process.argv.slice(2)
@@ -57,7 +57,7 @@ export function startStore(
   return child
 }
 /**
- * Repeats an attempt every 200 ms until it succeeds, or rejects with its error after about 300
+ * Repeats an attempt every 200 ms until it succeeds. Rejects with its error after about 300
  * failures.
  */
 export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 /**
- * Peers: other systems that are measured next to Baton if they are installed, and otherwise
- * reported as missing.
+ * Peers are other systems that the benchmarks measure for comparison. A peer that is not installed
+ * is reported as missing.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
@@ -30,7 +30,7 @@ const works = (program: string): boolean => {
     return false
   }
 }
-/** Folder of the programs of the newest PostgreSQL that is installed from Debian's packages. */
+/** Returns the folder of the programs of the newest PostgreSQL from Debian's packages. */
 const postgres = (): string | undefined => {
   const root = '/usr/lib/postgresql'
   const newest = existsSync(root)
@@ -41,9 +41,9 @@ const postgres = (): string | undefined => {
   return newest && join(root, newest, 'bin')
 }
 /**
- * Returns a function that runs a peer's script with the Node.js program `node`. Peers that need a
- * later version than Baton's have one installed in their folder; such a version needs no flags to
- * run TypeScript.
+ * Returns a function that runs a peer's script with the Node.js program `node`. A peer that needs a
+ * later version than Baton has one installed in its folder. Such a version needs no flags to run
+ * TypeScript.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

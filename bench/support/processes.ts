@@ -24,7 +24,7 @@ function ticksOf(pid: number): number {
     return 0
   }
 }
-/** User and system CPU time that each role has used since its processes started. */
+/** Returns the user and system CPU time of each role since its processes started, in seconds. */
 export const cpuSeconds = (parties: Parties): Readonly<Partial<Record<keyof Parties, number>>> =>
   Object.fromEntries(
     Object.entries(parties).map(([who, pids]: [string, readonly number[]]) => [
@@ -33,7 +33,7 @@ export const cpuSeconds = (parties: Parties): Readonly<Partial<Record<keyof Part
     ]),
   )
 
-/** Ids of a process and its descendants. */
+/** Returns the ids of a process and its descendants. */
 export function family(pid: number): number[] {
   let children: string[] = []
   try {
@@ -45,7 +45,7 @@ export function family(pid: number): number[] {
   }
   return [pid, ...children.flatMap((child) => family(Number(child)))]
 }
-/** Resident memory in bytes. */
+/** Returns the resident memory of a process in bytes. */
 export const resident = (pid: number): number =>
   Number(
     /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? Number.NaN,

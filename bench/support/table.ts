@@ -11,9 +11,9 @@ export const cell = (...texts: readonly string[]): string =>
   texts.every((text) => text === '–') ? '–' : texts.join(' / ')
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-/** A Markdown table. */
+/** Returns a Markdown table. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
-/** A note about the measurement, below a table. */
+/** Returns a note about the measurement, to be placed below a table. */
 export const note = (...sentences: readonly string[]): string =>
   `\n\n${sentences.filter(Boolean).join(' ')}`

@@ -1,6 +1,6 @@
 /**
- * The stock action `json`: parse, stringify, query, merge, validate. Parameters that a template
- * rendered are text, so text is parsed where a value is expected.
+ * The stock action `json`: parse, stringify, query, merge, validate. A template renders parameters
+ * as text, so text is parsed where a value is expected.
  */
 import type { Parameters } from '../worker/options.ts'
 
@@ -8,7 +8,7 @@ type Operation = (parameters: Parameters) => unknown
 const operations: Readonly<Record<string, Operation>> = {
   /** Parses a string as JSON; other values are returned unchanged. */
   parse: ({ data }) => meant(data, 'data'),
-  /** Serializes a value. */
+  /** Serializes a value as JSON; a missing value yields `null`. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
   /** Returns the part of a value at the given path. */
   query: ({ data, query }) => find(meant(data, 'data'), query),

@@ -1,7 +1,4 @@
-/**
- * The stock action `random`. With a seed, the same parameters always return the same values on
- * every machine.
- */
+/** The stock action `random`. With a seed, equal parameters yield equal values on every machine. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Parameters } from '../worker/options.ts'
 
@@ -30,8 +27,8 @@ function seeded(seed: string): Source {
 const chance: Source = { bytes: (count) => randomBytes(count) }
 
 /**
- * Returns an evenly distributed whole number in 0 ≤ x < limit. Values that would cause modulo bias
- * are discarded.
+ * Returns a uniformly distributed integer in 0 ≤ x < limit. Values that would cause modulo bias are
+ * discarded.
  */
 function below(source: Source, limit: number): number {
   const range = 2 ** 48

@@ -1,10 +1,10 @@
 /**
  * The body of an upload: a `multipart/form-data` form (RFC 7578) whose last part is the file. The
- * file is streamed, so its size does not matter.
+ * file is streamed, so memory use does not depend on its size.
  */
 import { randomUUID } from 'node:crypto'
 
-/** A form as it is sent. */
+/** The media type of a form, and its streamed body. */
 export interface Form {
   readonly type: string
   readonly body: AsyncGenerator<Uint8Array, void>
@@ -12,7 +12,7 @@ export interface Form {
 
 /**
  * Creates the form.
- * @param fields text fields; undefined ones are left out.
+ * @param fields text fields; undefined ones are omitted.
  * @param file chunks of the file.
  * @param advanced receives the number of bytes of the file that were sent.
  */

@@ -14,7 +14,7 @@ export type ArtifactReference = Required<JobArtifactReference>
  * Bytes without a path need a name.
  */
 export type PublishOptions = Partial<Pick<PutOptions, 'name' | 'mime' | 'metadata' | 'convert'>>
-/** Uploads a file, given by its path, or bytes. */
+/** Uploads bytes, or the file at a path. */
 export type Publish = (
   lease: string,
   file: string | Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * The chat page, which selects the screen to show. In the address, `#session=…` selects a session
- * and `&project=…` its project.
+ * The entry point of the chat page, which selects the screen to show. In the address, `#session=…`
+ * selects a session and `&project=…` its project.
  *
  * Invariant: the key is stored only in this tab's `sessionStorage`, and never appears in an
  * address.

@@ -37,7 +37,7 @@ export const limits = {
 
 /**
  * Cost model: a nested block costs 1/8 of the length of the whole input, because the lexer cuts and
- * joins the remaining lines for each.
+ * joins the remaining lines for each block.
  */
 const BLOCK_SHARE = 8
 
@@ -75,9 +75,9 @@ class LimitExceeded extends Error {}
 const marks = /[*_~[\]!`<\\(&:@]/g
 
 /**
- * A lexer with bounded work. The time that the inline rules take grows with the length of the input
- * times its number of marks, so input with too many marks is treated as plain text. The time that
- * the rules for quotes and lists take grows with the number of nested blocks times the length.
+ * A lexer with bounded work. The cost of inline rules is proportional to the length of the input
+ * times its number of marks, so input with too many marks is treated as plain text. The cost of the
+ * rules for quotes and lists is proportional to the length times the number of nested blocks.
  */
 class BoundedLexer extends Lexer {
   readonly #size: number

@@ -19,7 +19,7 @@ export interface Account {
   readonly key: string
   readonly project: string
 }
-/** The error of a request that the service rejected, or to which it did not respond (status 0). */
+/** Thrown when the service rejects a request or does not respond (status 0). */
 export class Refused extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -41,8 +41,8 @@ const TRIES = 4
 const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
 /**
- * Creates an idempotency key. Browsers provide `randomUUID` only in secure contexts, so it is not
- * used.
+ * Creates an idempotency key. `randomUUID` is not used, because browsers provide it only in secure
+ * contexts.
  */
 const newKey = (): string =>
   `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
@@ -52,7 +52,7 @@ export function service({ key, project }: Account) {
   /**
    * Sends a request, with retries.
    * @param body JSON, or a form with a file.
-   * @throws Refused; the reason of the signal if it aborts.
+   * @throws Refused if the request fails; the reason of the signal if the signal aborts.
    */
   const request = async (
     method: string,

@@ -1,7 +1,7 @@
 /**
  * One session on the page: the live conversation, a field for messages with files, and a button
- * that cancels the turn. The conversation shows only the transcript. User actions are calls to the
- * service, whose replies and later frames change the transcript.
+ * that cancels the turn. The conversation shows only the transcript. User actions call the service;
+ * its replies and later frames update the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -28,7 +28,7 @@ export interface Screen {
   readonly element: HTMLElement
   readonly leave: () => void
 }
-/** Maximum distance in pixels from the end of the page at which the page follows new content. */
+/** Maximum distance in pixels from the end of the page at which the page scrolls to new content. */
 const NEAR = 120
 const states: Readonly<Record<string, string>> = {
   queued: 'queued',
@@ -113,8 +113,8 @@ export function sessionScreen(page: Page, id: string): Screen {
   heading.id = 'session'
 
   /**
-   * Makes a call to the service.
-   * @returns the reason if the service rejects it.
+   * Calls the service.
+   * @returns the reason if the service rejects the call.
    */
   async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
     try {
@@ -293,7 +293,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     void workspace.update(session.environment)
     conversation.agent = (await service.agent(session.agent_id)).name
   }).then(() => {
-    // Rows are drawn once the agent's name is known. If it cannot be read, they show "Agent".
+    // Rows are drawn once the agent's name is known. If the name cannot be read, rows show "Agent".
     named = true
     draw()
   })

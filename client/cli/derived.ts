@@ -48,7 +48,7 @@ export function addGroups(program: Command, shell: Shell): void {
     const parent =
       program.commands.find((command) => command.name() === group) ??
       program.command(group).description(`${row.shape.tag}: ${operationsOf(group)}`)
-    // A command with the same name, such as `artifact get`, replaces that of the row.
+    // A command with the same name, such as `artifact get`, replaces the command of the row.
     if (!parent.commands.some((command) => command.name() === kebab(operation)))
       addRow(parent, name, kebab(operation), row, shell)
   }

@@ -24,7 +24,7 @@ export function addEnvironmentWorker(program: Command, shell: Shell): void {
 
 async function run({ env, note }: Shell): Promise<void> {
   const settings = readSettings(env)
-  // Loaded here, so that other commands do not load it.
+  // The module is imported here, so other commands do not load it.
   const { startEnvironmentWorker } = await import('../environment/program.ts')
   const worker = await startEnvironmentWorker(settings, env, note)
   let interrupts = 0

@@ -23,7 +23,6 @@ export interface Field {
   /** The field's name in the API. */
   readonly name: string
   readonly form: 'text' | 'number' | 'whole' | 'boolean' | 'list' | 'json' | 'file'
-  /** Allowed values. */
   readonly choices?: readonly string[]
   readonly required: boolean
   /** Set if the field accepts null; the argument `null` clears its value. */
@@ -99,7 +98,7 @@ function helpOf({ description, minimum, maximum, default: standard }: Schema): s
   return parts.join('; ')
 }
 
-/** The notation of a field's value in the help. */
+/** Returns the placeholder of a field's value in the help text. */
 export const placeholder = (field: Field): string =>
   field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field)
 const placeholderOf = ({ form, name, choices }: Field): string =>
@@ -173,7 +172,7 @@ export function readValue(
   }
 }
 
-/** Parses JSON text. */
+/** Parses JSON text; `name` identifies the text in the error message. */
 export function parsed(name: string, text: string): { readonly value: unknown } | UsageFault {
   try {
     return { value: JSON.parse(text) as unknown }

@@ -79,7 +79,10 @@ const fields: Readonly<Record<string, readonly Kind[]>> = {
   user_id: ['user', 'agent', 'principal'],
   webhook_id: ['webhook'],
 }
-/** In API rows of the organization, names of keys and skills refer to the organization's own. */
+/**
+ * In API rows of the organization, names of keys and skills refer to the organization's own keys
+ * and skills.
+ */
 const ofOrganization: Readonly<Partial<Record<Kind, Kind>>> = {
   key: 'organizationKey',
   skill: 'organizationSkill',

@@ -122,7 +122,7 @@ const BORDERS = [
 ]
 const heading = (name: string): string => name.replaceAll('_', ' ').toUpperCase()
 
-/** Fields that have a plain value in at least one record, the most important first. */
+/** Fields that have a plain value in at least one record, most important first. */
 function columnsOf(items: readonly Record_[]): string[] {
   const names = new Set(items.flatMap((item) => Object.keys(item)))
   const plain = [...names].filter((name) => items.some((item) => isPlain(item[name])))

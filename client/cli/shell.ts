@@ -16,7 +16,7 @@ export interface Shell {
   note(line: string): void
   /**
    * Starts a progress bar on standard error. Absent if standard error is not a terminal.
-   * @param what what is counted, such as `rows`.
+   * @param what the items that are counted, such as `rows`.
    */
   readonly progress?: (what: string) => Progress
   /** Wraps an action: expected failures are explained, and the exit code becomes 1. */
@@ -25,7 +25,6 @@ export interface Shell {
   ): (...given: A) => Promise<void>
 }
 
-/** A progress bar. */
 interface Progress {
   /** Shows the completed part, 0 to 1, and the number of items that are done. */
   update(part: number, count: number): void

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander'
 
-/** Makes a command and all its subcommands show usage errors in one line. */
+/** Configures a command and its subcommands to show usage errors on one line. */
 export function oneLineErrors(command: Command, path: readonly string[] = [command.name()]): void {
   command.configureOutput({
     outputError: (text, write) =>

@@ -50,8 +50,8 @@ const whole = (text: string): number => {
 }
 
 /**
- * Returns the stock actions with these comma-separated names; undefined: all of them.
- * @throws Mistake if one does not exist, or the list is empty.
+ * Returns the stock actions with the given comma-separated names; all of them by default.
+ * @throws Mistake if a name is unknown or the list is empty.
  */
 export function actionsOf(names: string | undefined): typeof stockActions {
   const wanted =

@@ -1,4 +1,4 @@
-/** The actions of the worker of an environment: those of environments, and the stock actions. */
+/** The actions of an environment's worker: environment actions and stock actions. */
 import type { EnvironmentActionName } from '../../protocol/environments/actions.ts'
 import { stockActions } from '../actions.ts'
 import type { Transport } from '../transport.ts'
@@ -12,7 +12,7 @@ import type { Fence } from './fence.ts'
 import { gitClone } from './git/clone.ts'
 import { type GitWorld, gitDiff, gitFetch, gitStatus } from './git/git.ts'
 
-/** Names of earlier workers that stand for an action. */
+/** Action names of earlier workers, which remain valid as aliases. */
 const aliases = {
   'environment.artifacts.publish': 'environment.artifact.publish',
   'environment.artifacts.download': 'environment.artifact.download',
@@ -25,7 +25,7 @@ export interface ActionsWorld extends GitWorld {
   readonly logs: string | undefined
 }
 /**
- * Returns the actions by name, each behind the fence.
+ * Returns the actions by name, each guarded by the fence.
  * @param names limits the actions to these names; unknown names are ignored.
  */
 export function environmentWorkerActions(

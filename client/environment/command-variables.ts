@@ -1,7 +1,8 @@
 /**
- * The environment variables of commands. Commands get ordinary variables of the worker's process by
- * name, and of the variables of the service only those that name the environment and its
- * credential: a workspace has one tenant, so its commands may act as its worker.
+ * The environment variables of commands. Commands inherit ordinary variables, and those that the
+ * settings name, from the worker's process. They also receive the service's variables that identify
+ * the environment and its credential. A workspace has one tenant, so its commands may act as its
+ * worker.
  */
 import type { Settings, Variables } from './settings.ts'
 
@@ -26,7 +27,7 @@ const PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sb
 
 /**
  * Returns the variables of every command.
- * @param gitConfig file with the configuration of git that lets git ask for credentials.
+ * @param gitConfig git configuration file that installs the credential helper.
  */
 export function commandVariables(
   variables: Variables,

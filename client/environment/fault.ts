@@ -1,9 +1,9 @@
 /** Expected failures of environment actions, and the parameters of a call. */
 import type { Parameters } from '../worker/options.ts'
 
-/** A failure that fails the job. Its name becomes the `error_type` of the job. */
+/** A failure that fails the job. The name of the error becomes the `error_type` of the job. */
 export class ActionFault extends Error {
-  /** @param type stable, in snake_case. */
+  /** @param type stable error type in snake_case. */
   constructor(type: string, message: string) {
     super(message)
     this.name = type
@@ -15,8 +15,8 @@ const isAbsent = (value: unknown): value is null | undefined =>
   value === undefined || value === null
 
 /**
- * Returns an optional text.
- * @throws ActionFault if it is not a text, or contains a NUL character.
+ * Returns an optional string parameter.
+ * @throws ActionFault if the value is not a string or contains a NUL character.
  */
 export function optionalText(parameters: Parameters, name: string): string | undefined {
   const value = parameters[name]
@@ -25,15 +25,18 @@ export function optionalText(parameters: Parameters, name: string): string | und
     throw invalid(name, 'a text without NUL characters')
   return value
 }
-/** Returns a text that may not be empty. @throws ActionFault if it is absent or empty. */
+/**
+ * Returns a required, non-empty string parameter.
+ * @throws ActionFault if the value is absent, empty or invalid.
+ */
 export function requiredText(parameters: Parameters, name: string): string {
   const value = optionalText(parameters, name)
   if (value === undefined || value === '') throw invalid(name, 'a text that is not empty')
   return value
 }
 /**
- * Returns a whole number; `standard` if it is absent.
- * @throws ActionFault unless it is at least `minimum`. A value above `maximum` becomes `maximum`.
+ * Returns an integer parameter, limited to `maximum`; `standard` if it is absent.
+ * @throws ActionFault if the value is not an integer of at least `minimum`.
  */
 export function wholeNumber(
   parameters: Parameters,
@@ -46,14 +49,20 @@ export function wholeNumber(
     throw invalid(name, `a whole number of at least ${minimum}`)
   return Math.min(value, maximum)
 }
-/** Returns whether a flag is set. @throws ActionFault if it is not true or false. */
+/**
+ * Returns a boolean parameter; false if it is absent.
+ * @throws ActionFault if the value is not a boolean.
+ */
 export function flag(parameters: Parameters, name: string): boolean {
   const value = parameters[name]
   if (isAbsent(value)) return false
   if (typeof value !== 'boolean') throw invalid(name, 'true or false')
   return value
 }
-/** Returns a map of texts; numbers and booleans become texts. @throws ActionFault for others. */
+/**
+ * Returns a map of strings; numbers and booleans are converted to strings.
+ * @throws ActionFault for values of other types.
+ */
 export function textMap(parameters: Parameters, name: string): Readonly<Record<string, string>> {
   const value = parameters[name]
   if (isAbsent(value)) return {}
@@ -66,7 +75,10 @@ export function textMap(parameters: Parameters, name: string): Readonly<Record<s
     }),
   )
 }
-/** Returns one of the choices; the first if it is absent. @throws ActionFault for other values. */
+/**
+ * Returns one of the choices; the first if the parameter is absent.
+ * @throws ActionFault for other values.
+ */
 export function choice<T extends string>(
   parameters: Parameters,
   name: string,

@@ -2,7 +2,7 @@
  * Refuses jobs of an earlier lease of the environment.
  *
  * Invariants:
- * F1. A job whose number is lower than that of any job before is refused before it does anything.
+ * F1. A job with a lower fence number than an earlier job is refused before it starts.
  * F2. The highest number survives a restart of the worker if its file can be written.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -16,13 +16,16 @@ export class Fence {
   #highest: number
   #written = true
 
-  /** @param file where the highest number is kept; absent: only in memory. */
+  /** @param file stores the highest number; if absent, the number is kept in memory only. */
   constructor(file: string | undefined, log: (line: string) => void) {
     this.#file = file
     this.#log = log
     this.#highest = file === undefined ? 0 : stored(file)
   }
-  /** Accepts a job. Jobs without a number have no lease. @throws ActionFault `environment_fenced` */
+  /**
+   * Accepts a job. Jobs without a fence number use no lease.
+   * @throws ActionFault `environment_fenced` if the job has an earlier lease.
+   */
   admit(job: ClaimedJob): void {
     const number = fenceOf(job)
     if (number === undefined || number === this.#highest) return
@@ -34,7 +37,7 @@ export class Fence {
     this.#highest = number
     this.#store()
   }
-  /** Returns an action that is executed only for jobs of the current lease. */
+  /** Wraps an action to refuse jobs of an earlier lease. */
   guard(action: Action): Action {
     return (parameters, context) => {
       this.admit(context.job)
@@ -60,7 +63,7 @@ function stored(file: string): number {
     return 0
   }
 }
-/** Returns the number of the lease under which the job uses the environment. */
+/** Returns the fence number of the lease under which the job uses the environment. */
 function fenceOf({ spec }: ClaimedJob): number | undefined {
   const environment = spec['environment']
   const fence =

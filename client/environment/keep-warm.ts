@@ -1,25 +1,25 @@
 /**
- * When the worker of an environment ends because it has no work.
+ * Decides when an idle worker of an environment ends.
  *
  * Invariants:
- * K1. The worker is released at most once, and never while a job runs.
- * K2. It is released a fixed time after its last job ended, or after its registration if no job
- *     came.
+ * K1. The worker is never released while a job runs or a terminal is open.
+ * K2. The worker is released a fixed time after its last job ended, or after its registration if no
+ *     job has arrived.
  */
 import type { Cancel, Clock } from '../worker/ports.ts'
 
 /** Milliseconds without work after which the worker ends. */
 export interface KeepWarm {
   readonly idle_ms: number
-  /** The same before the first job. */
+  /** Milliseconds to wait for the first job. */
   readonly first_ms: number
 }
 
 /** Default time in milliseconds. */
 const STANDARD = 120_000
 /**
- * Shortest times in milliseconds: the next of several waiting jobs must have time to arrive, and
- * so must the job for which the worker was started.
+ * Minimum times in milliseconds. `idle` leaves time for the next waiting job to arrive, and `first`
+ * for the job for which the worker was started.
  */
 const shortest = { idle: 1000, first: 30_000 } as const
 const words: Readonly<Record<string, number>> = {
@@ -32,17 +32,17 @@ const words: Readonly<Record<string, number>> = {
   true: Number.POSITIVE_INFINITY,
 }
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-/** Longest delay of a timer, about 24 days; a longer time is no limit. */
+/** Maximum delay of a timer, about 24 days. A longer time means no limit. */
 const MAX_TIMER = 2 ** 31 - 1
 
-/** Parses the time; undefined if it is not valid. */
+/** Parses a keep-warm time; undefined if it is invalid. */
 export function keepWarmOf(text = ''): KeepWarm | undefined {
   const time = words[text.toLowerCase()] ?? durationOf(text)
   if (time === undefined) return undefined
   const idle_ms = Math.max(time, shortest.idle)
   return { idle_ms, first_ms: Math.max(idle_ms, shortest.first) }
 }
-/** Parses a duration such as `90s` or `1h30m`, in milliseconds. */
+/** Parses a duration such as `90s` or `1h30m`, and returns milliseconds. */
 function durationOf(text: string): number | undefined {
   if (!/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined
   let sum = 0
@@ -59,13 +59,13 @@ export class IdleTimer {
   #registered = false
   #cancel: Cancel = () => {}
 
-  /** @param release called when the worker has had no work for the given time. */
+  /** @param release called when the worker has been idle for the given time. */
   constructor(clock: Clock, times: KeepWarm, release: () => void) {
     this.#clock = clock
     this.#times = times
     this.#release = release
   }
-  /** The worker has registered. Only the first registration has an effect. */
+  /** Starts the timer after the first registration. Later registrations have no effect. */
   registered(): void {
     if (this.#registered) return
     this.#registered = true
@@ -79,7 +79,7 @@ export class IdleTimer {
     this.#running--
     if (this.#running === 0) this.#wait(this.#times.idle_ms)
   }
-  /** Ends the waiting, because the worker ends for another reason. */
+  /** Stops the timer, because the worker ends for another reason. */
   stop(): void {
     this.#cancel()
   }

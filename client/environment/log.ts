@@ -1,4 +1,4 @@
-/** The log of the worker: a file of bounded size, and the end of a log. */
+/** Writes the worker's log to a file of bounded size, and reads the last lines of logs. */
 import {
   appendFileSync,
   mkdirSync,
@@ -15,7 +15,7 @@ const MAX_SIZE = 2 * 1_048_576
 /** Maximum length of a line in characters. */
 const MAX_LINE = 4000
 
-/** Writes lines to a file. Faults of the disk do not disturb the worker. */
+/** Writes lines to a file. Disk errors do not affect the worker. */
 export class LogFile {
   readonly #file: string
   #size: number
@@ -32,7 +32,7 @@ export class LogFile {
       this.#size += Buffer.byteLength(text)
       if (this.#size > MAX_SIZE) this.#shorten()
     } catch {
-      // The disk is full or the folder is gone; the worker goes on without its log.
+      // The disk is full or the folder no longer exists. The worker continues without a log.
     }
   }
   #shorten(): void {
@@ -58,7 +58,7 @@ export async function tailOf(
   const length = Math.min(size, max_bytes)
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, size - length)
   let bytes = buffer.subarray(0, bytesRead)
-  // The first line is incomplete unless the file was read as a whole.
+  // The first line may be incomplete unless the whole file was read.
   if (length < size) bytes = bytes.subarray(bytes.indexOf('\n') + 1)
   const text = bytes.toString('utf8')
   const ended = text.endsWith('\n')

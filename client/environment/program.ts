@@ -1,9 +1,9 @@
 /**
- * The worker of an environment as a program: connects, performs jobs in the workspace, and ends when
- * it has had no work for its keep-warm time.
+ * The worker of an environment as a program: connects, performs jobs in the workspace, and ends
+ * when it has had no work for its keep-warm time.
  *
  * Invariants:
- * E1. Before it ends by itself the worker drains, so no job that it has claimed is lost.
+ * E1. An idle worker drains before it ends, so no claimed job is lost.
  * E2. The exit code is 0 after a drain or a stop, and 1 if the service has rejected the worker.
  */
 import { randomUUID } from 'node:crypto'
@@ -33,7 +33,8 @@ export interface EnvironmentWorker {
 }
 
 /**
- * Starts the worker. It connects in the background, and again after each lost connection.
+ * Starts the worker. The worker connects in the background, and reconnects after each lost
+ * connection.
  * @param variables environment variables of the process.
  * @param note writes a line to standard error.
  * @param clock measures the keep-warm time.
@@ -107,14 +108,15 @@ export async function startEnvironmentWorker(
     if (end.reason === 'failed') warn(`${end.error.code}: ${end.error.message}`)
     return end
   })
-  // How the worker ends is known from `ended`.
+  // A failed start is reported through `ended`.
   void worker.start().catch(() => {})
   return { ended, drain: () => void worker.drain(), stop: () => void worker.stop() }
 }
 
 /**
- * The process itself keeps the environment awake, so the hold is always established, and without a
- * time it lasts as long as the worker.
+ * Returns the capabilities to announce. The process itself keeps the environment awake, so
+ * keep-warm is always established. Without a time limit, keep-warm lasts for the lifetime of the
+ * worker.
  */
 const capabilitiesOf = ({ idle_ms }: KeepWarm, terminals: boolean): readonly string[] => [
   'keep-warm:established',

@@ -1,12 +1,12 @@
-/** The credentials that the worker has seen, which are removed from the output of commands. */
+/** The credentials known to the worker, which are redacted from the output of commands. */
 
-/** Number of credentials that are remembered. */
+/** Maximum number of remembered credentials. */
 const MAX_SECRETS = 256
-/** Shorter texts are no secrets; replacing them would damage ordinary output. */
+/** Minimum length of a credential. Redacting shorter strings would damage ordinary output. */
 const MIN_LENGTH = 8
 
 export class Secrets {
-  /** In the order of their use. */
+  /** Ordered from least to most recently added. */
   readonly #texts = new Set<string>()
   add(text: string): void {
     if (text.length < MIN_LENGTH) return
@@ -15,7 +15,7 @@ export class Secrets {
     const [oldest] = this.#texts
     if (oldest !== undefined && this.#texts.size > MAX_SECRETS) this.#texts.delete(oldest)
   }
-  /** Replaces every known credential, also as a part of a URL or of Basic authentication. */
+  /** Redacts every known credential, also in its URL-encoded form. */
   redact(text: string): string {
     let result = text
     for (const secret of this.#texts)

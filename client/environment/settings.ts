@@ -1,14 +1,14 @@
 /**
  * The settings of the worker of an environment: variables whose names begin with the brand of the
- * installation, such as `SERVICE_API_URL`. The brand is found by the name of the variable with the
- * id of the environment, so the program works for every brand.
+ * installation, such as `SERVICE_API_URL`. The variable that ends with `_WORKER_ENVIRONMENT_ID`
+ * determines the brand, so the program works with every brand.
  */
 import { dirname, join, resolve, sep } from 'node:path'
 import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
 /** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>
-/** Missing or invalid variables; the message is for people. */
+/** Reports missing or invalid variables; the message is shown to users. */
 export class SettingsFault extends Error {
   override readonly name = 'SettingsFault'
 }
@@ -21,18 +21,18 @@ export interface Settings {
   readonly project: string
   readonly environment_id: string
   readonly workspace: string
-  /** Folder of the logs; absent: the log is written to standard error. */
+  /** Folder of the logs; if absent, the log is written to standard error. */
   readonly logs?: string
-  /** File that keeps the fence over restarts; absent: it is kept in memory. */
+  /** File that preserves the fence across restarts; if absent, the fence is kept in memory. */
   readonly fence?: string
-  /** Queues and actions; absent: all. */
+  /** Queues and actions to serve; all by default. */
   readonly queues?: readonly string[]
   readonly actions?: readonly string[]
   readonly concurrency: number
   readonly keepWarm: KeepWarm
   /** Whether only warnings and errors are logged. */
   readonly quiet: boolean
-  /** Names of further variables that commands get. */
+  /** Names of additional variables that are passed to commands. */
   readonly passed: readonly string[]
 }
 
@@ -42,7 +42,10 @@ const CONCURRENCY = 4
 const MAX_CONCURRENCY = 256
 const quietLevels: ReadonlySet<string> = new Set(['warn', 'error', 'fatal', 'silent'])
 
-/** Reads the settings. @throws SettingsFault that names what is missing or invalid. */
+/**
+ * Reads the settings.
+ * @throws SettingsFault if a variable is missing or invalid.
+ */
 export function settingsOf(variables: Variables): Settings {
   const brand = brandOf(variables)
   const name = (rest: string) => `${brand}_${rest}`
@@ -79,7 +82,7 @@ export function settingsOf(variables: Variables): Settings {
     passed: listOf(read('WORKER_PASSED_VARIABLES')) ?? [],
   }
 }
-/** Finds the brand. With several candidates, it is the one with an API key. */
+/** Finds the brand. If several are found, the one with an API key is used. */
 function brandOf(variables: Variables): string {
   const all = Object.keys(variables)
     .filter((name) => name.length > SUFFIX.length && name.endsWith(SUFFIX) && variables[name])
@@ -106,7 +109,10 @@ function concurrencyOf(name: string, text: string | undefined): number {
     throw new SettingsFault(`${name} must be a whole number from 1 to ${MAX_CONCURRENCY}.`)
   return value
 }
-/** Commands of the environment must not change the fence, so its file is outside of the workspace. */
+/**
+ * Returns the path of the fence file. Commands must not change the fence, so a file inside the
+ * workspace is not used.
+ */
 function fenceFile(
   state: string | undefined,
   logs: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Interactive terminals in the environment, with the pseudoterminals of node-pty. The package has a
- * native part, so it is loaded when it is first needed, and its absence only disables terminals.
+ * Interactive terminals in the environment, based on node-pty. The package has a native part, so it
+ * is loaded on first use. Its absence only disables terminals.
  */
 import { closeSync, constants, openSync } from 'node:fs'
 import type { IPty } from '@lydell/node-pty'
@@ -18,19 +18,25 @@ export interface Terminal {
   /** Sends input as a keyboard does; Ctrl-C is the byte 3. */
   write(data: Uint8Array | string): void
   resize(columns: number, rows: number): void
-  /** Stops and continues reading the output, so that the program waits meanwhile. */
+  /** Stops reading the output, which applies backpressure to the program, until `resume`. */
   pause(): void
   resume(): void
-  /** Hangs up, and kills what does not end. `onExit` is called as after any other end. */
+  /**
+   * Sends SIGHUP, and kills the remaining processes after a grace period. `onExit` is called
+   * afterwards.
+   */
   close(): void
   onData(listener: (data: Uint8Array) => void): void
-  /** @param listener gets the exit code: 128 plus its number after a signal. Called once. */
+  /**
+   * @param listener called once with the exit code, which is 128 plus the signal number after a
+   * signal.
+   */
   onExit(listener: (exit: { readonly exit_code: number }) => void): void
 }
 
-/** Milliseconds between the hangup and the kill of a terminal. */
+/** Milliseconds between SIGHUP and the kill of a terminal's processes. */
 const GRACE = 2000
-/** The package passes bytes on, although it declares texts, and has more members than it declares. */
+/** The actual interface of the package. Its declarations lack `ptsName` and input as bytes. */
 type BytePty = Omit<IPty, 'write'> & {
   write(data: string | Uint8Array): void
   /** Path of the terminal device. */
@@ -38,7 +44,7 @@ type BytePty = Omit<IPty, 'write'> & {
 }
 const size = (value: number): number => Math.min(Math.max(Math.floor(value), 1), 1000)
 
-/** Milliseconds between two looks whether the program has ended. */
+/** Milliseconds between checks of whether the program has ended. */
 const POLL = 25
 const exists = (pid: number): boolean => {
   try {
@@ -78,14 +84,14 @@ export async function openTerminal({
     encoding: null,
   }) as IPty & BytePty
   let open = true
-  // While the worker itself has the terminal open too, the end of the program is no end of output:
-  // node-pty would drop the output that it has read and not passed on yet.
+  // The worker keeps the terminal device open, so that the end of the program does not end the
+  // output. Otherwise node-pty would drop output that it has read but not delivered.
   const own = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY)
   let isRunning = true
   let isQuiet = false
   /**
-   * After the end of the program, all of its output is passed on, which is no more than the kernel's
-   * buffer. node-pty drops what is left 200 ms after the end.
+   * After the program has ended, delivers the remaining output, which is at most the kernel's
+   * buffer. By itself, node-pty drops output that remains 200 ms after the end.
    */
   const watch = setInterval(() => {
     if (isRunning) {

@@ -1,9 +1,9 @@
 /**
- * Access to files of a workspace by paths that jobs give.
+ * Gives jobs access to the files of a workspace by path.
  *
  * Invariants:
- * P1. No path leads out of the workspace, neither by `..` nor by symbolic links.
- * P2. On Linux this holds also while other processes change folders and links: each folder is opened
+ * P1. No path escapes the workspace, neither through `..` nor through symbolic links.
+ * P2. On Linux, P1 also holds while other processes change folders and links. Each folder is opened
  *     from its parent without following links, and entries are reached through the open folder.
  */
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { ActionFault } from './fault.ts'
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
 const hasDescriptors = existsSync('/proc/self/fd')
 
-/** An entry of an open folder. It may not exist. */
+/** An entry of an open folder. The entry may not exist. */
 export interface Entry {
   /** Path for file operations; valid while the folder is open. */
   readonly path: string
@@ -26,9 +26,9 @@ export interface Entry {
   beside(name: string): string
 }
 interface UseOptions {
-  /** Create the missing folders above the entry. */
+  /** Creates missing parent folders of the entry. */
   readonly create?: boolean
-  /** Use a symbolic link itself instead of what it names. */
+  /** Uses a symbolic link itself instead of its target. */
   readonly link?: boolean
 }
 
@@ -40,7 +40,10 @@ export class Workspace {
     this.root = root
     this.#given = given
   }
-  /** Opens a workspace. @throws Error if the folder does not exist. */
+  /**
+   * Opens a workspace.
+   * @throws Error if the folder does not exist.
+   */
   static async open(folder: string): Promise<Workspace> {
     return new Workspace(await realpath(folder), resolve(folder))
   }
@@ -53,7 +56,7 @@ export class Workspace {
     if (!isDirectory) throw new ActionFault('not_a_directory', `${path} is not a folder`)
     return real
   }
-  /** Creates a folder unless it exists, with those above it, and returns its real path. */
+  /** Creates a folder and its parents unless they exist, and returns its real path. */
   async createFolder(path: string): Promise<string> {
     if (!this.isRoot(path))
       await this.use(path, { create: true }, (entry) =>
@@ -71,7 +74,7 @@ export class Workspace {
   isRoot(path: string): boolean {
     return this.#absolute(path) === this.root
   }
-  /** Opens a folder, and calls `run` with it and its path for file operations. */
+  /** Opens a folder, and calls `run` with its path for file operations and its path for results. */
   async useFolder<T>(path: string, run: (folder: string, shown: string) => Promise<T>): Promise<T> {
     const real = await this.folder(path)
     return explained(path, () =>
@@ -80,7 +83,8 @@ export class Workspace {
   }
   /**
    * Opens the folder of an entry, and calls `run` with the entry.
-   * @throws ActionFault `outside_workspace`, `not_found` and others of `explained`.
+   * @throws ActionFault with the type `outside_workspace`, `not_found` or another type of
+   * `explanations`.
    */
   async use<T>(
     path: string,
@@ -106,7 +110,7 @@ export class Workspace {
     )
   }
 
-  /** Returns the path that a symbolic link at the end of a path leads to. */
+  /** Resolves the symbolic links of a path; a path that does not exist is returned unchanged. */
   async #followed(path: string): Promise<string> {
     const absolute = this.#absolute(path)
     const real = await realpath(absolute).catch(() => undefined)
@@ -121,7 +125,7 @@ export class Workspace {
   #absolute(path: string): string {
     if (path.includes('\0')) throw new ActionFault('invalid_parameters', 'a path contains NUL')
     const absolute = resolve(this.root, path)
-    // A path below the folder as it was configured, which may contain links.
+    // A path below the configured folder, which may contain links, is mapped to the root.
     const moved =
       isAbsolute(path) && isInside(this.#given, absolute)
         ? resolve(this.root, relative(this.#given, absolute))
@@ -133,7 +137,7 @@ export class Workspace {
     if (!isInside(this.root, absolute))
       throw new ActionFault('outside_workspace', `${path} is outside of the workspace`)
   }
-  /** Opens a folder step by step from the root, and calls `run` with it. */
+  /** Opens a folder one path segment at a time, starting at the root, and calls `run` with it. */
   async #walk<T>(
     real: string,
     create: boolean,
@@ -163,7 +167,10 @@ export class Workspace {
 
 const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root === sep ? sep : root + sep)
-/** Returns a path that names an open folder or file, even if its own path changes. */
+/**
+ * Returns a path to an open file or folder that remains valid after a rename. Without /proc,
+ * returns the given path.
+ */
 export const descriptor = (handle: FileHandle, path: string): string =>
   hasDescriptors ? `/proc/self/fd/${handle.fd}` : path
 const statOf = async (path: string) => {
@@ -174,7 +181,7 @@ const statOf = async (path: string) => {
     await handle.close()
   }
 }
-/** Resolves the links of the longest part of a path that exists. */
+/** Resolves the links of the longest existing prefix of a path. */
 async function existing(path: string): Promise<string> {
   const missing: string[] = []
   for (let at = path; ; at = dirname(at)) {
@@ -187,7 +194,7 @@ async function existing(path: string): Promise<string> {
   }
 }
 
-/** Error types and explanations by the code of the operating system. */
+/** Error types and explanations by operating system error code. */
 const explanations: Readonly<Record<string, readonly [string, string]>> = {
   ENOENT: ['not_found', 'does not exist'],
   ENOTDIR: ['not_a_directory', 'is not a folder, or a part of the path is not'],
@@ -202,7 +209,10 @@ const explanations: Readonly<Record<string, readonly [string, string]>> = {
   ENAMETOOLONG: ['invalid_parameters', 'is too long'],
   ENXIO: ['not_a_file', 'is not a regular file'],
 }
-/** Does something with files; failures name the path as the job gave it. @throws ActionFault */
+/**
+ * Runs a file operation, and converts system errors.
+ * @throws ActionFault whose message contains the path as given by the job.
+ */
 async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run()

@@ -1,8 +1,8 @@
 /**
- * The fourth part of the tour: a worker measures the largest files of the folder and publishes a
- * report as an artifact, the run stores a row for each file in a table, and an agent finds a row by
- * a search and links the report in its answer. Afterwards, even after a failure, the tour deletes
- * the agent, the table and the report; the session is retained for inspection.
+ * The fourth part of the tour. A worker measures the largest files of the folder and publishes a
+ * report as an artifact. The run stores a table row for each file. An agent finds a row by search
+ * and links the report in its answer. Afterwards, even after a failure, the tour deletes the agent,
+ * the table and the report; the session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
@@ -24,7 +24,7 @@ import { checkTimelines, watch } from './watch.ts'
 
 /** Number of the largest files that the report contains. */
 const LARGEST = 5
-/** Name of the action of one tour, which only its own worker executes. */
+/** Name of the action of one tour, which only the tour's worker executes. */
 const actionOf = (tour: string): string => `tour.report.${tour}`
 const tableOf = (tour: string): string => `tour_${tour}`
 
@@ -100,8 +100,8 @@ async function largestIn(folder: string): Promise<string[]> {
 /** A row of the table. */
 type ReportRow = Pick<TableRow, 'data'>
 /**
- * Returns the path of a file whose row is the first result of a search for the path. Another row
- * precedes it if it has as many of the same words: `a/b.ts` is also found by `b.ts`.
+ * Returns the path of a file that a search for this path ranks first. Another row could rank
+ * equally if it contains the same words: a search for `b.ts` also finds `a/b.ts`.
  */
 export function searchable(rows: readonly ReportRow[]): string {
   const hits = (path: string, { data }: ReportRow): number =>
@@ -132,7 +132,10 @@ const reportScript = (tour: string, brand: string, base: string): string => `scr
       [the report](${base}{{result.items.0.data.report}}/content).
 `
 
-/** Deletes tables that interrupted tours left behind. `now`: Unix milliseconds. */
+/**
+ * Deletes tables that interrupted tours left behind.
+ * @param now Unix milliseconds.
+ */
 async function tidyTables(at: Client, now: number): Promise<void> {
   const { items } = await at.table.list({ limit: 200 })
   for (const { id, name, created_at } of items)
@@ -247,7 +250,7 @@ async function asked(
   return { ...followed, session_id, cursor: ack.resume_cursor }
 }
 
-/** Deletes the artifacts of a run: attempts that were lost may have published some, too. */
+/** Deletes the artifacts of a run, including those that lost attempts published. */
 async function deleteArtifacts(at: Client, run_id: string): Promise<void> {
   const { items } = await at.artifact.list({ run_id, limit: 100 })
   for (const { id } of items) await at.artifact.delete({ artifact_id: id })

@@ -47,7 +47,7 @@ export async function git(
   folder: string,
   ...args: string[]
 ): Promise<{ out: string; said: string }> {
-  // Explicit paths, because environment variables could select another repository.
+  // The paths are explicit, because environment variables could select another repository.
   const here = [`--git-dir=${join(folder, '.git')}`, `--work-tree=${folder}`]
   const { stdout, stderr } = await exec('git', [...own, ...here, ...args], { cwd: folder })
   return { out: stdout.trim(), said: stderr.trim() }

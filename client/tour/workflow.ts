@@ -95,8 +95,8 @@ export const partSpec: Spec = {
 const TRIES = 6
 
 /**
- * Creates or updates the workflow with this handle so that it has this spec. Handles are unique
- * across all projects, so in projects other than `default` the handle contains the project.
+ * Creates the workflow with this handle, or updates it to this spec. Handles are unique across all
+ * projects, so in projects other than `default` the handle contains the project.
  * @throws BatonError if the service refuses a request, or all attempts fail.
  */
 export async function ensureWorkflow(client: Client, name: string, spec: Spec): Promise<Workflow> {

@@ -3,8 +3,8 @@
  * no network, no clock; runs anywhere.
  *
  * Invariants:
- * K1. Every item is replaced by id; only deltas append. So applying any other frame, or a page,
- *     twice in succession has the same result as applying it once.
+ * K1. Every item is replaced by id; only deltas append. Applying any other frame, or a page, is
+ *     therefore idempotent.
  * K2. From the same cursor, frames and pages result in the same messages and turns.
  * K3. Frames of unknown types are ignored; an id on them still advances the cursor.
  */

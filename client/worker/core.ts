@@ -45,7 +45,7 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
 /** Maximum number of leases that a registration lists; a worker with more leases lists none. */
 const MAX_LEASES = 10_000
-/** Error codes that any repeat of the same report would cause again. */
+/** Codes of errors that would recur if the same report were sent again. */
 const hopeless: ReadonlySet<string> = new Set([
   'lease_lost',
   'bad_frame',

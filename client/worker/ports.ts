@@ -1,6 +1,6 @@
 /** The external dependencies of a worker: time, random numbers and sockets. Tests replace them. */
 
-/** Cancels something that was scheduled; calling it again has no effect. */
+/** Cancels a scheduled call. A second cancellation has no effect. */
 export type Cancel = () => void
 
 export interface Clock {
@@ -8,7 +8,7 @@ export interface Clock {
   now(): number
   /** Calls a function once, after the given milliseconds. */
   after(ms: number, run: () => void): Cancel
-  /** Returns a random number, evenly distributed in 0 ≤ x < 1. */
+  /** Returns a random number, uniformly distributed in 0 ≤ x < 1. */
   random(): number
   /** Returns a globally unique string. */
   unique(): string

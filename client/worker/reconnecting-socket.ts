@@ -72,12 +72,10 @@ export class ReconnectingSocket {
     this.#events = events
     this.#log = log
   }
-  /** Whether a socket is open. */
   get open(): boolean {
     return this.#call?.open ?? false
   }
 
-  /** Dials now. */
   dial(): void {
     if (this.#closed) return
     const url = this.#urls[this.#at % this.#urls.length] ?? ''

@@ -1,8 +1,8 @@
 /**
- * The terminals of a worker: opens programs for the frames of the service, and sends their output.
+ * The terminals of a worker: opens programs at the service's request, and sends their output.
  *
  * Invariants:
- * T1. A program whose output fills the window is paused, so at most one chunk waits beyond it.
+ * T1. A program is paused while its output exceeds the window, which bounds the buffered output.
  * T2. Terminals end with the connection on which they were opened.
  */
 import type { Down, Up } from '../../protocol/workers/socket.ts'
@@ -12,7 +12,7 @@ import { ByteWindow, terminalLimits } from '../../protocol/workers/terminals.ts'
 export interface WorkerTerminal {
   write(data: Uint8Array): void
   resize(columns: number, rows: number): void
-  /** Stops and continues reading the output, so that the program waits meanwhile. */
+  /** Stops reading the output, which applies backpressure to the program, until `resume`. */
   pause(): void
   resume(): void
   close(): void
@@ -20,7 +20,7 @@ export interface WorkerTerminal {
   /** @param listener called once, after all output. */
   onExit(listener: (exit: { readonly exit_code: number }) => void): void
 }
-/** Opens a program; an interactive shell without a command. Rejects if that is impossible. */
+/** Opens a program in a terminal; by default an interactive shell. Rejects if this fails. */
 export type OpenTerminal = (request: {
   readonly columns: number
   readonly rows: number
@@ -35,7 +35,7 @@ interface Open {
   waiting: Uint8Array[]
   terminal?: WorkerTerminal
   paused: boolean
-  /** Sequence number of the next output, and total of input. */
+  /** Sequence number of the next output, and total number of input bytes received. */
   sequence: number
   received: number
   exit?: number
@@ -58,7 +58,7 @@ export class Terminals {
     this.#changed = changed
   }
 
-  /** Handles a frame of the service. */
+  /** Handles a frame from the service. */
   handle(frame: Frame): void {
     const { terminal_id: id } = frame
     if (frame.type === 'terminal.open') return void this.#begin(frame)

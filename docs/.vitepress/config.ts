@@ -1,7 +1,7 @@
 /**
- * The documentation as a static site. Its pages are the Markdown files of docs/ and bench/ and
- * those of the root folder, at the same relative paths, so that their links work as in the
- * repository. Every README.md is the index page of its folder.
+ * Configures the documentation as a static site. Its pages are the Markdown files of docs/, bench/
+ * and the root folder, at the same relative paths, so links work as in the repository. Every
+ * README.md is the index page of its folder.
  */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'

@@ -10,7 +10,7 @@ import { placeOf } from './pages.ts'
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('{', '&#123;')
 
-/** Removes comments and keeps anchors. Other HTML is shown as it is written. */
+/** Removes comments and keeps anchors. Other HTML is shown as text. */
 function html(text: string): string {
   if (/^<!--[\s\S]*-->\s*$/.test(text)) return ''
   return /^(<a id="[\w-]+">|<\/a>)$/.test(text) ? text : escaped(text)
@@ -30,8 +30,8 @@ export function addTextRules({ renderer }: MarkdownRenderer): void {
 }
 
 /**
- * Returns the target of a relative link, and the link to it on the site. A folder without a
- * README.md stands for its first page.
+ * Returns the target of a relative link, and the link to that target on the site. A link to a
+ * folder without a README.md leads to the folder's first page.
  * @throws Error when the target does not exist.
  */
 function siteLink(root: string, pages: readonly string[], page: string, href: string) {

@@ -31,8 +31,8 @@ const titleOf = (root: string, page: string): string =>
   /^# +(.+)$/m.exec(readFileSync(join(root, page), 'utf8'))?.[1]?.replaceAll('`', '') ?? page
 
 /**
- * Returns the groups of the sidebar: those of the index page, then two with the pages that it does
- * not list (other pages, and decision records).
+ * Returns the groups of the sidebar: the groups of the index page, followed by two groups of pages
+ * that the index page does not list (other pages, and decision records).
  */
 export function groupsOf(root: string, pages: readonly string[]): readonly Group[] {
   const text = existsSync(join(root, INDEX)) ? readFileSync(join(root, INDEX), 'utf8') : ''

@@ -1,13 +1,13 @@
 /**
- * Authentication: finds the caller that a credential belongs to, and the caller's permissions. What
- * a caller may do with them is decided in `authorize.ts`. A project key has the permissions of its
+ * Authentication: finds the caller that a credential belongs to, and the caller's permissions.
+ * `authorize.ts` decides what the permissions allow. A project key has the permissions of its
  * principal's roles, capped by its scope role. A personal token has the permissions of its person's
  * roles. An organization key has the permissions of its role in all projects. The worker of an
- * environment has no permissions; rows declare that it may call them.
+ * environment has no permissions, and may call only rows that explicitly allow it.
  *
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
- *     caller is reused only while the directories that it was derived from are still cached, so a
+ *     caller is reused only while the directories that it was derived from are still cached. So a
  *     change to keys or roles takes effect as soon as the changed directory is dropped. The key's
  *     expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
@@ -46,7 +46,9 @@ export interface Caller {
     | { readonly kind: 'project'; readonly project_id: string }
   /** Unbranded ids of permissions. They apply in every project that `scope` includes. */
   readonly permissions: ReadonlySet<string>
-  /** Present for the worker of an environment: its number, and the environment. */
+  /**
+   * Only for the worker of an environment: the id of the environment, and the worker's generation.
+   */
   readonly environment?: { readonly id: string; readonly generation: number }
   /**
    * The parts of the presented credential that authenticate the caller again: the key's hash, the
@@ -121,7 +123,7 @@ export function openAuthentication(
     return index.get(tag) ?? []
   }
   const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
-  /** The permissions of a project key, computed once per key and loaded directory. */
+  /** Returns the permissions of a project key, computed once per key and loaded directory. */
   const permissionsOf = (
     project: ProjectDirectory,
     { role_ids = [] }: PrincipalRecord,

@@ -16,8 +16,8 @@ const NOT_FOR_WORKERS = 'The worker of an environment may not do this.'
 
 /**
  * Returns `permission_denied` for a caller that may not call a row, otherwise undefined. The worker
- * of an environment may call the rows that declare it, and of those with an environment in their
- * path only for its own.
+ * of an environment may call only rows that explicitly allow it. If the path of such a row names an
+ * environment, it must be the worker's own.
  * @param slots decoded slots of the path.
  */
 export function authorizeRow(
@@ -33,7 +33,7 @@ export function authorizeRow(
 
 /**
  * Returns `permission_denied` for a caller without a permission, otherwise undefined. The worker of
- * an environment has none.
+ * an environment has no permissions.
  * @param brand the brand of the installation, in any letter case.
  * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.
@@ -68,8 +68,8 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
 }
 
 /**
- * The project with the given handle or id. Refused with `not_found` when there is none, and with
- * `forbidden` when the caller may not enter it.
+ * Returns the project with the given handle or id. Refused with `not_found` when there is none, and
+ * with `forbidden` when the caller may not enter the project.
  * @param history whether to find a deleted project too, because its records stay readable.
  */
 export function enter(

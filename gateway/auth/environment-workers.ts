@@ -1,8 +1,8 @@
 /**
- * Authentication of the workers of environments. The owner of the environment knows which worker is
- * the current one, and is asked for the hash of the credential. An answer is reused for
- * `REUSE_MS`, so a superseded worker may be admitted for this time; the registration on the worker
- * socket asks the owner again (`environment.connect`).
+ * Authenticates the workers of environments. The gateway sends the hash of a credential to the
+ * owner of the environment, which knows the current worker. An answer is reused for `REUSE_MS`, so
+ * a superseded worker may be admitted for this time. The registration on the worker socket asks the
+ * owner again (`environment.connect`).
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import type { EnvironmentCredential } from '../../protocol/environments/commands.ts'
@@ -35,9 +35,9 @@ const callerOf = (
 
 /**
  * Creates the function that finds the caller of an environment's credential. Refuses with
- * `unauthorized` only when the owner of the environment says that the credential is not that of its
- * current worker.
- * @param projects ids of the projects that have a tag.
+ * `unauthorized` only when the owner of the environment does not accept the credential as that of
+ * its current worker.
+ * @param projects returns the ids of the projects that have a tag.
  */
 export function openEnvironmentWorkers(
   world: Pick<World, 'ask' | 'now'>,

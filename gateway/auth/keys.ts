@@ -1,9 +1,9 @@
 /**
  * The text of credentials: `<prefix>_<40 hex digits>`. In project keys and personal tokens, the
- * digits are followed by the last 8 characters of the project's id, so that a gateway finds the
- * project's directory without an index of all keys. The prefix of personal tokens is the key prefix
- * followed by `c`. Only the hash and the first 8 characters of the text are stored.
- * `authenticate.ts` finds the caller of a credential.
+ * last 8 characters of the project's id follow the digits. So a gateway finds the project's
+ * directory without an index of all keys. The prefix of personal tokens is the key prefix followed
+ * by `c`. Only the hash and the first 8 characters of the text are stored. `authenticate.ts` finds
+ * the caller of a credential.
  */
 
 import { hexOf } from '../http/hex.ts'
@@ -29,16 +29,17 @@ export interface Presented {
 
 const TAG = 8
 /**
- * The tag of a project in its keys. Two projects may share a tag, so it only narrows the search.
+ * Returns the tag of a project in its keys. Two projects may share a tag, so a tag only narrows the
+ * search.
  */
 export const tagOf = (project: string): string => project.slice(-TAG)
 /**
- * The project tag in a key's text. An organization key has no tag; if its last characters equal the
- * tag of a project by chance, the search in that project finds no key.
+ * Returns the project tag in a key's text. An organization key has no tag; if its last characters
+ * equal the tag of a project by chance, the search in that project finds no key.
  */
 export const tagIn = (text: string): string => text.slice(-TAG)
 
-/** The SHA-256 of a key as hex, which is stored and looked up instead of the key. */
+/** Returns the SHA-256 of a key as hex, which is stored and looked up instead of the key. */
 export const keyHash = (world: Pick<World, 'hash'>, text: string): string => world.hash(text)
 
 /**
@@ -64,8 +65,8 @@ export function newKey(
 }
 
 /**
- * Splits a credential into the key and the project handle that may follow it after a dot. Undefined
- * when the text cannot be a credential.
+ * Splits a credential into the key and the project handle that may follow it after a dot. Returns
+ * undefined when the text cannot be a credential.
  */
 export function parseCredential(credential: string): Presented | undefined {
   const match = /^([^\s.]{1,512})(?:\.([a-z0-9]+(?:-[a-z0-9]+)*))?$/.exec(credential)
@@ -74,7 +75,8 @@ export function parseCredential(credential: string): Presented | undefined {
   return { text, ...(handle !== undefined && { handle }) }
 }
 /**
- * Reads the credential of an `Authorization: Bearer` header. Undefined when the header has none.
+ * Reads the credential of an `Authorization: Bearer` header. Returns undefined when the header has
+ * none.
  */
 export function parseAuthorization(header: string | undefined): Presented | undefined {
   const match = /^Bearer +(\S+)$/i.exec(header?.trim() ?? '')

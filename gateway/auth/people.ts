@@ -112,7 +112,7 @@ export async function checkScope(
   })
 }
 
-/** The roles that a caller currently holds, each by its id and by its name. */
+/** Returns the roles that a caller currently holds, each by its id and by its name. */
 export async function rolesOf(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
@@ -130,8 +130,8 @@ export async function rolesOf(
 }
 
 /**
- * The names by which interactions address a caller: the caller's id, and for each role that the
- * caller holds, `role:` with the role's id and with its name.
+ * Returns the names by which interactions address a caller: the caller's id, and for each role that
+ * the caller holds, `role:` with the role's id and with its name.
  */
 export async function namesOf(
   edge: Pick<Edge, 'directory'>,

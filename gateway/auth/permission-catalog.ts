@@ -32,8 +32,8 @@ const scopeOf = (permission: string): string =>
       : 'project'
 
 /**
- * The system roles, weakest first, with the permissions that they grant inside a project. Their
- * creation time is that of the project.
+ * Returns the system roles, weakest first, with the permissions that they grant inside a project.
+ * Their creation time is that of the project.
  */
 export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
   systemRoleNames.map((name) => ({
@@ -52,8 +52,8 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
 const MAX_GROUPS = { groups: 64, children: 200 } as const
 type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
 /**
- * The groups of action permissions: one group of all actions, and one group for each prefix before
- * the first dot of an action's name.
+ * Returns the groups of action permissions: one group of all actions, and one group for each prefix
+ * before the first dot of an action's name.
  */
 function groupsOf(actions: readonly string[]): Group[] {
   const group = (prefix: string, label: string, source: Group['source']): Group => ({
@@ -79,8 +79,8 @@ function groupsOf(actions: readonly string[]): Group[] {
 }
 
 /**
- * The catalog of permissions: every permission, the system roles as presets, and the groups of
- * actions. A preset has all permissions that its role grants to an organization key.
+ * Returns the catalog of permissions: every permission, the system roles as presets, and the groups
+ * of actions. A preset has all permissions that its role grants to an organization key.
  * @param brand header brand in lower case.
  * @param actions names of the actions whose execution needs a permission.
  */

@@ -8,8 +8,8 @@ import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../pr
 import type { Directory } from '../directory.ts'
 
 /**
- * The active principals of a project with the given ids, in the order of the ids. If any id does
- * not belong to such a principal, the result is a `bad_request` refusal that lists these ids.
+ * Returns the active principals of a project with the given ids, in the order of the ids. If any id
+ * does not belong to such a principal, the result is a `bad_request` refusal that lists these ids.
  * @param field path of the list in the request, or of the id when `ids` is a single id.
  * @param kinds the accepted kinds of principals; all by default.
  * @param skip returns whether to ignore an id, because it does not name a principal.

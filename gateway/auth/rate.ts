@@ -1,8 +1,8 @@
 /**
  * Rate limits: one bucket per caller and one for the organization. Each gateway counts separately.
  * A caller is an API key, a person with all of their tokens, an answer link, an HTTP trigger, an
- * integration, a device that signs in, or, for requests without a valid credential, an IP address.
- * The code that handles a request decides which buckets it is counted in.
+ * integration, or a device that signs in. For a request without a valid credential, the caller is
+ * the IP address. The code that handles a request chooses the buckets.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -40,8 +40,8 @@ export async function charged(
 type Scope = 'key' | 'org'
 
 /**
- * Creates the configured rate limits. A value of 0 disables a limit. Undefined when all limits are
- * disabled.
+ * Creates the configured rate limits. A value of 0 disables a limit. Returns undefined when all
+ * limits are disabled.
  */
 export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate

@@ -2,7 +2,7 @@
 import type { Viewer } from '../../protocol/channels/schema.ts'
 import type { Caller } from './authenticate.ts'
 
-/** The caller's principal id, and whether the caller administers the project. */
+/** Returns the caller's principal id, and whether the caller administers the project. */
 export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({
   id: principal.id,
   admin: permissions.has('project.admin'),

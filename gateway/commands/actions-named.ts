@@ -1,9 +1,9 @@
 /**
  * Checks the actions that a definition names. Steps may not call built-in actions that are only for
  * agents, and cleanup steps may not call workflows. A caller that saves a definition, or starts an
- * inline definition, must have the permission to execute each action in it and, for an action on
- * tables, the permission of the endpoint with the same effect. Otherwise the definition would bypass
- * that permission. Whether the actions exist is not checked here.
+ * inline definition, needs the permission to execute each action in it. For an action on tables,
+ * the caller also needs the permission of the endpoint with the same effect. Otherwise the
+ * definition would bypass these permissions. Whether the actions exist is not checked here.
  */
 
 import { allows } from '../../protocol/access/roles.ts'
@@ -24,9 +24,9 @@ import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'
 
 /**
- * Refuses a definition whose steps name an action that a step or the caller may not call. Undefined
- * when all actions are allowed. A name that contains a template is not checked, because the name is
- * not known yet.
+ * Refuses a definition whose steps name an action that a step or the caller may not call. Returns
+ * undefined when all actions are allowed. A name that contains a template is not checked, because
+ * the name is not known yet.
  * @param path path of the definition in the request, for the refusal.
  */
 export function refusedActions(
@@ -53,9 +53,9 @@ export function refusedActions(
 }
 
 /**
- * Refuses an inline agent configuration with a tool that its author may not execute. Undefined when
- * all tools are allowed. A pattern requires the permission that covers every name that the pattern
- * can match, because it is resolved again for each turn.
+ * Refuses an inline agent configuration with a tool that its author may not execute. Returns
+ * undefined when all tools are allowed. A pattern requires the permission that covers every name
+ * that the pattern can match, because the pattern is resolved again for each turn.
  */
 export const refusedTools = (
   edge: Pick<Edge, 'world'>,
@@ -75,7 +75,7 @@ export const refusedTools = (
   )
 }
 
-/** The refusal for the first field whose permission is missing. */
+/** Returns the refusal for the first field whose permission is missing. */
 function refusedExecution(
   { world }: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],

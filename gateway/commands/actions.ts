@@ -25,9 +25,9 @@ const SECRET = 32
 const DEFAULT_WAIT_S = 30
 
 /**
- * Generates a signing secret. The actor stores it sealed, and the caller receives it in clear. The
- * clear text is decrypted from the actor's reply, which the actor remembers, so a repeat under an
- * idempotency key returns the first secret. Worker actions have no secret.
+ * Generates a signing secret. The actor stores it sealed, and the caller receives it in clear text.
+ * The clear text is decrypted from the actor's reply, which the actor remembers, so a repeat under
+ * an idempotency key returns the first secret. Worker actions have no secret.
  */
 export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
@@ -46,9 +46,9 @@ export function withSecret(edge: Edge, call: Call): Prepared {
   }
 }
 /**
- * The refusal of an input that does not fit an action's schema. Undefined when it fits. A stored
- * schema can contain a pattern that cannot be applied. This is not the caller's error, so the
- * refusal is a `conflict` with the action's name and the location of the pattern.
+ * Returns the refusal of an input that does not fit an action's schema, or undefined when it fits.
+ * A stored schema can contain a pattern that cannot be applied. This is not the caller's error, so
+ * the refusal is a `conflict` with the action's name and the location of the pattern.
  */
 function inputRefusal(
   { name, input_schema }: CatalogEntry,
@@ -66,7 +66,10 @@ function inputRefusal(
   )
 }
 
-/** Refuses a call that needs an environment and names none, or that cannot be made in one. */
+/**
+ * Refuses a call that lacks a required environment, or that names an environment for a built-in
+ * action.
+ */
 function misplaced(
   { name, endpoint_kind }: CatalogEntry,
   environment_id: string | undefined,
@@ -136,7 +139,8 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 }
 
 /**
- * The result of a direct call, read when its run has ended or when the wait has timed out.
+ * Returns the result of a direct call when its run has ended, or its status when the wait has timed
+ * out.
  * @param ms maximum wait in milliseconds.
  */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {

@@ -20,13 +20,15 @@ interface Naming {
 
 /**
  * Refuses a definition that names an agent by an id or a name that the project does not have. The
- * refusal lists the locations of at most 50 unknown agents. Undefined when all agents exist.
+ * refusal lists the locations of at most 50 unknown agents. Returns undefined when all agents
+ * exist.
  */
 export async function unknownAgents(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
   { steps = [], agent_id }: Naming,
   path = '',
+  also: ReadonlySet<string> = new Set(),
 ): Promise<Refusal | undefined> {
   const all = [
     ...(agent_id ? [{ field: below(path, 'agent_id'), name: agent_id }] : []),
@@ -39,7 +41,7 @@ export async function unknownAgents(
   if (isRefusal(known)) return known
   const names = new Set(Object.values(known.agents).map(({ name }) => name))
   const faults = all
-    .filter(({ name }) => !getOwn(known.agents, name) && !names.has(name))
+    .filter(({ name }) => !getOwn(known.agents, name) && !names.has(name) && !also.has(name))
     .map(({ field, name }) => ({
       field,
       message: 'there is no such agent in this project',

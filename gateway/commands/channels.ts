@@ -33,7 +33,7 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
 }
 
 /**
- * The active principal with this id, in the form of a channel member. Undefined when there is none.
+ * Returns the active principal with this id as a channel member, or undefined when there is none.
  */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
@@ -41,8 +41,8 @@ function personOf({ organization, project }: Known, id: string): Person | undefi
 }
 
 /**
- * The active principal with this id, if it may become a member. An agent must also have the status
- * `active`.
+ * Returns the active principal with this id if it may become a member. An agent must also have the
+ * status `active`.
  */
 function newcomer(known: Known, id: string): Person | undefined {
   const person = personOf(known, id)
@@ -209,8 +209,8 @@ const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refu
     : authorize(world.settings.brand, 'channel.write', caller)) ?? {}
 
 /**
- * The immutable facts about a message of the channel in the path. An unknown message is not refused
- * here, because the channel's actor handles that case.
+ * Returns the immutable facts about a message of the channel in the path. An unknown message is not
+ * refused here, because the channel's actor handles that case.
  */
 async function factsOf(
   edge: Edge,
@@ -232,8 +232,8 @@ const namesOf = ({ agents }: ProjectDirectory): Record<string, string> =>
   Object.fromEntries(Object.entries(agents).map(([id, { name }]) => [id, name]))
 
 /**
- * The ids of the agents that a text mentions. When a mention matches the names of several agents,
- * only the agents that are members of the channel are considered.
+ * Returns the ids of the agents that a text mentions. When a mention matches the names of several
+ * agents, only the agents that are members of the channel are considered.
  */
 async function mentionedIn(
   edge: Edge,

@@ -15,8 +15,8 @@ export interface Children {
 /** Maximum number of workflows that one run and its children may name. */
 const MAX_NAMED = 50
 /**
- * The id of the workflow that a step refers to by id, by handle, or, for a published workflow, by
- * the name of its action. Undefined when there is none.
+ * Returns the id of the workflow that a step refers to by id, by handle, or, for a published
+ * workflow, by the name of its action. Returns undefined when there is none.
  */
 function workflowId(known: ProjectDirectory, name: string): string | undefined {
   const handle = publishedHandle(name)
@@ -28,9 +28,9 @@ function workflowId(known: ProjectDirectory, name: string): string | undefined {
 }
 
 /**
- * The workflows that the steps of a spec name, directly or through other workflows, in their latest
- * versions. A run and all of its children use these versions. An unknown name is left out; its step
- * fails when it is executed. More than `MAX_NAMED` workflows are refused.
+ * Returns the workflows that the steps of a spec name, directly or through other workflows, in
+ * their latest versions. A run and all of its children use these versions. An unknown name is
+ * omitted, and its step fails when it is executed. More than `MAX_NAMED` workflows are refused.
  */
 export async function childrenOf(
   { directory }: Pick<Edge, 'directory'>,

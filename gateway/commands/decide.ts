@@ -4,17 +4,17 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Outcome, World } from '../ports.ts'
 
 /**
- * Returns the further input with which a command is repeated, if the actor could not decide it with
- * the given input. Undefined when the outcome is final. The actor has stored nothing for an outcome
- * that is not.
+ * Returns further input with which a command is repeated, if the actor could not decide it with the
+ * given input. Returns undefined when the outcome is final. The actor stores nothing for an outcome
+ * that is not final.
  */
 export type Revise = (
   outcome: Outcome,
 ) => Promise<Readonly<Record<string, unknown>> | undefined | Refusal>
 
 /**
- * Sends a command, and sends it again under the same id for as long as its preparation supplies
- * further input. Nothing was stored for the earlier attempts.
+ * Sends a command, and repeats it under the same id while `revise` supplies further input. Nothing
+ * was stored for the earlier attempts.
  */
 export async function decide(
   world: Pick<World, 'commandRow'>,

@@ -78,7 +78,7 @@ async function assignSkills(
   }
 }
 
-/** The assignments of a skill in the projects of all partitions. Deleted projects are left out. */
+/** Returns the assignments of a skill in all partitions, except those in deleted projects. */
 async function usageOf(
   { world, directory }: Pick<LocalContext, 'world' | 'directory'>,
   id: string,
@@ -97,8 +97,9 @@ async function usageOf(
 const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => sum + agent_count, 0)
 
 /**
- * Reads what the organization needs to decide whether a skill may be deleted: first the number of
- * holds granted so far, then the number of assignments (S2 of protocol/agents/capabilities.ts).
+ * Reads the input with which the organization decides whether a skill may be deleted: first the
+ * number of holds granted so far, then the number of assignments (S2 of
+ * protocol/agents/capabilities.ts).
  */
 async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const id = slots['id'] ?? ''

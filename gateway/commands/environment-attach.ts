@@ -1,7 +1,7 @@
 /**
- * Attaching the workspace of a connected worker as an environment. The holder of the name decides,
- * and makes the session the worker of the environment. Then the session is told, by the actor of its
- * worker, to take the jobs of the environment.
+ * Attaches the workspace of a connected worker as an environment. The actor that holds the name of
+ * the environment decides the attachment, and makes the session the worker of the environment. Then
+ * the worker's actor makes the session take the jobs of the environment.
  */
 import { scopeKey } from '../../protocol/environments/commands.ts'
 import type {
@@ -18,7 +18,7 @@ import { originOf } from '../http/origin.ts'
 import type { Prepare } from '../prepare.ts'
 import { nameHolder, reservedFaults } from './environments/creation.ts'
 
-/** Maximum number of workers of a principal among which a session is searched. */
+/** Maximum number of a principal's workers among which a session is searched for. */
 const MAX_CANDIDATES = 200
 
 const noWorker = refuse('not_found', { resource: 'worker' }, 'No such worker is connected.')
@@ -29,7 +29,7 @@ const workerAt = ({ world }: Edge, project: string, instance: string) => ({
   id: world.id('worker', `${project}/${instance}`),
 })
 
-/** The connected workers of the caller's principal that the request may mean. */
+/** Returns the caller's connected workers, or only the one with the given instance name. */
 async function candidates(
   edge: Edge,
   call: Call,
@@ -55,7 +55,7 @@ async function candidates(
   return found
 }
 
-/** The session that the request means. */
+/** Returns the session that the request names. Refuses an ambiguous request. */
 async function sessionOf(
   edge: Edge,
   call: Call,
@@ -89,7 +89,7 @@ const creationOf = (
   ...(tags && { tags }),
 })
 
-/** Refuses a worker that serves another environment than the one of this name. */
+/** Refuses a worker that serves an environment other than the one to be attached. */
 async function checkFree(
   { world }: Edge,
   project: string,
@@ -108,7 +108,7 @@ async function checkFree(
 
 /**
  * Makes the session take the jobs of the environment. Refused with `environment_worker_conflict`
- * when another live worker serves it.
+ * when another live worker serves the environment.
  */
 async function bind(
   edge: Edge,
@@ -134,7 +134,8 @@ async function bind(
     input: { session, environment_id },
   })
   if (!isRefusal(bound)) return standing.environment
-  // The session ended, or was attached elsewhere, in the meantime; its actor does not say so.
+  // The session has ended or was attached elsewhere in the meantime. Its actor does not report this
+  // to the environment.
   if (bound.refused === 'not_found' || bound.refused === 'conflict')
     await world.command({
       ...environment,

@@ -18,9 +18,9 @@ const named = (make: (index: number) => string, count: number): Named => ({
 })
 
 /**
- * The reply of the `events` actor after it has decided which events are duplicates. If it no longer
- * has the deduplication keys to decide this, it changes nothing and replies `unsure`. The command
- * is then sent again under the same command id, with the keys that a view has.
+ * Returns the reply of the `events` actor once the actor has decided which events are duplicates.
+ * An actor without the necessary deduplication keys changes nothing and replies `unsure`. The
+ * command is then repeated under the same command id, with the keys from a view.
  */
 async function sure<N extends 'event.publish' | 'event.publish_many'>(
   { world }: Edge,

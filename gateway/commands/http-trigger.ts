@@ -119,8 +119,8 @@ export const takeTrigger =
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
   `http_trigger:${trigger_id}:${key}`
 /**
- * The answer while the loop is not active: for a repeat under a known idempotency key, the id of
- * the event that the first request published; otherwise a refusal.
+ * Returns the answer while the loop is not active. For a repeat under a known idempotency key, it
+ * is the id of the event that the first request published. Any other request is refused.
  */
 async function repeated(
   { world }: Edge,
@@ -167,7 +167,7 @@ async function find(
   return owner && facts?.enabled && home && !home.deleted ? { owner, facts } : missing()
 }
 
-/** Whether the body is signed with the trigger's secret; true when the trigger has none. */
+/** True if the body is signed with the trigger's secret, or if the trigger has none. */
 function signed(
   { world }: Edge,
   { loop_id }: HandleOwner,
@@ -185,8 +185,8 @@ function signed(
 }
 
 /**
- * The HMAC key of a secret. A secret that is the base64 form of 32 bytes, as the service generates
- * it, stands for these bytes. The text of any other secret is the key.
+ * Returns the HMAC key of a secret. If the secret is the base64 form of 32 bytes, as the service
+ * generates it, these bytes are the key. The text of any other secret is the key.
  */
 function keyBehind(secret: Uint8Array): Uint8Array {
   const text = Buffer.from(secret).toString()
@@ -194,7 +194,7 @@ function keyBehind(secret: Uint8Array): Uint8Array {
   return bytes.length === 32 && bytes.toString('base64') === text ? bytes : secret
 }
 
-/** The body as a JSON object; an empty body is an empty object. */
+/** Parses the body as a JSON object. An empty body is an empty object. */
 function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
   if (body.trim() === '') return {}
@@ -211,8 +211,8 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
 }
 
 /**
- * The idempotency key of the request: the query parameter `idempotency_key`, or else the header
- * `X-Idempotency-Key`. Blank values are ignored.
+ * Returns the idempotency key of the request: the query parameter `idempotency_key`, or else the
+ * header `X-Idempotency-Key`. Blank values are ignored.
  */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =

@@ -1,6 +1,6 @@
 /**
  * Preparations of the loop rows and of retries of runs: lookups, reservations of trigger handles,
- * and sealed secrets. Which runs a loop starts is decided by its actor.
+ * and sealed secrets. The loop's actor decides which runs start.
  */
 
 import type { RecoverExtra } from '../../protocol/access/directory.ts'
@@ -15,7 +15,7 @@ import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
-import type { Call, Edge } from '../call.ts'
+import { type Call, type Edge, newId } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { refusedActions } from './actions-named.ts'
@@ -23,17 +23,20 @@ import { unknownAgents } from './agents-named.ts'
 import { childrenOf } from './children.ts'
 import { refusedProvider } from './environments/providers.ts'
 
-/** Shown instead of a secret. A request that contains it leaves the stored secret unchanged. */
+/**
+ * The text shown instead of a secret. A request that contains it leaves the stored secret
+ * unchanged.
+ */
 const REDACTED = '[redacted]'
-/** The encryption context of the signing secret of a loop's trigger. */
+/** Returns the encryption context of the signing secret of a loop's trigger. */
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
-/** The id of the loop in the path, which may contain the loop's name instead of its id. */
+/** Returns the id of the loop in the path, which may contain the loop's name instead of its id. */
 const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> =>
   loopNamed(world, project, slots['id'] ?? '')
 /**
- * The id of the loop with this id or name. An id is not looked up. An unknown name is refused with
- * `not_found`.
+ * Returns the id of the loop with the given id or name. An id is not looked up. An unknown name is
+ * refused with `not_found`.
  */
 export async function loopNamed(
   world: World,
@@ -196,7 +199,10 @@ async function save(
   }
 }
 
-/** The current version of a run's loop. Empty when the run has no loop or does not exist. */
+/**
+ * Returns the current version of a run's loop, or nothing when the run has no loop or does not
+ * exist.
+ */
 export async function versionOfRun(
   { world }: Edge,
   project: string,
@@ -244,11 +250,11 @@ async function noted<T>(
 }
 
 /**
- * The id of the run that another loop or a workflow started under the same start key. A key should
- * be unique in the project, but a run is stored with its loop, so only a view can find such a run.
- * The view does not prevent two runs under one key when two loops are started at the same moment,
- * or when a workflow is started after a loop: the start of a workflow does not query the view,
- * because of the cost.
+ * Returns the id of the run that another loop or a workflow started under the same start key. A key
+ * should be unique in the project, but a run is stored with its loop, so only a view can find such
+ * a run. Two runs under one key remain possible when two loops are started at the same moment. They
+ * also remain possible when a workflow is started after a loop, because the start of a workflow
+ * skips this query to save its cost.
  */
 async function runElsewhere(
   { world }: Edge,
@@ -288,7 +294,7 @@ const startRun: Prepare = async (edge, call, { seed }) => {
 
 export const loopPreparations: Readonly<Record<string, Prepare>> = {
   'loop.create': (edge, call, { seed }, origin) =>
-    save(edge, call, edge.world.id('loop', seed), origin),
+    save(edge, call, newId(edge, call, 'loop', seed), origin),
   'loop.update': async (edge, call, _, origin) => {
     const id = call.project ? await loopId(edge, call, call.project.id) : ''
     return isRefusal(id) ? id : save(edge, call, id, origin)

@@ -10,11 +10,13 @@ import type { Outcome, World } from '../ports.ts'
 const DAY = 86_400_000
 /**
  * Maximum number of queries to the view. A second query is needed only when the actor has started
- * several new generations of keys during the first.
+ * several new generations of keys during the first query.
  */
 const QUESTIONS = 5
 
-/** The ids of the events that were published under these keys within the last day, from a view. */
+/**
+ * Reads from a view the ids of the events that were published under these keys within the last day.
+ */
 const rememberedIn = (
   world: Pick<World, 'view' | 'now'>,
   project: string,
@@ -47,8 +49,8 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
 }
 
 /**
- * The id of the event that was published under the given key within the last day; undefined when
- * there is none.
+ * Returns the id of the event that was published under the given key within the last day; undefined
+ * when there is none.
  */
 export async function publishedUnder(
   world: Pick<World, 'ask' | 'view' | 'now'>,

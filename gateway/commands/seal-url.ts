@@ -1,6 +1,6 @@
 /**
  * Seals the query values of URLs in request bodies before the URLs reach an actor, so that no
- * journal contains the values in clear.
+ * journal contains the values in clear text.
  */
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
 import type { Consumer } from '../../protocol/interactions/schema.ts'
@@ -51,8 +51,8 @@ export function withSealedUrl(
 }
 
 /**
- * The command input for the consumer of a new interaction, with the URL of its HTTP subscriber
- * sealed. Empty without such a subscriber.
+ * Returns the command input for the consumer of a new interaction, with the URL of its HTTP
+ * subscriber sealed. The input is empty without such a subscriber.
  */
 export function sealedCallback(
   world: Sealing,

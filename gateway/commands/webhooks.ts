@@ -1,7 +1,7 @@
 /**
  * Preparations of the webhook and secret rows, and the list of secrets. The preparations check
  * destinations, generate signing secrets, seal URLs and secrets, and wait for the outcome of test
- * deliveries. Deliveries are sent by executors.
+ * deliveries. Executors send the deliveries.
  */
 
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -79,7 +79,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   const digest = Buffer.from(
     world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`),
   ).toString('hex')
-  // The input becomes part of the journal, so it contains no values in clear.
+  // The input becomes part of the journal, so it contains no values in clear text.
   return {
     input: {
       entries: {},

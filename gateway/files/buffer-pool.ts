@@ -1,6 +1,6 @@
 /**
- * Buffers of one size that are used again and again. A process that transfers files would
- * otherwise leave each received chunk to the garbage collector, which frees it only after tens of
+ * A pool of reusable buffers of one size. Without a pool, a process that transfers files would
+ * leave each received chunk to the garbage collector, which frees chunks only after tens of
  * megabytes have accumulated.
  *
  * Invariant: a buffer is given back once, after its last use. Its next owner overwrites it.
@@ -17,7 +17,7 @@ export interface BufferPool {
   take(): Buffer
   /** Gives a buffer back. */
   give(buffer: Buffer): void
-  /** Counts a buffer as no longer used, although it will not be used again. */
+  /** Counts a buffer as no longer in use, without returning it to the pool. */
   drop(): void
 }
 

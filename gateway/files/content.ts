@@ -1,7 +1,7 @@
 /**
  * Decides how the bytes of a stored file are sent: conditional requests (RFC 9110, section 13),
- * single ranges (RFC 9110, section 14), and which files a browser may display. Reading and sending
- * the bytes is left to the caller.
+ * single ranges (RFC 9110, section 14), and which files a browser may display. The caller reads and
+ * sends the bytes.
  */
 
 /** The properties of a file that its response depends on. `sha256` is lower-case hex. */
@@ -99,8 +99,8 @@ export function planContent(
 }
 
 /**
- * The `value-chars` of an extended header parameter (RFC 8187, section 3.2.1), for the last segment
- * of a path. Lone surrogates, which have no UTF-8 form, are replaced.
+ * Returns the `value-chars` of an extended header parameter (RFC 8187, section 3.2.1), for the last
+ * segment of a path. Lone surrogates, which have no UTF-8 form, are replaced.
  */
 const fileNameValue = (path: string): string =>
   encodeURIComponent(Buffer.from(path.split('/').at(-1) ?? '').toString()).replaceAll(
@@ -108,15 +108,15 @@ const fileNameValue = (path: string): string =>
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 
-/** Whether the value of `If-None-Match` contains the entity tag, by weak comparison. */
+/** Returns whether the value of `If-None-Match` contains the entity tag, by weak comparison. */
 const matches = (value: string | undefined, etag: string): boolean =>
   value !== undefined &&
   (value.trim() === '*' || value.split(',').some((one) => one.trim().replace(/^W\//, '') === etag))
 
 /**
- * The single range that the value of `Range` requests, limited to the file. Undefined when the
- * whole file is to be sent: for example without a value, for a malformed value and for several
- * ranges.
+ * Returns the single range that the value of `Range` requests, limited to the file. Returns
+ * undefined when the whole file must be sent: for example without a value, for a malformed value,
+ * and for several ranges.
  */
 function rangeOf(
   value: string | undefined,

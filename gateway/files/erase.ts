@@ -3,8 +3,8 @@ import { objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Files } from '../ports.ts'
 
 /**
- * Deletes the bytes of a file and its Markdown text. What cannot be deleted is left to the effect of
- * the actor that erases the same objects.
+ * Deletes the bytes of a file and its Markdown text. Errors are ignored, because an effect of the
+ * file's actor deletes the same objects.
  * @param place name of the bytes of the file.
  */
 export async function eraseFile(files: Files | undefined, place: string): Promise<void> {

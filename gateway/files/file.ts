@@ -41,7 +41,6 @@ function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | u
   }
 }
 
-/** An inspected file. */
 interface Inspected {
   readonly facts: FileFacts
 }

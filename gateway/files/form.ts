@@ -29,8 +29,8 @@ interface Read {
 }
 
 /**
- * Reads an upload after the semaphore has reserved its bytes. They stay reserved until the exchange
- * ends.
+ * Reads an upload after the semaphore has reserved its bytes. The bytes stay reserved until the
+ * exchange ends.
  */
 export async function readUpload(
   bodyMemory: Semaphore,

@@ -19,7 +19,9 @@ export interface Part extends PartHead {
 /** Maximum number of parts, and maximum size of the headers of one part in bytes. */
 export const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
 
-/** The boundary in a Content-Type header. Undefined when the header does not describe a form. */
+/**
+ * Returns the boundary in a Content-Type header, or undefined when the header describes no form.
+ */
 export function boundaryOf(type: string | undefined): string | undefined {
   const found =
     /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(
@@ -29,7 +31,8 @@ export function boundaryOf(type: string | undefined): string | undefined {
 }
 
 /**
- * The parts of a form in their order, or a text that describes the error, such as `is truncated`.
+ * Returns the parts of a form in their order, or a text that describes the error, such as `is
+ * truncated`.
  */
 export function partsOf(body: Buffer, boundary: string): readonly Part[] | string {
   const line = Buffer.from(`--${boundary}`)
@@ -60,7 +63,7 @@ const after = (body: Buffer, mark: Buffer): number => {
   return found < 0 ? -1 : found + mark.length
 }
 
-/** The facts in the header lines of a part. Undefined for a part without a name. */
+/** Parses the header lines of a part. Returns undefined for a part without a name. */
 export function headOf(lines: string): PartHead | undefined {
   const headers = new Map(
     lines.split('\r\n').map((text) => {
@@ -76,8 +79,8 @@ export function headOf(lines: string): PartHead | undefined {
   return { name, ...(filename !== undefined && { filename }), ...(type && { type }) }
 }
 /**
- * The value of a parameter, which may be quoted. Browsers encode a quote as `%22`; other clients
- * escape it with a backslash.
+ * Returns the value of a parameter, which may be quoted. Browsers encode a quote as `%22`; other
+ * clients escape it with a backslash.
  */
 function parameter(disposition: string, name: string): string | undefined {
   const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(
@@ -86,7 +89,10 @@ function parameter(disposition: string, name: string): string | undefined {
   const text = found?.[1] ?? found?.[2]
   return text?.replaceAll(/\\(["\\])/g, '$1').replaceAll(/%22/g, '"')
 }
-/** The decoded file name in `filename*` (RFC 8187). Undefined when it is absent or malformed. */
+/**
+ * Returns the decoded file name in `filename*` (RFC 8187), or undefined when it is absent or
+ * malformed.
+ */
 function extended(disposition: string): string | undefined {
   const text = /;\s*filename\*=utf-8'[^']*'([^\s;]+)/i.exec(disposition)?.[1]
   try {

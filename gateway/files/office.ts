@@ -19,9 +19,9 @@ const ARCHIVE_LIMITS = { members: 5000, bytes: 64 * 1_048_576 } as const
 class TooManyMembers extends Error {}
 
 /**
- * The media type of an Office file. Returns `unsafe` for a file that contains macros, has more than
- * 5,000 members or announces more than 64 MiB when decompressed. Undefined when the bytes are not an
- * Office file.
+ * Returns the media type of an Office file. Returns `unsafe` for a file that contains macros, has
+ * more than 5,000 members or announces more than 64 MiB when decompressed. Returns undefined when
+ * the bytes are not an Office file.
  */
 export function officeType(bytes: Uint8Array): OfficeType | 'unsafe' | undefined {
   const names = new Set<string>()
@@ -32,7 +32,7 @@ export function officeType(bytes: Uint8Array): OfficeType | 'unsafe' | undefined
         names.add(name)
         total += originalSize
         macros ||= /vbaProject\.bin$/i.test(name)
-        // Names may repeat, and a hostile directory announces up to 2^32 members.
+        // Names may repeat, and a hostile directory may announce up to 2^32 members.
         if (++count > ARCHIVE_LIMITS.members) throw new TooManyMembers()
         return false
       },

@@ -11,7 +11,7 @@ const UNPACKED = 32 * 1_048_576
 
 const pagesIn = (text: string): number => text.match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0
 
-/** The number of pages, or `unreadable`, for example for an encrypted file. */
+/** Returns the number of pages, or `unreadable`, for example for an encrypted file. */
 export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
   const text = bytes.toString('latin1')
   if (/\/Encrypt\s+\d+\s+\d+\s+R/.test(text)) return 'unreadable'

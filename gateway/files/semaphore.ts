@@ -1,6 +1,6 @@
 /**
- * A counting semaphore, for bytes in memory or for turns. Callers wait in FIFO order while what they
- * need does not fit within the limit.
+ * A counting semaphore, for bytes of memory or for turns. Callers wait in FIFO order while their
+ * units exceed the free capacity.
  */
 
 export interface Semaphore {
@@ -13,7 +13,7 @@ export interface Semaphore {
 
 /**
  * Creates a semaphore.
- * @param size number of units. A caller that needs more is admitted when it is the only one.
+ * @param size number of units. A request for more units is granted when no units are in use.
  */
 export function createSemaphore(size: number): Semaphore {
   let held = 0

@@ -1,6 +1,6 @@
 /**
- * The rows that transfer bytes (`blob`): their handlers, the headers that they read, and the size of
- * their bodies. Also the route of signed URLs.
+ * Handles the rows that transfer bytes (`blob`), and determines the headers and body sizes of their
+ * requests. Also defines the route of signed URLs.
  */
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../protocol/contract.ts'
@@ -34,7 +34,9 @@ export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<An
   return perform(edge, call, exchange)
 }
 
-/** How requests of a row are received: the maximum size of the body, and further headers. */
+/**
+ * Returns how requests of a row are received: the maximum body size, and the additional headers.
+ */
 export function receptionOf(
   { row: { verb, shape } }: Pick<Routed, 'row'>,
   { brand, artifacts }: GatewaySettings,
@@ -56,7 +58,7 @@ export function receptionOf(
   }
 }
 
-/** The path and the route of signed URLs. */
+/** Returns the path and the route of signed URLs. */
 export const downloadRoute = (edge: Edge) =>
   [
     `/v1${routeOf(unauthenticated['artifact.download']).path}`,

@@ -1,7 +1,6 @@
 /**
  * The body of an upload. The body is paused until `bytes`, `chunks` or `discard` is called, because
- * the request is first admitted and then waits for the semaphore. Besides `request.ts`, `respond.ts`
- * and the worker socket, this is the only code that touches a uWS response.
+ * the request is first admitted and then waits for the semaphore.
  *
  * Invariants:
  * U1. The listener for data is added in the turn of the event loop in which the request arrives,
@@ -12,13 +11,13 @@
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
  * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
  *     memory is bounded by this number and one read of the socket (512 KiB).
- * U5. Of all uploads of a gateway that are read by `chunks`, only those with a turn receive bytes or
- *     yield received ones. A turn ends when the received bytes are consumed, or after `SILENCE_MS`
- *     without a byte. So an upload without a turn occupies only what arrived together with its
- *     headers, and silent clients delay no others for long.
- * U6. Bytes that arrive during a turn are copied into buffers of a pool. A buffer is used again when
- *     the reader asks for the next bytes: a suspended generator keeps its last value alive, so a
- *     waiting upload would otherwise keep a chunk in each of its stages.
+ * U5. Of the uploads that are read by `chunks`, only those with a turn receive bytes or yield
+ *     received bytes. A turn ends when the received bytes are consumed, or after `SILENCE_MS`
+ *     without a byte. So an upload without a turn only holds the bytes that arrived together with
+ *     its headers, and silent clients delay no others for long.
+ * U6. Bytes that arrive during a turn are copied into buffers of a pool. A buffer is reused when
+ *     the reader requests the next bytes. Without a pool, a waiting upload would hold one chunk in
+ *     each of its stages, because a suspended generator keeps its last value alive.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { type BufferPool, createBufferPool } from './buffer-pool.ts'
@@ -38,7 +37,7 @@ const KEEP = 4 * 1_048_576
 /** Milliseconds after which a turn ends if no byte arrives. */
 const SILENCE_MS = 100
 
-/** What the uploads of a gateway share: turns, buffers, and the gateway's clock. */
+/** State that the uploads of a gateway share: turns, buffers, and the gateway's clock. */
 export interface UploadTurns {
   readonly turns: Semaphore
   readonly slices: BufferPool
@@ -50,7 +49,10 @@ export const createUploadTurns = (clock: Pick<UploadTurns, 'later'>): UploadTurn
   later: (ms, run) => clock.later(ms, run),
 })
 
-/** The body of an upload ended early: it exceeds the limit, or the client has disconnected. */
+/**
+ * Thrown when the body of an upload ends early, because the body exceeds the limit or the client
+ * has disconnected.
+ */
 export class UploadCut extends Error {
   readonly reason: 'too_large' | 'disconnected'
   constructor(reason: UploadCut['reason']) {
@@ -112,8 +114,8 @@ export class Upload {
     return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
   /**
-   * Yields the body as it arrives, in slices of at most 64 KiB. The client is slowed down to the
-   * speed of the reader. A slice is valid until the next one is requested.
+   * Yields the body as it arrives, in slices of at most 64 KiB. Backpressure slows the client to
+   * the speed of the reader. A slice is valid until the next slice is requested.
    * @throws {UploadCut} when the body exceeds the limit or the client disconnects.
    */
   async *chunks(shared: UploadTurns): AsyncGenerator<Buffer, void> {
@@ -185,11 +187,14 @@ export class Upload {
       rest = rest.subarray(copied)
     }
   }
-  /** Whether the reader needs bytes that have not arrived. */
+  /** Returns whether the reader needs bytes that have not arrived. */
   #awaits(): boolean {
     return !this.#over && !this.#whole && this.#slices.length === 0 && this.#fits()
   }
-  /** Lets the client send until bytes have arrived, or until it was silent for some time. */
+  /**
+   * Lets the client send until bytes have arrived, or until `SILENCE_MS` have passed without a
+   * byte.
+   */
   async #receive({ later }: UploadTurns): Promise<void> {
     if (this.#flowing) this.#res.resume()
     else this.#start()

@@ -1,8 +1,7 @@
 /**
  * Parses YAML that users supply: the front matter of skills, and scripts of the scripted model. The
  * parser of `yaml` recurses for each level of nesting. The length and the nesting of a document are
- * therefore checked first; the nesting is determined from the tokens, which are found without
- * recursion.
+ * therefore checked first. The nesting is determined from the tokens, without recursion.
  */
 import { Lexer, parseDocument } from 'yaml'
 
@@ -35,8 +34,8 @@ export function readYaml(
 }
 
 /**
- * Whether a value contains itself. An alias inside its own anchor creates such a value, which code
- * that traverses values does not expect.
+ * Returns whether a value contains itself. An alias inside its own anchor creates such a value, and
+ * code that traverses values does not expect one.
  */
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false
@@ -46,10 +45,10 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
 }
 
 /**
- * Whether the nesting of a document exceeds a number of levels. Flow collections are counted by
- * their brackets, and block collections by the indicators in one line (`- - -`). Block collections
- * that nest by indentation need at least one column for each level, so `MAX_INDENTATION` limits
- * them.
+ * Returns whether the nesting of a document exceeds a number of levels. Flow collections are
+ * counted by their brackets, and block collections by the indicators in one line (`- - -`). Block
+ * collections that nest by indentation need at least one column for each level, so
+ * `MAX_INDENTATION` limits them.
  */
 function isNestedDeeper(text: string, levels: number): boolean {
   let flow = 0

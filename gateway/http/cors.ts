@@ -1,13 +1,14 @@
 /**
- * CORS headers: which browser origins may call the API, and which response headers their pages may
- * read. The origins are configured; the origins of MCP requests are checked in `../mcp/mcp.ts`.
+ * CORS headers: the browser origins that may call the API, and the response headers that their
+ * pages may read. The origins are configured. The origins of MCP requests are checked in
+ * `../mcp/mcp.ts`.
  */
 import type { GatewaySettings } from '../ports.ts'
 
 /**
- * The CORS headers of the answer to a request from the given origin. Empty when no origins are
- * configured or the request has no origin. For an origin that is not allowed, only `Vary` is
- * returned.
+ * Returns the CORS headers of the answer to a request from the given origin. There are none when no
+ * origins are configured or the request has no origin. An origin that is not allowed gets only
+ * `Vary`.
  */
 export function corsHeaders(
   { cors }: GatewaySettings,
@@ -26,7 +27,7 @@ export function corsHeaders(
 }
 
 /**
- * The headers of the answer to a preflight request.
+ * Returns the headers of the answer to a preflight request.
  * @param requested the value of `Access-Control-Request-Headers`. All headers in it are allowed.
  * @param methods the methods of the path.
  */

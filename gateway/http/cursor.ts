@@ -22,7 +22,7 @@ export interface Binding {
 
 const SEAL = 16
 
-/** JSON with sorted keys, so that equal values give the same text. */
+/** Returns JSON with sorted keys, so that equal values give the same text. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -55,8 +55,8 @@ export function sealCursor(
 }
 
 /**
- * The position in a cursor that was created for the same binding. Any other text is refused with
- * `bad_request`.
+ * Returns the position in a cursor that was created for the same binding. Any other text is refused
+ * with `bad_request`.
  */
 export function openCursor(
   world: Pick<World, 'seal'>,
@@ -76,7 +76,7 @@ export function openCursor(
     : refuseFields({ field: 'cursor', message: 'is not a cursor of this list with these filters' })
 }
 
-/** Where a page of a list ends, as the answer of a list contains it. */
+/** The pagination members in the answer of a list. */
 interface Paging {
   readonly has_more: boolean
   readonly next_cursor?: string
@@ -84,9 +84,9 @@ interface Paging {
 /**
  * Reads a page of a list, from the position in a cursor or from the beginning, and seals the cursor
  * of the next page.
- * @param cursor a cursor that `sealCursor` created, otherwise undefined.
- * @param ask reads the page after a position. Its `position` is that of the last item, if more
- *   items follow.
+ * @param cursor the cursor in the request; without one, the list is read from the beginning.
+ * @param ask reads the page after a position. The `position` of the page is that of its last item,
+ * if more items follow.
  */
 export async function sealedPage<P extends { readonly position?: unknown }>(
   world: Pick<World, 'seal'>,

@@ -36,7 +36,9 @@ interface Schema {
 /** Maximum number of faults in one refusal. */
 const MAX_FAULTS = 50
 
-/** The path of a field or an item in the value at `path`, such as `spec.steps[0].config`. */
+/**
+ * Returns the path of a field or an item in the value at `path`, such as `spec.steps[0].config`.
+ */
 export const member = (path: string, key: string | number): string =>
   typeof key === 'number'
     ? `${path}[${key}]`
@@ -58,8 +60,8 @@ const kindOf = (value: unknown): string =>
         : typeof value
 const article = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`)
 /**
- * The representation of a value in a fault. An object, an array, or a string of more than 100
- * characters is replaced by the name of its type. Other values are unchanged.
+ * Returns the representation of a value in a fault. An object, an array, or a string of more than
+ * 100 characters is replaced by the name of its type. Other values are unchanged.
  */
 const shown = (value: unknown): unknown =>
   isObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)
@@ -74,7 +76,8 @@ const formats: Readonly<Record<string, string>> = {
 }
 
 /**
- * The faults of a value, at most `MAX_FAULTS`. Empty when no fault is found.
+ * Returns the faults of a value, at most `MAX_FAULTS`. Returns an empty list when no fault is
+ * found.
  * @param path location of the value in the request.
  */
 export function explain(schema: unknown, value: unknown, path = ''): FieldError[] {
@@ -152,7 +155,7 @@ function array(
       { minItems: schema.minItems },
       value.length,
     )
-  // The items of an oversized array are not checked, because there may be very many.
+  // The items of an oversized array are not checked, because their number is unbounded.
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     return void say(
       `must have at most ${plural(schema.maxItems, 'item')}`,
@@ -221,9 +224,9 @@ function object(
 
 /**
  * Reports the faults of one branch of a union, or nothing when a branch fits. If all branches have
- * a constant in the same field, the constant selects the branch. Otherwise, of the branches with a
- * fault below `path`, the one with the fewest faults is selected. If there is none, a single fault
- * lists what the branches expect.
+ * a constant in the same field, the constant selects the branch. Otherwise, the branch with the
+ * fewest faults is selected among the branches with a fault below `path`. If there is no such
+ * branch, a single fault lists what the branches expect.
  */
 function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
   const branches = all.filter(({ type }) => type !== 'null' || value === null)

@@ -21,15 +21,16 @@ export interface Identity {
 const MAX_KEY_LENGTH = 255
 
 /**
- * The idempotency key of a call: `call.key` if it is present, otherwise the `Idempotency-Key`
- * header of a POST request. A blank header is ignored. A header of more than `MAX_KEY_LENGTH`
- * characters is refused.
+ * Returns the idempotency key of a call: `call.key` if it is present, otherwise the
+ * `Idempotency-Key` header of a POST request. A blank header is ignored. A header of more than
+ * `MAX_KEY_LENGTH` characters is refused.
  */
 export function keyOf({
   incoming,
   key: given,
-}: Pick<Call, 'incoming' | 'key'>): string | undefined | Refusal {
-  if (given !== undefined) return given
+  part,
+}: Pick<Call, 'incoming' | 'key' | 'part'>): string | undefined | Refusal {
+  if (given !== undefined || part) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
   return key === undefined || key.length <= MAX_KEY_LENGTH
     ? key
@@ -42,9 +43,10 @@ export function keyOf({
 }
 
 /**
- * The identity of a call. A key in the body takes precedence over the header: it seeds the id of
- * the started run, or the actor itself deduplicates by the key. Otherwise, the header or `call.key`
- * makes requests idempotent, except for rows whose actor stores the keys (`keyScope: 'actor'`).
+ * Returns the identity of a call. A key in the body takes precedence over the header: it seeds the
+ * id of the started run, or the actor itself deduplicates by the key. Otherwise, the header or
+ * `call.key` makes requests idempotent, except for rows whose actor stores the keys (`keyScope:
+ * 'actor'`).
  */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge

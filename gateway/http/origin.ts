@@ -1,6 +1,6 @@
 /**
- * Creates the origin of a command: its principal, credential, time and request data. Also the base
- * URL of links to this service.
+ * Creates the origin of a command: its principal, credential, time and request data. Also
+ * determines the base URL of links to this service.
  */
 import type { Credential, Origin, Principal } from '../../protocol/entry.ts'
 import type { GatewaySettings, World } from '../ports.ts'
@@ -9,7 +9,7 @@ import type { Incoming } from './request.ts'
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * The origin of a command that a request causes.
+ * Returns the origin of a command that a request causes.
  * @param request_id the id of the request; without it, the origin contains none.
  */
 export function originOf(
@@ -27,8 +27,9 @@ export function originOf(
 }
 
 /**
- * The base URL of links to this service: the configured URL, or else `http://` and the `Host` header
- * of the request. Empty when there is no configured URL and the header is not valid.
+ * Returns the base URL of links to this service: the configured URL, or else `http://` and the
+ * `Host` header of the request. The URL is empty when none is configured and the header is not
+ * valid.
  */
 export function baseUrl({ public_url }: Pick<GatewaySettings, 'public_url'>, host = ''): string {
   if (public_url !== undefined) return public_url

@@ -1,6 +1,6 @@
 /**
- * A received request as plain data. Only this file, `upload.ts`, `respond.ts` and the worker socket
- * touch a uWS request or response. Answers are written by `respond.ts`.
+ * A received request as plain data. Only this file, `upload.ts`, `respond.ts` and the WebSocket
+ * endpoints touch a uWS request or response. `respond.ts` writes the answers.
  *
  * Invariants:
  * Q1. A uWS request is valid only until its handler returns. The constructor therefore copies
@@ -91,7 +91,9 @@ export class Incoming {
   readonly slots: readonly string[]
   /** The client's IP address. Empty for purposes that do not need it. */
   readonly ip: string
-  /** The body, valid once `receive` has called `ready`. `broken` says why it could not be read. */
+  /**
+   * The body, valid once `receive` has called `ready`. `broken` is the reason why it is unreadable.
+   */
   body = ''
   broken: 'too_large' | 'not_utf8' | undefined
   /** The body of an upload, which is read only on demand. */
@@ -116,7 +118,7 @@ export class Incoming {
   readonly #headers: ReturnType<typeof headersOf>
   readonly #further: ReadonlyMap<string, string> | undefined
 
-  /** Copies what is needed of the request line and the headers. */
+  /** Copies the needed parts of the request line and the headers. */
   constructor(
     res: HttpResponse,
     req: HttpRequest,
@@ -151,13 +153,14 @@ export class Incoming {
     this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined
   }
 
-  /** The client's IP address. Call it only while the exchange is open. */
+  /** Returns the client's IP address. May be called only while the exchange is open. */
   sender(): string {
     return this.ip || addressOf(this.#res)
   }
 
   /**
-   * The value of an additional header of the route, trimmed. Undefined when it is empty or absent.
+   * Returns the value of an additional header of the route, trimmed, or undefined when it is empty
+   * or absent.
    * @param name name in lower case.
    */
   further(name: string): string | undefined {
@@ -165,7 +168,8 @@ export class Incoming {
   }
 
   /**
-   * The value of a header, trimmed. Undefined when it is empty, absent, or not read on this route.
+   * Returns the value of a header, trimmed, or undefined when it is empty, absent, or not read on
+   * this route.
    */
   header(name: KeptHeader): string | undefined {
     const value = this.#headers[name]
@@ -174,9 +178,9 @@ export class Incoming {
 
   /**
    * Collects the body, then calls `ready` once; synchronously for an upload or without a body. When
-   * a body exceeds the limit, `ready` is called at once, so that the request is refused. If the
+   * a body exceeds the limit, `ready` is called immediately, so that the request is refused. If the
    * client closes its connection after the request, `ready` is called only after the whole body or
-   * `DRAIN` bytes above the limit, because the connection reset would discard an earlier answer.
+   * `DRAIN` bytes above the limit. Otherwise the connection reset would discard the answer.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit
@@ -216,7 +220,8 @@ export class Incoming {
 }
 
 /**
- * Whether a request has a second, different Content-Length header. uWS itself uses only the first.
+ * Returns whether a request has a second, different Content-Length header. uWS itself uses only the
+ * first.
  */
 function hasOtherLength(req: HttpRequest, first: string): boolean {
   let other = false
@@ -232,7 +237,7 @@ function slotsOf(req: HttpRequest, count: number): string[] {
   return slots
 }
 
-/** The client's IP address. IPv4-mapped IPv6 addresses are written as IPv4. */
+/** Returns the client's IP address. IPv4-mapped IPv6 addresses are written as IPv4. */
 function addressOf(res: HttpResponse): string {
   const bytes = new Uint8Array(res.getRemoteAddress())
   const mapped =

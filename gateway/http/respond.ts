@@ -1,6 +1,6 @@
 /**
- * Writes HTTP answers and streams. Apart from the worker socket, no other file writes to a uWS
- * response. The content of answers, and the format of event streams, are determined by the callers.
+ * Writes HTTP answers and streams. Apart from the WebSocket endpoints, no other file writes to a
+ * uWS response. Callers determine the content of answers and the format of event streams.
  *
  * Invariants:
  * W1. After the response has been aborted or ended, it is never touched again.
@@ -12,8 +12,8 @@
  * W4. Every write to a stream is corked and has at most `WHOLE` bytes. A stream estimates its
  *     unsent bytes, because uWS reports backpressure of a write only at the next write. The
  *     estimate is never too low.
- * W5. Content is read no faster than the client accepts it. If it ends early or fails, the connection
- *     is closed, so that the client does not take the received part for the whole.
+ * W5. Content is read no faster than the client accepts it. If it ends early or fails, the
+ *     connection is closed, so that the client does not take the received part for the whole.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
@@ -75,7 +75,7 @@ export const WHOLE = 15_000
 /** A minimal SSE comment. It is written to make uWS flush, which happens only on a write. */
 const NUDGE = ':\n\n'
 
-/** A header line, with the line break before it. */
+/** Returns a header line, with the line break before it. */
 const headerLine = (name: string, value: string): string => `\r\n${name}: ${value}`
 
 export class Exchange {

@@ -1,6 +1,6 @@
 /**
- * Tokens in URLs that this installation issues and does not store. The content of a token is
- * authenticated for one purpose, and not encrypted.
+ * Tokens in URLs that this installation issues but does not store. The content of a token is
+ * authenticated for one purpose, but not encrypted.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { World } from '../ports.ts'
@@ -14,14 +14,17 @@ const sealOf = (world: Sealer, purpose: string, text: string): Uint8Array =>
 
 /**
  * Creates a token.
- * @param purpose what the token is for; a token is valid for its purpose only.
+ * @param purpose the only purpose for which the token is valid.
  */
 export function sealToken(world: Sealer, purpose: string, content: readonly unknown[]): string {
   const text = JSON.stringify(content)
   return Buffer.concat([sealOf(world, purpose, text), Buffer.from(text)]).toString('base64url')
 }
 
-/** The content of a token. Undefined when this installation did not issue it for the purpose. */
+/**
+ * Returns the content of a token, or undefined when this installation did not issue the token for
+ * the purpose.
+ */
 export function openToken(
   world: Sealer,
   purpose: string,

@@ -10,8 +10,8 @@ import type { Handler } from '../serve.ts'
 export const METRICS_REFUSED =
   'The metrics require a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
 /**
- * Whether a request may read the metrics: it carries the metrics token, or no token is configured.
- * Hashes are compared, so that the response time reveals nothing about the token.
+ * Returns whether a request may read the metrics, because it has the metrics token or no token is
+ * configured. Hashes are compared, so that the response time reveals nothing about the token.
  */
 export const mayReadMetrics = (
   metrics: GatewaySettings['metrics'],
@@ -30,7 +30,7 @@ export interface Readiness {
 }
 
 /**
- * The answer of `/readyz`: 200 with warnings, or 503 with the reasons.
+ * Returns the answer of `/readyz`: 200 with warnings, or 503 with the reasons.
  * @param stopping whether the gateway accepts no new work.
  * @param query the query string. With `for=reads`, storage that accepts no changes is only a
  * warning. All gateways report such storage at the same time, and a load balancer that removed all

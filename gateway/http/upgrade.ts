@@ -1,6 +1,6 @@
 /**
- * What the WebSocket endpoints share: the credential of an upgrade request, and the answer to a
- * refused one.
+ * Code that the WebSocket endpoints share: reads the credential of an upgrade request, and answers
+ * refused upgrades.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
@@ -15,8 +15,9 @@ export interface Rejection {
 }
 
 /**
- * The credential in the header or, without it, in the subprotocols of an upgrade request, and the
- * subprotocol to select (empty: none). `isAnonymous`: the request has neither.
+ * Returns the credential of an upgrade request, from its `Authorization` header or else from its
+ * subprotocols. `protocol` is the subprotocol to select; it is empty if there is none.
+ * `isAnonymous` is true if the request has no credential.
  */
 export function presentedIn(
   authorization: string,
@@ -63,7 +64,7 @@ export function answerWithoutUpgrade(app: TemplatedApp, path: string): void {
   })
 }
 
-/** A path parameter, decoded if it is percent-encoded UTF-8. */
+/** Returns a path parameter, decoded if it is percent-encoded UTF-8. */
 export function textOf(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -25,8 +25,7 @@ const DEEPEST = 64
 const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
 
 /**
- * The refusal of a value that does not fit a schema, with its faults. Undefined when the value
- * fits.
+ * Returns the refusal of a value that does not fit a schema, or undefined when the value fits.
  * @param root name of the whole value in the faults.
  */
 function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
@@ -34,7 +33,7 @@ function check(schema: TSchema, value: unknown, root: string): Refusal | undefin
   return faults.length > 0 ? refuseFields(...faults) : undefined
 }
 /**
- * The faults of a value, at most 50. Empty when it fits.
+ * Returns the faults of a value, at most 50. Returns an empty list when the value fits.
  * @param root name of the whole value in the faults.
  */
 export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldError[] {
@@ -48,7 +47,10 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
-/** The names and values in a query string. Undefined when it is not percent-encoded UTF-8. */
+/**
+ * Returns the names and values in a query string, or undefined when it is not percent-encoded
+ * UTF-8.
+ */
 function pairsOf(query: string): [string, string][] | undefined {
   try {
     return query
@@ -167,8 +169,8 @@ export function readBody(
 }
 
 /**
- * A copy of the value without the null fields that the schema treats as absent (`orAbsent`). All
- * other null fields are kept.
+ * Returns a copy of the value without the null fields that the schema treats as absent
+ * (`orAbsent`). All other null fields are kept.
  */
 function withoutNulls(schema: Described, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -188,17 +190,17 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 }
 
 /**
- * A fault that makes a parsed value unacceptable under any schema, or undefined. Such a fault is
- * nesting of more than `DEEPEST` levels, a name that reaches an object's prototype, or a number
- * such as 1e999, which is parsed as infinity. JSON cannot express infinity, so memory and journal
- * would differ.
+ * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Such a
+ * fault is nesting of more than `DEEPEST` levels, a name that reaches an object's prototype, or a
+ * number such as 1e999, which is parsed as infinity. JSON cannot express infinity, so memory and
+ * journal would differ.
  */
 export const unsafe = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined
 
 /**
- * Whether `suspect` may find a fault. This check applies the rules without building paths, because
- * almost every value passes.
+ * Returns whether `suspect` may find a fault. This check applies the rules without building paths,
+ * because almost every value passes.
  */
 function isSuspect(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)

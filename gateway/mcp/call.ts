@@ -37,7 +37,8 @@ import { denied, type Offered, offeredAs, offeredIn } from './tools.ts'
 const CALL_TIMEOUT_MS = 120_000
 
 /**
- * Converts an MCP call to a call of the row with this name. Undefined when there is no such row.
+ * Converts an MCP call to a call of the row with the given name. Returns undefined when there is no
+ * such row.
  */
 const relayed = (
   call: Call,

@@ -1,8 +1,7 @@
 /**
- * Cancellation of calls. A request id identifies a call only within the client's MCP session. The
- * run of a call therefore has a hash of the session and the request id as its external id. A
- * gateway that receives a cancellation finds the run by this external id, so gateways store nothing
- * about calls.
+ * Cancels calls. A request id identifies a call only within the client's MCP session. The run of a
+ * call therefore has a hash of the session and the request id as its external id. A gateway that
+ * receives a cancellation finds the run by this external id, so gateways store nothing about calls.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RpcId } from '../../protocol/mcp/messages.ts'
@@ -18,8 +17,8 @@ import { sleep } from '../timing.ts'
 const LOOKS = [0, 250, 1000]
 
 /**
- * The external id of the run of a call. Undefined when the client has no session; such a client
- * cannot cancel calls.
+ * Returns the external id of the run of a call. Returns undefined when the client has no session;
+ * such a client cannot cancel calls.
  */
 export function labelOf(
   { world }: Edge,

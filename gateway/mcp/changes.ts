@@ -1,6 +1,6 @@
 /**
  * The stream that notifies a client when the tools that it may call have changed. The id of a frame
- * contains a hash of the client's tools, so a client that reconnects is also notified of a change
+ * contains a hash of the client's tools. So a client that reconnects is also notified of a change
  * that it has missed. Streams of calls are in `follow.ts`.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -14,7 +14,7 @@ import { openStream } from '../streams/sse.ts'
 import { bindingOf, frameOf, placeFrame, reads } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
-/** A hash of the tools that a caller may call. */
+/** Returns a hash of the tools that a caller may call. */
 async function digestOf(
   { world }: Edge,
   project: string,
@@ -32,7 +32,7 @@ async function digestOf(
         .slice(0, 32)
 }
 
-/** The hash of tools in the id of a frame of this stream. Undefined for any other id. */
+/** Returns the hash of tools in the id of a frame of this stream, or undefined for any other id. */
 export function knownTools(edge: Edge, call: Call, frame_id: string): string | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'tools'), frame_id)
   return isRefusal(opened) ? undefined : String(opened.position)

@@ -39,15 +39,18 @@ export interface Waiting {
 /** Minimum time between two progress notifications, in milliseconds. */
 const PAUSE = 200
 
-/** A frame with a JSON-RPC message. */
+/** Returns a frame with a JSON-RPC message. */
 export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
-/** A frame without a message. It only gives the client an id from which it can resume. */
+/** Returns a frame without a message. It only gives the client an id from which it can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
-/** Whether the client supports frames with empty data. */
+/** Returns whether the client supports frames with empty data. */
 export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
-/** The binding to which frame ids are sealed: the caller, the project and the kind of stream. */
+/**
+ * Returns the binding to which frame ids are sealed: the caller, the project and the kind of
+ * stream.
+ */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
   project: scopeId(edge, call),
   route: `mcp.${what}`,
@@ -55,8 +58,8 @@ export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Bindi
 })
 
 /**
- * The call in progress that a frame id contains. Undefined when the id was not issued for a call of
- * this caller.
+ * Returns the call in progress that a frame id contains, or undefined when the id was not issued
+ * for a call of this caller.
  */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'call'), frame_id)
@@ -119,8 +122,8 @@ export async function followCall(
 }
 
 /**
- * Creates the sender of progress notifications, which are throttled: of the events within `PAUSE`
- * after a notification, only the latest is sent.
+ * Creates the sender of progress notifications. Notifications are throttled: of the events within
+ * `PAUSE` after a notification, only the latest is sent.
  */
 function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {
   const { world } = edge

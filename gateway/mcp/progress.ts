@@ -26,7 +26,7 @@ const told: ReadonlySet<string> = new Set([
   'check.passed',
   'check.failed',
 ])
-/** The message of an event, such as `step completed: review`. */
+/** Returns the message of an event, such as `step completed: review`. */
 const messageOf = ({ event_type, step_key }: RunEventRecord): string =>
   `${event_type.replace('.', ' ')}${step_key === undefined ? '' : `: ${step_key}`}`
 
@@ -50,7 +50,7 @@ interface Reading {
    * should reconnect.
    */
   farewell(frame: string): void
-  /** Called at the end: the run has ended, the gateway stops, or the sink was ended. */
+  /** Called when the run has ended, the gateway stops, or the sink was ended. */
   over(): void
 }
 /**

@@ -12,7 +12,7 @@ import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
-/** A successful result. */
+/** Returns a successful result. */
 export const good = (output: JsonObject, meta?: JsonObject): McpResult => ({
   content: text(JSON.stringify(output)),
   structuredContent: output,
@@ -50,15 +50,15 @@ export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusa
 
 type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | 'error_message'>
 /**
- * The result of a call whose wait has timed out. It is a failed result, because it lacks the output
- * that the tool's schema describes.
+ * Returns the result of a call whose wait has timed out. It is a failed result, because it lacks
+ * the output that the tool's schema describes.
  * @param look name of the tool that reads the state of a run.
  */
 export const unfinished = (run_id: string, look: string, brand: string): McpResult =>
   failed(`The run ${run_id} continues. Check it later with ${look}.`, {
     [`${brand}/run_id`]: run_id,
   })
-/** The state of a run, as the output of the tool that reads runs. */
+/** Returns the state of a run, as the output of the tool that reads runs. */
 export const shownRun = ({
   id,
   status,
@@ -81,8 +81,8 @@ export interface Promised {
   readonly outputSchema?: McpTool['outputSchema'] | undefined
 }
 /**
- * The result of the run of a call. Undefined while the run is in progress. Refused when the caller
- * has lost its access, or when the result cannot be read.
+ * Returns the result of the run of a call, or undefined while the run is in progress. Refused when
+ * the caller has lost its access, or when the result cannot be read.
  * @param call the call of the tool's row.
  */
 export const resultOf = async (

@@ -1,7 +1,6 @@
 /**
  * The tools of a project: every catalog entry that a client can call. Each tool maps to an API row,
- * and needs the permission of that row. This file only describes tools; they are called in
- * `call.ts`.
+ * and needs the permission of that row. This file only describes tools; `call.ts` calls them.
  */
 import { builtinOf } from '../../protocol/actions/builtin.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -43,8 +42,8 @@ const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_'
 
 /**
  * Maps the names of the catalog to the names that clients see. A safe name is unchanged. In any
- * other name, unsafe characters are replaced. If it is too long or would equal another name, the
- * end is replaced by a hash.
+ * other name, unsafe characters are replaced. A hash replaces the end of a name that is too long or
+ * would equal another name.
  */
 export function shownNames(
   names: readonly string[],
@@ -62,7 +61,10 @@ export function shownNames(
   )
 }
 
-/** The row that calls of an entry execute. Undefined for an entry that only agents can call. */
+/**
+ * Returns the row that calls of an entry execute, or undefined for an entry that only agents can
+ * call.
+ */
 function operationOf(
   { name, endpoint_kind }: CatalogEntry,
   brand: string,
@@ -136,14 +138,15 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
   }
 }
 /**
- * Whether an entry is offered as a tool: it is ready, or it needs a worker, which may connect
- * later. Actions of environments are not, because a call of a tool names no environment.
+ * Returns whether an entry is offered as a tool: it must be ready, or need a worker, which may
+ * connect later. Actions of environments are not offered, because a call of a tool names no
+ * environment.
  */
 const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>
   !isEnvironmentAction(name) && (readiness === 'ready' || endpoint_kind === 'worker')
 
 /**
- * All tools of a project, sorted by their catalog names. The permissions of callers are not
+ * Returns all tools of a project, sorted by their catalog names. The permissions of callers are not
  * checked.
  */
 export async function offeredIn(
@@ -170,7 +173,7 @@ export async function offeredIn(
       : []
   })
 }
-/** The refusal of a caller that may not call a tool. Undefined when it may. */
+/** Returns the refusal of a caller that may not call a tool, otherwise undefined. */
 export const denied = (
   { settings }: Pick<World, 'settings'>,
   caller: Caller,
@@ -183,8 +186,8 @@ export const denied = (
   )
 }
 /**
- * Finds a tool by the name that clients see, or by its name in the catalog. Undefined when there is
- * none.
+ * Finds a tool by the name that clients see, or by its name in the catalog. Returns undefined when
+ * there is none.
  */
 export const offeredAs = (offered: readonly Offered[], name: string): Offered | undefined =>
   offered.find(({ tool }) => tool.name === name) ?? offered.find((one) => one.name === name)

@@ -1,7 +1,7 @@
 /**
  * The catalog of a project: its own actions, the organization's actions, its published workflows,
  * and the service's built-in actions. Actions and workflows are read from views, so `readiness`
- * reflects which workers are connected. Which entries a caller may call is not decided here.
+ * reflects which workers are connected. The permissions of callers are not checked here.
  */
 import { type Builtin, builtins, isTableAction } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
@@ -181,7 +181,7 @@ function ofWorkflow({
 }
 
 /**
- * The catalog entries sorted by name. An action of the project replaces an action of the
+ * Returns the catalog entries sorted by name. An action of the project replaces an action of the
  * organization with the same name, and both replace a built-in action.
  * @param name limits the entries to this name; without it, all entries are returned.
  */
@@ -211,7 +211,7 @@ export async function entriesOf(
     entries.set(`workflow.${workflow.handle}`, ofWorkflow(workflow))
   return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
-/** The catalog entry with the given name. Refused with `not_found` when there is none. */
+/** Returns the catalog entry with the given name. Refused with `not_found` when there is none. */
 export async function findEntry(
   world: Asking,
   project: string,
@@ -225,14 +225,14 @@ export async function findEntry(
 }
 
 /**
- * The callers of a built-in action, for texts.
+ * Returns the callers of a built-in action, as text.
  * @param brand lower-case brand.
  */
 export const callersOf = (name: string, brand: string): string =>
   isTableAction(brand, name) || isEnvironmentAction(name) ? 'agents and steps' : 'agents'
 /**
- * An entry as the API returns it. The description of a built-in action says who can call it, because
- * this does not follow from its `readiness`.
+ * Returns an entry for the API. The description of a built-in action names its callers, because its
+ * `readiness` does not show them.
  */
 const told = (entry: CatalogEntry, { settings }: Pick<World, 'settings'>): CatalogEntry =>
   entry.source === 'platform'

@@ -1,7 +1,7 @@
 /**
  * The toolkits and skills of projects and agents. The assignments of an agent are read from its
- * project's actor and contain the records of the project, the organization and the service. They
- * reflect the last commit, and leave out deleted toolkits and skills. Lists are read from views.
+ * project's actor, and contain the records of the project, the organization and the service. They
+ * reflect the last commit and omit deleted toolkits and skills. Lists are read from views.
  */
 
 import type {
@@ -24,9 +24,7 @@ export interface CapabilityReader {
   readonly directory: Directory
 }
 
-/**
- * The built-in toolkits of the service. Their creation time is the creation time of the project.
- */
+/** Returns the built-in toolkits of the service. Their creation time is that of the project. */
 export async function serviceToolkits(
   { world, directory }: CapabilityReader,
   project: string,
@@ -86,7 +84,7 @@ async function held(
   }
 }
 
-/** The toolkit assignments of an agent, as the API returns them, in the order of assignment. */
+/** Returns the toolkit assignments of an agent for the API, in the order of assignment. */
 export async function toolkitAssignments(
   asking: CapabilityReader,
   project: string,
@@ -105,7 +103,7 @@ export async function toolkitAssignments(
         })),
       }
 }
-/** The skill assignments of an agent, as the API returns them, in the order of assignment. */
+/** Returns the skill assignments of an agent for the API, in the order of assignment. */
 export async function skillAssignments(
   asking: CapabilityReader,
   project: string,
@@ -127,8 +125,8 @@ export async function skillAssignments(
 }
 
 /**
- * The agent's record, toolkits and skills, from which the definition of a turn is resolved. Refused
- * with `not_found` when there is no such agent.
+ * Returns the agent's record, toolkits and skills, from which the definition of a turn is resolved.
+ * Refused with `not_found` when there is no such agent.
  */
 export async function agentSource(
   asking: CapabilityReader,
@@ -145,9 +143,9 @@ export async function agentSource(
       }
 }
 /**
- * All toolkits and skills that an inline definition can refer to by name. Of several records with
- * the same name, the first is used. The project's records come first, and an older record comes
- * before a newer record of the same owner.
+ * Returns all toolkits and skills that an inline definition can refer to by name. Of several
+ * records with the same name, the first is used. The project's records come first, and an older
+ * record comes before a newer record of the same owner.
  * @public
  */
 export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {
@@ -166,7 +164,7 @@ export async function byName(asking: CapabilityReader, project: string): Promise
 }
 
 /**
- * The toolkits of the service, then the toolkits of the project, newest first.
+ * Returns the toolkits of the service, then the toolkits of the project, newest first.
  * @param include_system whether to include the toolkits of the service.
  */
 export async function allToolkits(
@@ -182,8 +180,8 @@ export async function allToolkits(
   return isRefusal(mine) ? mine : [...system, ...mine.items]
 }
 /**
- * The skills of the project, then the skills of the organization, each newest first. The service
- * has no skills.
+ * Returns the skills of the project, then the skills of the organization, each newest first. The
+ * service has no skills.
  */
 export async function allSkills(
   { world }: CapabilityReader,

@@ -1,6 +1,6 @@
 /**
- * The logs of the worker of an environment, which its host reads. Their text comes from programs of
- * users, so credentials are removed before anybody sees it.
+ * Reads the logs of an environment's worker through the host of the environment. The text comes
+ * from programs of users, so credentials are redacted before it is returned.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { Environment, LogName, WorkerLogs } from '../../protocol/environments/schema.ts'
@@ -9,17 +9,17 @@ import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 import { redactionOf } from './redact.ts'
 
-/** Lines and bytes that are returned unless the request says otherwise. */
+/** The default number of lines, and the default maximum number of bytes. */
 const DEFAULT = { tail: 200, max_bytes: 64_000 } as const
 /**
- * Bytes that are read before those that are returned. They contain the beginning of a credential
- * whose end is returned.
+ * The number of additional bytes that are read before the returned bytes. They are needed to redact
+ * a credential that begins before the returned bytes.
  */
 const MARGIN = 2048
 
 /**
  * The query `environment.worker_logs`. It is refused with `environment_worker_unavailable` when the
- * environment has no place yet, or no host of its place answers.
+ * environment has no place yet, or when no host of its place answers.
  */
 export const environmentLogQueries: Readonly<Record<'environment.worker_logs', LocalQuery>> = {
   'environment.worker_logs': answer<'environment.worker_logs'>(
@@ -54,7 +54,7 @@ async function readLogs(
         })
   if (!found) return refuse('environment_worker_unavailable')
   const redact = redactionOf(world.settings.key_prefix)
-  // The beginning of a truncated text may be the rest of a credential, which looks like any word.
+  // A truncated text may begin with the end of a credential, which cannot be recognized.
   const whole = found.truncated ? found.content.replace(/^\S{1,1024}/, '') : found.content
   const { text, cut } = newest(redact(whole), max_bytes)
   return {
@@ -66,12 +66,12 @@ async function readLogs(
   }
 }
 
-/** Returns the last `max` bytes of a text, without a part of a character. */
+/** Returns the last `max` bytes of a text, without splitting a character. */
 function newest(text: string, max: number): { readonly text: string; readonly cut: boolean } {
   const bytes = Buffer.from(text)
   if (bytes.length <= max) return { text, cut: false }
   let from = bytes.length - max
-  // Bytes 10xxxxxx continue a character.
+  // Bytes of the form 10xxxxxx continue a character.
   while (from < bytes.length && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
   return { text: bytes.subarray(from).toString(), cut: true }
 }

@@ -1,11 +1,11 @@
-/** Reads of one environment: its record, and credentials for its repositories. */
+/** Reads the record of an environment, and issues credentials for its repositories. */
 import type { Environment } from '../../protocol/environments/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { gitCredential } from './git-credentials.ts'
 
-/** The record in the path of a call, from its owner. */
+/** Reads the environment in the path of a call from its owner. */
 async function find(edge: Edge, call: Call): Promise<Environment | Refusal> {
   const id = call.slots['environment_id'] ?? ''
   if (!isId(id, 'environment')) return refuse('not_found')

@@ -1,13 +1,14 @@
 /**
- * The broker of credentials for repositories: decides whether and with which rights an environment
- * gets a credential for a repository. Tokens are made behind the port `World.repositoryToken`.
+ * Issues credentials for repositories: decides whether an environment gets a credential for a
+ * repository, and with which access. The port `World.repositoryToken` creates the tokens.
  *
  * Invariants:
- * B1. Only repositories that the environment declares get a credential. It can push only if the
- *     declaration has `push: true`; the requested operation grants nothing.
- * B2. A request for push that is not declared is answered with a credential that can read, because
- *     git asks one credential helper for all of its operations.
- * B3. A token is neither stored nor logged. The log has who got one, and for what.
+ * B1. Only repositories that the environment declares get a credential. The credential allows
+ *     pushing only if the declaration has `push: true`, whatever operation the request names.
+ * B2. A request to push without this declaration receives a read-only credential, because git asks
+ *     one credential helper for all of its operations.
+ * B3. A token is neither stored nor logged. The log contains the principal, the environment, the
+ *     repository and the access.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type {
@@ -24,7 +25,7 @@ import type { Call, Edge } from '../call.ts'
 import { unsealHost } from '../commands/repositories/hosts.ts'
 import type { World } from '../ports.ts'
 
-/** What an environment may do with a repository. */
+/** The access of an environment to a repository. */
 interface Grant {
   /** Name of the repository host. */
   readonly host: string
@@ -33,9 +34,9 @@ interface Grant {
   readonly access: TokenRequest['access']
 }
 /**
- * Returns what an environment with these declarations may do with a repository; undefined when the
- * repository is not declared. Names are compared without regard to case, as GitHub and GitLab do.
- * When several hosts have the repository, the first declaration decides.
+ * Returns the access that the declarations grant to a repository; undefined when the repository is
+ * not declared. Names are compared without regard to case, as GitHub and GitLab do. When several
+ * hosts have the repository, the first declaration determines the host.
  */
 export function grantOf(
   declared: readonly EnvironmentRepository[],
@@ -57,7 +58,7 @@ export function grantOf(
   )
 }
 
-/** Returns what a credential says about its host. */
+/** Returns the fields of a credential that describe its host. */
 function hostFields({
   kind,
   url,
@@ -72,9 +73,9 @@ function hostFields({
 }
 
 /**
- * Returns a credential for the repository in the body of a call. It is refused with
- * `forbidden` when the environment does not declare the repository or the host denies it,
- * and with `service_unavailable` when the host is not configured or does not answer.
+ * Returns a credential for the repository in the body of a call. Refused with `forbidden` when the
+ * environment does not declare the repository or the host denies it. Refused with
+ * `service_unavailable` when the host is not configured or does not answer.
  */
 export async function gitCredential(
   { world }: Pick<Edge, 'world'>,

@@ -1,5 +1,5 @@
 /**
- * Adds current leases to jobs from a view. Heartbeats are not in the journal, so a view has a lease
+ * Adds current leases to jobs from a view. Heartbeats are not in the journal. So a view has a lease
  * as it was granted, and only the queue's actor has the last heartbeat. Each queue of a page is
  * read once. The jobs of a queue that does not answer in time are returned unchanged.
  */

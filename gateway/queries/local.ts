@@ -21,6 +21,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
+import { blueprintQueries } from '../blueprints/queries.ts'
 import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
@@ -98,7 +99,8 @@ const credentialOf = ({ id, name, expires_at, last_used_at }: ApiKey, now: numbe
 })
 
 /**
- * Whether a project has a tag, given as `key` or as `key:value`. The key may itself contain colons.
+ * Returns whether a project has a tag, given as `key` or as `key:value`. The key may itself contain
+ * colons.
  */
 const tagged = ({ tags = {} }: Project, term: string): boolean =>
   Object.hasOwn(tags, term) ||
@@ -121,8 +123,8 @@ function projectFilter(
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
- * Whether a principal is listed. People are listed only with `kind=user`, because some clients do
- * not support this kind of principal.
+ * Returns whether a principal is listed. People are listed only with `kind=user`, because some
+ * clients do not support this kind of principal.
  */
 const listed = (
   principal: PrincipalRecord,
@@ -287,6 +289,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...secretQueries,
   ...hostQueries,
   ...resolverQueries,
+  ...blueprintQueries,
   'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries

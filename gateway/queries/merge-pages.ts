@@ -1,14 +1,14 @@
 /** Merges the pages that the views of all partitions return for one list. */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 
-/** A page of one partition. `position` is present only when more items follow there. */
+/** A page of one partition. `position` is present only when more items follow in the partition. */
 interface Page<I> {
   readonly items: readonly I[]
   readonly position?: unknown
 }
 /**
- * The first `limit` items of all partitions. `last` is present only when more items follow; the
- * next page begins after it.
+ * The first `limit` items of all partitions. `last` is the last item, after which the next page
+ * begins. It is present only when more items follow.
  */
 interface Merged<I, P> {
   readonly items: readonly I[]

@@ -1,4 +1,4 @@
-/** Pages of the rows of a table: queries and search. The view answers them. */
+/** Reads pages of the rows of a table from its view, by query or by search. */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RowQuestion, ViewQueries } from '../../protocol/queries/views.ts'
 import { DEFAULT_LIMIT } from '../listing.ts'

@@ -1,7 +1,7 @@
 /**
- * Semantic and hybrid searches in the rows of a table. The view reports whether the rows that exist
- * now are embedded, and ranks them. A search never returns the results of another mode: if the rows
- * or the query cannot be embedded in time, it is refused.
+ * Semantic and hybrid searches in the rows of a table. The view reports whether all current rows
+ * are embedded, and ranks them. A search never returns the results of another mode: if the rows or
+ * the query cannot be embedded in time, it is refused.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
@@ -11,10 +11,10 @@ import { backoffMs, sleep } from '../timing.ts'
 
 /** Milliseconds for which a search waits until the rows are embedded. */
 const WAIT_MS = 5000
-/** Milliseconds between two questions to the view, which grow. */
+/** Back-off between two queries to the view, in milliseconds. */
 const AGAIN = { first: 20, last: 250 } as const
 
-/** What a search needs. */
+/** The parts of the `World` that a search uses. */
 export type Searching = Pick<World, 'view' | 'embedder' | 'settings' | 'now' | 'later'>
 
 type Reply = ViewQueries['table_semantic']['reply']
@@ -23,8 +23,9 @@ type Question = Pick<
   'id' | 'query' | 'mode' | 'filter' | 'limit' | 'after'
 >
 /**
- * Answers a search. It is refused with `table_semantic_search_unavailable` and, in `details`, the
- * `reason`, and the numbers of rows and of embedded rows if rows are missing.
+ * Answers a search. Refused with `table_semantic_search_unavailable` if the rows or the query
+ * cannot be embedded in time. The details contain the `reason` and, if rows are not embedded yet,
+ * the numbers of all rows and of embedded rows.
  */
 export async function searchSemantically(
   world: Searching,

@@ -25,8 +25,8 @@ interface HeldRole {
 }
 
 /**
- * The system roles and the project's roles with at least one active holder that is not an agent.
- * The principal of an organization key holds the key's role in every project.
+ * Returns the system roles and the project's roles with at least one active holder that is not an
+ * agent. The principal of an organization key holds the key's role in every project.
  */
 function heldRoles(
   home: ProjectDirectory,

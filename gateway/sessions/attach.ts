@@ -54,7 +54,7 @@ const command = <N extends 'session.attach' | 'attachment.reserve' | 'attachment
   origin: Origin,
 ) => world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
 
-/** The name of a file without its directories. Both `/` and `\` separate directories. */
+/** Returns the name of a file without its directories. Both `/` and `\` separate directories. */
 const base = (name: string): string => name.split(/[/\\]/).at(-1)?.trim() ?? ''
 async function upload(
   edge: Edge,
@@ -107,7 +107,7 @@ async function upload(
   return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
 }
 
-/** Where a file is stored, and who stores it. */
+/** The session and the store of a file, and the origin of its commands. */
 interface Storing {
   readonly world: World
   readonly files: Files
@@ -146,19 +146,19 @@ async function store(
   }
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) {
-    // The artifact repeats this as an effect if it fails.
+    // If this command fails, an effect of the artifact repeats it.
     if (expires_at !== undefined)
       await toQuota(storing, 'quota.settle', { artifact: artifact_id, bytes: size_bytes })
     return done.reply
   }
-  // After these refusals, nothing refers to the file: the session has ended, or has given the upload
-  // up. After any other refusal, the session may have accepted the file.
+  // After these refusals, nothing refers to the file, because the session has ended or has
+  // abandoned the upload. After any other refusal, the session may have accepted the file.
   if (done.refused === 'not_found' || done.refused === 'conflict') await eraseFile(files, place)
   return done
 }
 /**
- * The outcome of an upload that the quota considers ended. Either another upload under the same key
- * was faster, or its time is over.
+ * Returns the outcome of an upload that has ended according to the quota. Either another upload
+ * under the same key was faster, or the upload has expired.
  */
 async function ended(
   { world, to, origin }: Storing,
@@ -175,8 +175,8 @@ async function ended(
     : refuse('conflict', { artifact_id }, 'The upload of the file was given up; repeat it.')
 }
 /**
- * Gives up an upload that has failed, and releases its part of the quota. The session does so at the
- * deadline if this fails.
+ * Abandons an upload that has failed, and releases its part of the quota. If this fails, the
+ * session does the same at the deadline.
  */
 async function giveUp(
   storing: Storing,
@@ -193,8 +193,8 @@ async function giveUp(
 }
 
 /**
- * Prepares a detachment: the bytes of the file are deleted, and leave the quota, before the call is
- * answered. Effects do the same, in case the gateway could not.
+ * Prepares a detachment: the bytes of the file are deleted and refunded to the quota before the
+ * call is answered. Effects repeat both, in case the gateway could not complete them.
  */
 const detach: Prepare = (edge, call, _identity, origin) => {
   const { world } = edge
@@ -231,8 +231,8 @@ const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
   created_at > time || (created_at === time && id > other)
 
 /**
- * Answers with the bytes of a file. Before they are read, memory is reserved for them; it is
- * released when the exchange ends.
+ * Answers with the bytes of a file. Memory is reserved before the bytes are read, and released when
+ * the exchange ends.
  */
 export async function sendFile(
   edge: Edge,

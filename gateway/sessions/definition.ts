@@ -35,7 +35,7 @@ import { grantedTools, remembered } from './tools.ts'
 
 /**
  * Cache of agent sources. They depend only on configuration, so they are valid while the directory
- * objects from which they were derived are the cached ones.
+ * objects from which they were derived are still cached.
  */
 const sources = new WeakMap<
   ProjectDirectory,
@@ -117,8 +117,8 @@ export interface Wanted {
   /** The settings of the step, for a turn of a run. */
   readonly step?: TurnWanted['step']
   /**
-   * The environment of a turn of a run, if it is not the one of the agent. Null: the turn has no tools
-   * that work in an environment.
+   * The environment of a turn of a run, if it is not the agent's own. With null, the turn has no
+   * tools that work in an environment.
    */
   readonly environment?: TurnEnvironment | null
   /** What starts the turn. Absent when no turn starts, so that no resolver is called. */
@@ -132,7 +132,7 @@ const refersByName = ({ toolkits, skills }: InlineConfig = {}): boolean =>
   skills?.some(({ body }) => body === undefined) === true
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /**
- * The definition that results from all layers, before its tools and the agent's memory are
+ * Returns the definition that results from all layers, before its tools and the agent's memory are
  * resolved.
  * @param given the agent's source, for an agent that does not belong to the project.
  */
@@ -181,8 +181,8 @@ async function effectiveIn(
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /**
- * The definition that the next turn of a session would have, if a message starts it. A turn of a run
- * may have another one, because its step names another model, for example.
+ * Returns the definition of a session's next turn, if a message starts that turn. A turn of a run
+ * may have a different definition, for example because its step names another model.
  */
 export async function definitionOf(
   edge: CapabilityReader,
@@ -193,8 +193,8 @@ export async function definitionOf(
   return isRefusal(agent) ? agent : effectiveIn(edge, project, agent, session, {})
 }
 /**
- * The id of the environment of an agent, which need not exist; undefined when none of the tools of
- * the definition works in an environment.
+ * Returns the id of an agent's environment, which need not exist. Returns undefined when none of
+ * the tools of the definition works in an environment.
  */
 export async function agentWorkspace(
   edge: CapabilityReader,
@@ -279,8 +279,8 @@ export async function define(
   }
 }
 /**
- * The environment of the tools that work in one: that of the step, otherwise the one that belongs to
- * the agent. The first call of such a tool creates it.
+ * Returns the environment for tools that work in an environment: the environment of the step, or
+ * else the agent's own. The first call of such a tool creates the environment.
  */
 function environmentOf(
   tools: readonly GrantedTool[],
@@ -298,7 +298,7 @@ function environmentOf(
     }
   )
 }
-/** The tools that remain in a turn of a step. A step can only remove tools. */
+/** Returns the tools that remain in a turn of a step. A step can only remove tools. */
 const allowed = (
   tools: readonly GrantedTool[],
   { tool_names, disable_tools }: TurnWanted['step'] = {},

@@ -23,7 +23,7 @@ interface Showing {
    * files take precedence.
    */
   readonly most: number
-  /** Whether the model can read files of the given type. */
+  /** Returns whether the model can read files of the given type. */
   reads(mime_type: string): boolean
   /**
    * Returns the state of the conversion of an Office file without text. It may wait for the end of
@@ -31,7 +31,7 @@ interface Showing {
    */
   conversion?(artifact_id: string): Promise<Artifact['conversion']>
 }
-/** Whether any message refers to a file. */
+/** Returns whether any message refers to a file. */
 export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
   messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
 
@@ -62,7 +62,9 @@ export async function withBytes(
   return shown.reverse()
 }
 
-/** The text of an Office file; a sentence with the reason if there is no text. */
+/**
+ * Returns the text of an Office file as bytes, or a string with the reason why there is no text.
+ */
 async function textOf(
   files: Pick<Files, 'get'> | undefined,
   name: string,

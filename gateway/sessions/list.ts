@@ -1,7 +1,7 @@
 /**
- * Queries of sessions that a view cannot answer alone: the list, whose filters refer to agents by
- * name and have defaults, and the record of a session, which includes a compaction threshold and on
- * request the environment of its agent.
+ * Queries of sessions that a view cannot answer alone: the list and the record of a session. The
+ * filters of the list refer to agents by name and have defaults. The record includes a compaction
+ * threshold and, on request, the environment of the session's agent.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -50,8 +50,8 @@ export async function listSessions(
 
 /**
  * Returns a session with the compaction threshold that its next turn would have and, if the call
- * includes it, the environment of its agent. Without automatic compaction or a valid definition, the
- * session has no threshold. Without an environment, or tools that use it, the session has none.
+ * includes it, the environment of its agent. The threshold is absent without automatic compaction
+ * or a valid definition. The environment is absent if it does not exist or no tool uses it.
  */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
   const project = scopeId(edge, call)
@@ -74,7 +74,9 @@ export async function readSession(edge: Edge, call: Call): Promise<SessionDetail
 }
 const includes = ({ query }: Call, addition: string): boolean =>
   (query['include'] as readonly string[] | undefined)?.includes(addition) ?? false
-/** Id and status of an environment, from its owner; undefined if it does not exist. */
+/**
+ * Reads the id and status of an environment from its owner. Returns undefined if it does not exist.
+ */
 async function existing(
   edge: Edge,
   project: string,

@@ -191,7 +191,9 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
     : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
-/** The session of the path. Refused with `not_found` when it does not exist or has ended. */
+/**
+ * Returns the session of the path. Refused with `not_found` when it does not exist or has ended.
+ */
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
   if (!isId(id, 'agent_session')) return missing

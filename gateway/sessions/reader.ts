@@ -16,7 +16,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
-/** The organization without its expired keys, which grant nothing. */
+/** Returns the organization without its expired keys, which grant nothing. */
 const withoutExpired = (
   organization: OrganizationDirectory,
   now: number,
@@ -27,7 +27,8 @@ const withoutExpired = (
   ),
 })
 /**
- * Whether a principal has `project.admin`, through its roles or the role of its organization key.
+ * Returns whether a principal has `project.admin`, through its roles or the role of its
+ * organization key.
  */
 const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
   grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
@@ -37,9 +38,8 @@ const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: st
   )
 
 /**
- * Whether a principal is active and may currently read a session.
- * @returns false if the session does not exist; a refusal if a directory or the view cannot be
- * read.
+ * Returns whether a principal is active and may currently read a session. Returns false if the
+ * session does not exist, and a refusal if a directory or the view cannot be read.
  */
 export async function mayRead(
   {

@@ -12,14 +12,16 @@ import { type Call, type Edge, scopeId } from '../call.ts'
 import { standingOf } from './session-id.ts'
 
 /**
- * Whether the operation permits self-access and the caller is an agent. The target of the call is
- * checked by `ownAgent`.
+ * Returns whether the operation permits self-access and the caller is an agent. `ownAgent` checks
+ * the target of the call.
  */
 export const isSelfAccess = (
   { selfAccess }: Pick<Shape, 'selfAccess'>,
   { principal }: Caller,
 ): boolean => principal.type === 'agent' && selfAccess === true
-/** Whether the target of a call is the agent that makes the call. False if a lookup fails. */
+/**
+ * Returns whether the target of a call is the agent that makes the call; false if a lookup fails.
+ */
 export async function ownAgent(edge: Edge, call: Call): Promise<boolean> {
   const { id } = call.caller.principal
   const project = scopeId(edge, call)

@@ -1,7 +1,7 @@
 /**
- * The description of a project's tables for a model: which tables exist, how they are used, and
- * their columns. A turn is shown it if its tools include built-in actions on tables. It is read
- * anew for each turn.
+ * Describes a project's tables for a model: which tables exist, how they are used, and their
+ * columns. Only turns with built-in actions on tables receive the description. It is read again for
+ * each turn.
  */
 import { isTableAction } from '../../protocol/actions/builtin.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -11,8 +11,8 @@ import type { Column, Table } from '../../protocol/tables/schema.ts'
 import type { World } from '../ports.ts'
 
 /**
- * Bounds of the description: tables, the newest first; columns of a table; characters of the
- * description of a column; bytes of all described tables.
+ * Limits of the description: the number of tables, of which the newest are described; columns per
+ * table; characters per description of a column; and total bytes of the described tables.
  */
 const MAX_TABLES = 20
 const MAX_COLUMNS = 50
@@ -34,7 +34,7 @@ export async function describedTables(
 }
 
 /**
- * The description of tables. Those that exceed the bytes are only named.
+ * Returns the description of tables. Tables beyond `MAX_BYTES` are only named.
  * @param more whether further tables exist.
  */
 export function textOf(tables: readonly Table[], more: boolean): string {

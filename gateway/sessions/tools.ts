@@ -17,8 +17,8 @@ import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import { approversIn } from './approvers.ts'
 
 /**
- * The tools that selectors grant. An exact name that is not in the catalog is granted as a worker
- * action, because a worker may serve an action that is not registered.
+ * Returns the tools that selectors grant. An exact name that is not in the catalog is granted as a
+ * worker action, because a worker may serve an action that is not registered.
  */
 export async function grantedTools(
   { world, directory }: CapabilityReader,
@@ -59,7 +59,10 @@ async function withApprovers(
     tool.annotations.destructive ? { ...tool, approvers: approversOf(tool.name) } : tool,
   )
 }
-/** Whether an action may be granted: it is ready, or it needs a worker, which may connect later. */
+/**
+ * Returns whether an action may be granted: it must be ready, or need a worker, which may connect
+ * later.
+ */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
   readiness === 'ready' || endpoint_kind === 'worker'
 const toolOf = ({
@@ -89,8 +92,8 @@ const toolOf = ({
 const PAGE = 200
 const MAX_ENTRIES = 2000
 /**
- * The agent's memory as text for the model, with entries of at most `max_bytes` in total. A larger
- * memory is truncated in the mode `index`, and is a fault in the mode `full`.
+ * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total. A
+ * larger memory is truncated in the mode `index`, and is a fault in the mode `full`.
  */
 export async function remembered(
   world: Pick<World, 'view'>,

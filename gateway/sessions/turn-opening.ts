@@ -1,7 +1,6 @@
 /**
- * The lookups for a turn of a run: the agent, its session, and the definition of the turn. An
- * executor performs them and sends the result to the run, which then opens the turn. Nothing is
- * written here.
+ * Looks up the agent, the session and the definition of a turn of a run. An executor performs the
+ * lookups and sends the result to the run, which then opens the turn. Nothing is written here.
  */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
@@ -22,8 +21,8 @@ const REVIEWER =
   'Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. ' +
   'Give a reason that names what decided it.'
 /**
- * The service's own reviewer, which judges the assertions of check steps: an agent without tools
- * and memory.
+ * Returns the service's own reviewer, which judges the assertions of check steps: an agent without
+ * tools and memory.
  */
 function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`
@@ -55,7 +54,10 @@ async function named(
   return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
 }
 
-/** What the run says about the environment of the turn; null: the turn has none. */
+/**
+ * Returns the environment that the run specifies for the turn, if any. Null means that the turn has
+ * no environment.
+ */
 function environmentFor(
   { id, principal_id }: Pick<Agent, 'id' | 'principal_id'>,
   { environment, agent_environment, no_environment }: TurnWanted,

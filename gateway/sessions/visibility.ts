@@ -19,8 +19,8 @@ export type SessionReference =
   | { readonly turn_id: string }
   | { readonly interaction_id: string }
 /**
- * The session that a path refers to: by its id, by one of its turns or, on rows whose `id` is an
- * interaction, by an interaction. Undefined when the path refers to none.
+ * Returns the session that a path refers to: by its id, by one of its turns or, on rows whose `id`
+ * is an interaction, by an interaction. Returns undefined when the path refers to none.
  */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,
@@ -40,9 +40,9 @@ const REMEMBERED = 10_000
 /** The visibility check of a gateway. */
 export interface SessionVisibility {
   /**
-   * Returns `not_found` if the caller may not read the session, undefined if it may, or the refusal
-   * of the view. Also returns undefined if the session does not exist, because this is checked
-   * elsewhere.
+   * Returns `not_found` if the caller may not read the session, undefined if the caller may read
+   * it, or the refusal of the view. Also returns undefined for a session that does not exist,
+   * because other code handles this case.
    */
   check(project: string, of: SessionReference, caller: Caller): Promise<Refusal | undefined>
   /**

@@ -37,7 +37,7 @@ const itemOf = (record: ChannelEventRecord): Item => ({
   frame: frame(record.event_type, record, record.sequence),
 })
 
-/** The items of an entry whose events contain everything that clients receive. */
+/** Returns the items of an entry whose events contain everything that clients receive. */
 function itemsOf({ cursor, entry }: Placed): Item[] {
   const at = timestamp(entry.origin.at)
   return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {
@@ -67,8 +67,8 @@ function itemsOf({ cursor, entry }: Placed): Item[] {
 }
 
 /**
- * The source of a channel's events. Its queries are refused with `not_found` when the project has
- * no such channel.
+ * Returns the source of a channel's events. Its queries are refused with `not_found` when the
+ * project has no such channel.
  */
 export function channelSource(world: World, project: string, id: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) => {
@@ -127,8 +127,8 @@ export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal
 const EVENT = /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: (.*)\n\n$/
 
 /**
- * Wraps a sink so that it ends at the event that revokes its client's access to the channel. This
- * event is the last one that is written.
+ * Wraps a sink so that it ends at the event that revokes its client's access to the channel. That
+ * event is still written.
  * @param me principal id of the client.
  * @param access the client's access when the stream was opened.
  */
@@ -165,8 +165,8 @@ export function watched(sink: Sink, me: string, access: Access): Sink {
 }
 
 /**
- * Whether a chunk may contain an event that changes access. Most chunks contain only messages, and
- * need not be parsed.
+ * Returns whether a chunk may contain an event that changes access. Most chunks contain only
+ * messages, and need not be parsed.
  */
 const mayChangeVisibility = (chunk: string | Uint8Array): boolean =>
   SIGNS.some((sign) =>
@@ -176,8 +176,8 @@ const mayChangeVisibility = (chunk: string | Uint8Array): boolean =>
   )
 const SIGNS = ['\nevent: member.', '\nevent: channel.'] as const
 /**
- * The frames of a chunk, each with the empty line that ends it. A frame contains no other empty
- * line.
+ * Returns the frames of a chunk, each with the empty line that ends it. A frame contains no other
+ * empty line.
  */
 const framesOf = (chunk: string | Uint8Array): string[] =>
   (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()).split(/(?<=\n\n)/)

@@ -53,7 +53,7 @@ export function chunkFrames(items: readonly Item[], encoded: boolean): Chunk[] {
   return chunks
 }
 
-/** The part of a chunk after the given cursor. */
+/** Returns the part of a chunk after the given cursor. */
 export const chunkAfter = ({ items }: Chunk, after: number): Chunk =>
   chunkOf(
     items.filter(({ cursor }) => cursor > after),

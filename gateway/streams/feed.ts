@@ -29,7 +29,7 @@ function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {
   return items
 }
 
-/** The source of a project's feed. */
+/** Returns the source of a project's feed. */
 export function feedSource(world: World, project: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
     await world.view(project, 'feed', { after, limit }, fresh, within)

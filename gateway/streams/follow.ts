@@ -1,7 +1,7 @@
 /**
  * Follows one sequence of committed events for many clients. Each client first receives the items
- * that the view has after its cursor (replay), and then live entries. What a sequence contains is
- * defined by its source (`followers.ts`).
+ * that the view has after its cursor (replay), and then live entries. The source of a sequence
+ * (`followers.ts`) defines its content.
  *
  * Invariants:
  * F1. Every client receives every item after its cursor once and in order. `sent` is the last
@@ -47,9 +47,9 @@ export interface Page {
 export const WITHIN = 1000
 /**
  * Queries the page after a cursor. The page must be complete up to the cursor `fresh` or, without
- * `fresh`, up to everything that was committed before the query. `behind` says that the previous
- * page was not the last, so a longer page is preferred: with short pages, the duration of a query
- * would limit the throughput of the stream.
+ * `fresh`, up to everything that was committed before the query. `behind` is true if the previous
+ * page was not the last. A longer page is then preferred, because with short pages the duration of
+ * a query would limit the throughput of the stream.
  */
 export type Ask = (after: number, fresh?: number, behind?: boolean) => Promise<Page | Refusal>
 /** The first page of a client, and the highest cursor that was received before the query. */
@@ -62,12 +62,12 @@ interface Client {
   readonly sink: Sink
   sent: number
   waiting: boolean
-  /** Whether the view has more items after those that were sent last. */
+  /** Whether the view has more items after the last sent item. */
   more: boolean
 }
 /** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
-/** The pause after a number of consecutive failed queries, in milliseconds. */
+/** Returns the pause after a number of consecutive failed queries, in milliseconds. */
 export const pauseMs = (failures: number): number =>
   PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
 
@@ -262,7 +262,10 @@ export class Follower {
     }
   }
 
-  /** Queries a page. Undefined if the query fails. A sequence that no longer exists has ended. */
+  /**
+   * Queries a page. Returns undefined if the query fails. A sequence that no longer exists has
+   * ended.
+   */
   async #page(after: number, fresh: number | undefined, long: boolean): Promise<Page | undefined> {
     const page = await this.#ask(after, fresh, long).catch(() => undefined)
     if (page === undefined || !isRefusal(page)) return page

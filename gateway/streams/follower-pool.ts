@@ -1,7 +1,7 @@
 /**
  * A pool of followers. All clients of a sequence share one follower, and so one subscription. A
  * follower exists while a client holds it, and periodically checks whether live entries were lost.
- * What a follower reads and how it writes to its clients is defined where it is opened.
+ * The code that opens a follower defines what it reads and how it writes to its clients.
  */
 import type { World } from '../ports.ts'
 import { every } from '../timing.ts'
@@ -24,7 +24,7 @@ export interface FollowerPool<M extends Member> {
    * @param open creates the follower, if no client holds it yet.
    */
   hold(key: string, open: () => M): Hold<M>
-  /** The followers in use. */
+  /** Returns the followers in use. */
   members(): readonly M[]
 }
 

@@ -9,32 +9,35 @@ import type { World } from '../ports.ts'
 import { every } from '../timing.ts'
 
 /**
- * A frame whose data is JSON on one line. Without an id, a client cannot resume after the frame.
+ * Returns a frame whose data is JSON on one line. Without an id, a client cannot resume after the
+ * frame.
  */
 export const frameOf = (event: string, json: string, id?: number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
-/** A frame whose data is encoded as JSON. */
+/** Returns a frame whose data is encoded as JSON. */
 export const frame = (event: string, data: unknown, id?: number): string =>
   frameOf(event, JSON.stringify(data), id)
 
-/** Parses the cursor in a `Last-Event-ID` header. Undefined when the text is not a cursor. */
+/**
+ * Parses the cursor in a `Last-Event-ID` header. Returns undefined when the text is not a cursor.
+ */
 export const cursorOfText = (text: string): number | undefined =>
   text.startsWith('-') ? undefined : wholeOf(text)
 
 /**
- * The frame that sets the time in milliseconds for which a client waits before it reconnects. It is
- * not an event.
+ * Returns the frame that sets the time in milliseconds for which a client waits before it
+ * reconnects. The frame is not an event.
  */
 export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`
 
 /**
- * The frame that reports the start position to a client that sent no cursor: a comment, and an id
- * without an event. Clients that follow the standard (section 9.2.6, "Interpreting an event
+ * Returns the frame that reports the start position to a client that sent no cursor: a comment, and
+ * an id without an event. Clients that follow the standard (section 9.2.6, "Interpreting an event
  * stream") resume from this id when the connection is lost before the first event.
  */
 export const beginFrame = (cursor: number): string => `: begins after ${cursor}\nid: ${cursor}\n\n`
 
-/** The frame that reports that items between two cursors are no longer stored. */
+/** Returns the frame that reports that items between two cursors are no longer stored. */
 export const resetFrame = (requested: number, resumed_from: number): string =>
   frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
 

@@ -61,8 +61,8 @@ const followed: Readonly<Record<string, Followed>> = {
 }
 
 /**
- * The start position: the larger of the query's cursor and `Last-Event-ID`. Undefined when neither
- * is given. An invalid header is refused.
+ * Returns the start position: the larger of the query's cursor and `Last-Event-ID`, or undefined
+ * when neither is given. An invalid header is refused.
  */
 function startOf({ query, incoming }: Call, parameter: string): number | undefined | Refusal {
   const text = incoming.header('last-event-id')
@@ -78,7 +78,7 @@ function startOf({ query, incoming }: Call, parameter: string): number | undefin
   return given.length === 0 ? undefined : Math.max(...given)
 }
 
-/** Whether the caller of a stream operation requests a page of JSON instead of a stream. */
+/** Returns whether the caller of a stream operation requests a page of JSON instead of a stream. */
 export const wantsPage = ({ row, incoming }: Call): boolean =>
   row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(incoming.header('accept') ?? '')
 

@@ -56,7 +56,7 @@ export const aloud: Spelling = {
     }),
 }
 
-/** The items that an entry adds to the timeline of a run. */
+/** Returns the items that an entry adds to the timeline of a run. */
 function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => Item): Item[] {
   const at = timestamp(entry.origin.at)
   return entry.events.flatMap((event, index) =>
@@ -66,15 +66,18 @@ function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => 
   )
 }
 
-/** Whether a run has ended with this entry, and was not resumed by a later event of the entry. */
+/**
+ * Returns whether a run has ended with this entry, and was not resumed by a later event of the
+ * entry.
+ */
 const endsWith = ({ entry }: Placed): boolean => {
   const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)
   return last !== undefined && terminal.has(last.type)
 }
 
 /**
- * The source of a run's timeline. Its queries are refused with `not_found` when the project has no
- * such run.
+ * Returns the source of a run's timeline. Its queries are refused with `not_found` when the project
+ * has no such run.
  */
 export function timelineSource(
   world: World,

@@ -1,12 +1,13 @@
 /**
- * The person's side of a terminal: one socket of a client, which is relayed to the gateway of the
- * worker of the environment. An environment without a connected worker is first started.
+ * The client side of a terminal: relays one client socket to the gateway of the environment's
+ * worker. If no worker is connected, the worker is started first.
  *
  * Invariants:
- * P1. The first message is `terminal.open`; the terminal ends with the socket, and the reverse.
- * P2. Nothing is buffered beyond the windows: a client that sends more input than its window allows
- *     is disconnected, and one that does not acknowledge output stops the program in the terminal.
- * P3. A person who loses the permission loses the terminal within `terminalLimits.beat`.
+ * P1. The first message is `terminal.open`. The terminal ends when the socket closes, and the
+ *     socket closes when the terminal ends.
+ * P2. Buffered data is bounded by the windows. A client that exceeds its input window is
+ *     disconnected. A client that does not acknowledge output pauses the program in the terminal.
+ * P3. A terminal ends within `terminalLimits.beat` after its person has lost the permission.
  */
 import type { Credential, Principal } from '../../protocol/entry.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
@@ -44,7 +45,7 @@ type Opening = Extract<FromPerson, { readonly type: 'terminal.open' }>
 
 /** Milliseconds between two requests for a terminal while the worker starts. */
 const RETRY_MS = 500
-/** Number of requests that a connected worker may leave without an answer. */
+/** Maximum number of unanswered requests to a connected worker. */
 const MAX_UNANSWERED = 10
 
 export class TerminalConnection {
@@ -119,7 +120,7 @@ export class TerminalConnection {
       ...(command && { command }),
     })
     if (this.#isClosed()) {
-      // The worker's gateway may have opened it meanwhile.
+      // The worker's gateway may have opened the terminal in the meantime.
       if (!isRefusal(answer)) this.#world.terminals.toWorker(this.#id, { type: 'terminal.close' })
       return
     }
@@ -131,10 +132,10 @@ export class TerminalConnection {
     for (const message of this.#early.splice(0)) this.#relay(message)
     void this.#command('environment.terminal', { terminal_id: this.#id, state: 'opened' })
   }
-  /** Messages of the worker that arrived before the answer of its gateway. */
+  /** Messages from the worker that arrived before the answer of its gateway. */
   readonly #early: TowardsPerson[] = []
 
-  /** Requests the terminal, and has the worker started if no gateway has one. */
+  /** Requests the terminal. Starts the worker if none is connected. */
   async #request(
     request: Parameters<World['terminals']['open']>[0],
   ): Promise<TerminalAnswer | Refusal> {
@@ -171,7 +172,7 @@ export class TerminalConnection {
     return this.#state === 'closed'
   }
 
-  /** Handles a message of the worker's gateway. */
+  /** Handles a message from the worker's gateway. */
   #relay(message: TowardsPerson): void {
     this.#heard = this.#world.now()
     if (this.#state === 'opening' && this.#early.length < 256) return void this.#early.push(message)

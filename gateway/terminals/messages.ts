@@ -1,4 +1,4 @@
-/** Parses the messages of a person's client. */
+/** Parses the messages of a terminal's client. */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -8,7 +8,7 @@ const checks = Object.fromEntries(
   Object.entries(fromPerson).map(([type, schema]) => [type, Compile(schema as TSchema)]),
 )
 
-/** The message, or undefined when the text is not one. */
+/** Returns the message, or undefined when the text is not a valid message. */
 export function readMessage(text: string): FromPerson | undefined {
   let value: unknown
   try {

@@ -1,9 +1,9 @@
 /**
- * Serves the terminals of people with uWebSockets.js. The upgrade is authenticated as that of the
- * worker socket; a terminal is in `connection.ts`.
+ * Serves the terminal sockets of clients with uWebSockets.js. Upgrades are authenticated like those
+ * of the worker socket. `connection.ts` handles the messages of a terminal.
  *
- * Invariant: a request is copied before the first asynchronous step, and an upgrade is not corked
- * (`../workers/mount.ts` says why).
+ * Invariant: a request is copied before the first asynchronous step, and an upgrade is not corked.
+ * The reasons are in `../workers/mount.ts`.
  */
 import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
 import { api } from '../../protocol/api.ts'
@@ -43,7 +43,7 @@ const UNSENT = 1_048_576
 /** Time in seconds without any frame or pong after which a socket is closed. */
 const IDLE = 120
 
-/** Decides an upgrade. */
+/** Authenticates and authorizes an upgrade. */
 async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal> {
   const { world, directory, authentication } = edge
   const { presented } = presentedIn(asked.authorization, asked.protocols)
@@ -91,7 +91,7 @@ const rejectionOf = (refusal: Refusal): Rejection => {
   }
 }
 
-/** Mounts the endpoint. `leave` refuses new terminals, and `stop` ends all. */
+/** Mounts the endpoint. `leave` refuses new terminals, and `stop` ends all terminals. */
 export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; stop(): void } {
   const { world } = edge
   const connections = new Set<TerminalConnection>()

@@ -3,10 +3,10 @@
  * through `Pipe`. Frames are handled in `dispatch.ts`.
  *
  * Invariants:
- * N1. An invalid frame is answered with an error, and the connection stays open. Of the protocol
- *     faults, only too many frames, a message above the size limit, and a missing or refused
- *     registration close it. A client registers once per socket, and would otherwise wait forever
- *     after a refusal.
+ * N1. An invalid frame is answered with an error, and the connection stays open. Only these
+ *     protocol faults close the connection: too many frames, a message above the size limit, and a
+ *     missing or refused registration. A client registers once per socket, and would otherwise wait
+ *     forever after a refusal.
  * N2. `worker.registered` is the first frame that is sent, apart from errors. Frames that arrive
  *     during a registration are handled after it.
  * N3. A socket that writes none of its buffered data for 10 s (`limits.drain`) is dropped.
@@ -82,7 +82,7 @@ export class Connection {
     )
     this.#next()
   }
-  /** Records that the worker has registered, and with which session. */
+  /** Records the session with which the worker has registered. */
   enter(session: Session): void {
     this.session = session
     this.#register?.()

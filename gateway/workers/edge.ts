@@ -30,12 +30,14 @@ import { TimerWheel } from './timer-wheel.ts'
  * and a function that checks the access again.
  */
 export interface Grant {
-  /** The project id, and the handle that the request used. */
+  /** The project's id and handle. */
   readonly project: string
   readonly handle: string
   readonly principal: Principal
   readonly credential?: Credential
-  /** The environment whose worker connects with its own credential, and the worker's number. */
+  /**
+   * Only for the worker of an environment: the id of the environment, and the worker's generation.
+   */
   readonly environment?: { readonly id: string; readonly generation: number }
   /** Identifies the access. Connections with the same key are checked again together. */
   readonly key: string
@@ -190,8 +192,8 @@ export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
 }
 
 /**
- * The address of the queue that granted a lease, derived from the job's shard and the lease token.
- * Undefined when the id or the token is malformed.
+ * Returns the address of the queue that granted a lease, derived from the job's shard and the lease
+ * token. Returns undefined when the id or the token is malformed.
  */
 export function queueOf(
   edge: Edge,
@@ -202,7 +204,10 @@ export function queueOf(
   const queue = isId(job_id, 'job') ? queueOfLease(lease_token) : undefined
   return queue === undefined ? undefined : queueNamed(edge, project, job_id, queue)
 }
-/** The address of the queue with this name in a job's shard. Undefined when the id is malformed. */
+/**
+ * Returns the address of the queue with this name in a job's shard, or undefined when the id is
+ * malformed.
+ */
 export function queueNamed(
   edge: Edge,
   project: string,
@@ -212,7 +217,9 @@ export function queueNamed(
   const shard = shardOf('run', job_id, edge.world.settings.shards)
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
-/** The address of a session's `worker` actor, which is the entry of its worker in the registry. */
+/**
+ * Returns the address of a session's `worker` actor, which is its worker's entry in the registry.
+ */
 export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,
   kind: 'worker',

@@ -98,7 +98,7 @@ function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
 }
 
 /**
- * The text of a `jobs.claimed` frame.
+ * Returns the text of a `jobs.claimed` frame.
  * @param jobs the jobs, each encoded as JSON.
  */
 export function claimedFrame(message_id: string | undefined, jobs: readonly string[]): string {

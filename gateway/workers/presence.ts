@@ -16,9 +16,9 @@ type Input = WorkerCommands['worker.seen']['input']
 
 /**
  * Schedules a beat of a session after one heartbeat cadence. A beat removes expired leases, reports
- * lapsed ones to their queues, and schedules the next beat. If anything was received from the
+ * lapsed leases to their queues, and schedules the next beat. If anything was received from the
  * worker since the last beat, the beat also reports to the registry that the session is alive. The
- * connection is closed if another one has superseded it.
+ * connection is closed if another connection has superseded it.
  */
 export function beat(edge: Edge, session: Session): void {
   session.beating ??= new Beat(edge, session)
@@ -70,7 +70,10 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
   session.notifying = false
 }
 
-/** Whether this is the session's current connection. Rejects when the registry does not answer. */
+/**
+ * Returns whether this is the session's current connection. Rejects when the registry does not
+ * answer.
+ */
 async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
   const { id, generation } = session
   return (await world.ask(registryOf(session), 'current', { session: id, generation })) === true

@@ -1,9 +1,9 @@
 /**
  * Handles registrations, by which connections become worker sessions. The `worker` actor of the
- * instance decides whether to accept a registration, and the environment that the worker names
- * whether it may serve it (`environments/`). The gateway sends the commands to these actors,
- * answers with `worker.registered` before any other frame except errors, and counts the leases of a
- * resumed session.
+ * instance decides whether to accept a registration. The environment that the worker names decides
+ * whether the worker may serve it (`environments/`). The gateway sends the commands to these
+ * actors, answers with `worker.registered` before any other frame except errors, and counts the
+ * leases of a resumed session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'

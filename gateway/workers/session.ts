@@ -18,8 +18,8 @@ import { eligible, type Wants } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
- * A lease that the gateway counts for the session. `until` is the time until which it is counted,
- * unless it is renewed. Times are in Unix milliseconds.
+ * A lease that the gateway counts for the session. It is counted until the time `until`, unless it
+ * is renewed. Times are in Unix milliseconds.
  */
 interface Held {
   /**
@@ -105,8 +105,8 @@ export class Session {
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
   /**
-   * `next` is the claim that is expected while none is open. `prompt` says whether the last
-   * expected claim arrived within `PROMPT`.
+   * `next` is the claim that is expected while none is open. `prompt` is true if the last expected
+   * claim arrived within `PROMPT`.
    */
   next: Expected | undefined
   prompt = false
@@ -116,8 +116,8 @@ export class Session {
   draining: boolean
   closed = false
   /**
-   * `told` are the filters that the registry has stored. `notifying` says whether an update of them
-   * is in progress.
+   * `told` are the filters that the registry has stored. `notifying` is true while they are being
+   * updated.
    */
   told: Wants
   notifying = false
@@ -134,7 +134,7 @@ export class Session {
   reminder: (() => void) | undefined
   /** Cancels the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
-  /** Ends the service of terminals; absent while the worker offers none. */
+  /** Stops offering terminals; undefined while the worker offers none. */
   unserve: (() => void) | undefined
   /** The task of the session's periodic beat (`presence.ts`). */
   beating: Task | undefined
@@ -213,7 +213,7 @@ export class Session {
  */
 const PROMPT = 50
 
-/** The number of free slots, as this gateway counts them. It can be negative. */
+/** Returns the number of free slots, as this gateway counts them. It can be negative. */
 export const free = (session: Session): number => session.limit - session.busy - session.promised
 
 /** Records that a claim with the given number of slots is expected. */
@@ -236,7 +236,7 @@ export function hear(session: Session, job_id: string, lease_token: string, now:
 
 /**
  * Records that the worker reported a job that it holds. The slot of the job is then free. If no
- * claim is open, one is expected.
+ * claim is open, a claim is expected.
  */
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
@@ -246,8 +246,8 @@ export function reported(session: Session, job_id: string, lease_token: string, 
 }
 
 /**
- * The number of further jobs that may be taken for the session: the remaining slots of its latest
- * claim or, after a prompt claim, of the expected one, but never more than are free.
+ * Returns the number of further jobs that may be taken for the session: the remaining slots of its
+ * latest claim or, after a prompt claim, of the expected claim, but at most the free slots.
  */
 export function freeSlots(session: Session, now: number): number {
   const { next, prompt } = session
@@ -257,14 +257,15 @@ export function freeSlots(session: Session, now: number): number {
   return Math.min(claim.slots - session.ready.length - session.promised, free(session))
 }
 /**
- * Whether an open claim of the session matches a job or, without an open claim, the expected one.
+ * Returns whether a job matches an open claim of the session or, without an open claim, its
+ * expected claim.
  */
 export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
-/** Whether the session currently takes jobs. */
+/** Returns whether the session currently takes jobs. */
 export const takes = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
@@ -272,8 +273,8 @@ export const takes = (session: Session): boolean =>
   session.connection.grant.asleep?.() !== true
 
 /**
- * Whether the worker should receive `work.available`: it takes jobs, has no open claim, and has a
- * free slot or a ready job.
+ * Returns whether the worker should receive `work.available`: it takes jobs, has no open claim, and
+ * has a free slot or a ready job.
  */
 export const idle = (session: Session): boolean =>
   takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

@@ -81,8 +81,8 @@ export interface DeviceClaim {
   readonly address: string
 }
 /**
- * The person who approved a device, with the credential and the permissions used to approve it. The
- * device's token is created on their authority when the device polls for it.
+ * The person who approved a device, with the credential and the permissions used to approve it.
+ * When the device polls, its token is created on the authority of that person.
  */
 export interface DeviceApproval {
   readonly project: string
@@ -113,9 +113,10 @@ export type DevicePoll =
  */
 export type DeviceCommands = {
   /**
-   * Opens a request. The reply has the seconds until it expires and the minimum seconds between two
-   * polls. Refused with `conflict` when too many requests are stored, in total or from the same
-   * address, and with `already_exists` when a stored request has this id or user code.
+   * Opens a request. The reply contains the seconds until the request expires and the minimum
+   * seconds between two polls. Refused with `conflict` when too many requests are stored, in total
+   * or from the same address. Refused with `already_exists` when a stored request has this id or
+   * user code.
    */
   'device.request': {
     readonly input: DeviceClaim & { readonly id: string; readonly user_code: string }

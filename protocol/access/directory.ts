@@ -1,10 +1,10 @@
 /**
- * The configuration with which a request or a job is admitted. Gateways and executors read it from
- * the actors of the organization and the project, and cache it (`gateway/directory.ts`). A change
- * is acknowledged only after every live gateway and executor has dropped its cached copy.
+ * The configuration used to admit requests and jobs. Gateways and executors read it from the actors
+ * of the organization and the project, and cache it (`gateway/directory.ts`). A change is
+ * acknowledged only after every live gateway and executor has dropped its cached copy.
  *
- * This file defines the cached shapes, lookups in them, and the data from them that the gateway
- * adds to commands. It contains no cache.
+ * This file defines the cached shapes, lookups in them, and the cached data that the gateway adds
+ * to commands. The caches themselves are elsewhere.
  */
 import type { AgentEntry } from '../agents/schema.ts'
 import { parseTimestamp } from '../common.ts'
@@ -68,7 +68,8 @@ export interface ProjectDirectory {
  */
 export const REPEATABLE_LOSSES = 3
 /**
- * The facts that decide whether the service or a worker executes an action, and how often.
+ * The facts that decide whether the service or a worker executes an action, and how many lost
+ * leases are allowed.
  * `repeatable`: it is safe to call the action again when the outcome of a call is unknown.
  */
 export interface ActionSketch {
@@ -104,10 +105,13 @@ export interface Reached {
   readonly name: string
   readonly email: string
 }
-/** Unix milliseconds from which a key is rejected; undefined if the key does not expire. */
+/** Returns the Unix milliseconds from which a key is rejected; undefined if it does not expire. */
 export const expiryOf = ({ expires_at }: Pick<ApiKey, 'expires_at'>): number | undefined =>
   expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
-/** @param now Unix milliseconds. */
+/**
+ * Whether a key has expired.
+ * @param now Unix milliseconds.
+ */
 export const hasExpired = (key: Pick<ApiKey, 'expires_at'>, now: number): boolean =>
   (expiryOf(key) ?? Infinity) <= now
 /**
@@ -155,7 +159,9 @@ export interface StartExtra {
    * steps use.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** Depth of the run in its causal chain, and the chain, for a run that an agent starts. */
+  /**
+   * Only for a run that an agent starts: the depth of the run in its causal chain, and the chain.
+   */
   readonly cause_depth?: number
   readonly chain?: Chain
 }

@@ -29,7 +29,7 @@ const Permissions = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
     'Ids of the catalog; actions.execute.<action> and actions.execute.<prefix>.* as well',
 })
 const Description = Type.String({ maxLength: 1024 })
-const CreateRole = Closed({
+export const CreateRole = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   permissions: Permissions,
   description: Type.Optional(Description),

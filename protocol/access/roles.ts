@@ -3,8 +3,8 @@
  * union of the permissions of its roles. The scope role of a key may cap that union.
  *
  * Wildcards exist only for actions: `actions.execute.*` covers every action, and
- * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Ids have no brand,
- * neither here nor in stored data.
+ * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Ids have no brand here
+ * or in stored data.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -62,7 +62,7 @@ export function grantedBy(
     ...[...cap].filter((permission) => allows(granted, permission)),
   ])
 }
-/** Whether this id is that of a system role or of a custom role of the project. */
+/** Whether a system role or a custom role of the project has this id. */
 export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
 

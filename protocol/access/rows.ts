@@ -62,7 +62,7 @@ export const PrincipalRecord = Type.Object({
   updated_at: Timestamp,
 })
 export type PrincipalRecord = Static<typeof PrincipalRecord>
-/** A principal as its project stores it; its roles are in the assignments. */
+/** A principal as its project stores it. The role assignments are stored separately. */
 export type KeptPrincipal = Omit<PrincipalRecord, 'role_ids'>
 const CreatePrincipal = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),

@@ -114,7 +114,7 @@ export const systemRoles = {
 export type SystemRole = keyof typeof systemRoles
 export const systemRoleNames = Object.keys(systemRoles) as SystemRole[]
 
-/** Returns the id of a system role. It is the same in every project. */
+/** Returns the id of a system role, which is the same in every project. */
 export const systemRoleId = (name: SystemRole): string => `role_${name.toLowerCase()}`
 /** Returns the system role with this id, or undefined. */
 export const systemRoleById = (id: string): SystemRole | undefined =>

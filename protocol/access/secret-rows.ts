@@ -72,8 +72,8 @@ export const secrets = {
 } as const
 
 /**
- * One stored version. `sealed` contains the entries as JSON, encrypted. Versions with the same
- * `digest` have the same entries.
+ * One stored version of a secret. `sealed` contains the entries as JSON, encrypted. Versions with
+ * the same `digest` have the same entries.
  */
 export interface SecretMaterial {
   readonly sealed: string

@@ -1,8 +1,8 @@
 /**
- * Operations without a credential. They are not rows of the table, because the gateway
- * authenticates every row. Their handlers check a signature, a token, a handle or a device code
- * instead; only the request for a device code is anonymous. This file declares the routes and
- * shapes, which the API reference lists together with the rows.
+ * Operations without a credential. They are not rows of the table, because every row requires a
+ * credential. Their handlers check a signature, a token, a handle or a device code instead. Only
+ * the request for a device code is anonymous. This file declares the routes and shapes, which the
+ * API reference lists together with the rows.
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
@@ -45,7 +45,7 @@ export const FormError = Type.Object({
   error_description: Type.Optional(Type.String()),
 })
 
-/** The codes that a device receives: one to show to its user, and one to poll with. */
+/** The codes that a device receives: one to show to its user, and one for polling. */
 export const DeviceCode = Type.Object({
   device_code: Type.String(),
   user_code: Type.String(),

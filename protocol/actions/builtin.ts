@@ -2,8 +2,8 @@
  * Actions that the service itself executes: access to the memory of an agent and to the rows of
  * tables, and starting and reading runs. The names of these actions begin with the brand, which is
  * reserved for them. A published workflow is also callable, as `workflow.<handle>`. Toolkits grant
- * built-in actions like any other action. Steps can call only those on tables. This file only
- * describes the actions; executors implement them.
+ * built-in actions like any other action. Steps can call only the built-in actions on tables. This
+ * file only describes the actions; executors implement them.
  */
 import { type Groups, type Named, selects } from '../agents/selectors.ts'
 import type { JsonObject } from '../common.ts'
@@ -126,7 +126,7 @@ export const inputSchemaOf = (name: BuiltinName): JsonObject => actions[name].in
 /**
  * Returns the permission of the endpoint that does the same as a built-in action on tables;
  * undefined for other actions. The author of a definition needs this permission for each such
- * action that the definition calls, so that a definition gives no rights that its author lacks.
+ * action that the definition calls. A definition therefore grants no rights that its author lacks.
  * @param brand lower-case brand.
  */
 export const endpointPermission = (brand: string, name: string): string | undefined =>
@@ -142,8 +142,8 @@ export const endpointPermission = (brand: string, name: string): string | undefi
 export const isTableAction = (brand: string, name: string): boolean =>
   endpointPermission(brand, name) !== undefined
 /**
- * Returns the permissions of the endpoints that do the same as the built-in actions which a
- * selector matches; see `endpointPermission`.
+ * Returns the permissions of the endpoints that do the same as the built-in actions that a selector
+ * matches; see `endpointPermission`.
  * @param brand lower-case brand.
  */
 export function endpointPermissions(brand: string, selector: Selector): readonly string[] {

@@ -27,7 +27,7 @@ export const actorOf = ({ id, type }: Principal): ActorOf => ({
 })
 /**
  * Converts the principal of a call to its form in origins.
- * @param name its display name, if it is known.
+ * @param name the display name of the principal, if known.
  */
 export function principalOf(
   { principal_id: id, principal_type }: ActorOf,
@@ -61,8 +61,8 @@ export interface ActionCall {
   readonly timeout?: number
   readonly delay?: number
   /**
-   * The causation of the source events of what the call changes. Absent when the owner of the job
-   * runs an earlier release.
+   * The causation of source events that the call causes. Absent when the owner of the job runs an
+   * earlier release.
    */
   readonly causation?: Causation
 }

@@ -57,7 +57,7 @@ export const Action = Type.Object({
   updated_at: Timestamp,
 })
 export type Action = Static<typeof Action>
-const CreateAction = Closed({
+export const CreateAction = Closed({
   name: ActionName,
   title: Type.Optional(Title),
   description: Type.Optional(Description),
@@ -319,9 +319,9 @@ export interface SealedSecret {
   readonly sealed: string
 }
 /**
- * The data that the gateway adds to commands that create a secret. `returned`: the gateway unseals
- * the secret of the reply for the client, so the reply must contain it; absent when a gateway of an
- * older release sent the command.
+ * The data that the gateway adds to commands that create a secret. `returned`: the reply must
+ * contain the sealed secret, which the gateway unseals for the client. It is absent when a gateway
+ * of an older release sent the command.
  */
 export interface NewSecret extends SealedSecret {
   readonly returned?: true

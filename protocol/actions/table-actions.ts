@@ -1,7 +1,7 @@
 /**
  * The built-in actions on the rows of tables, for agents and for steps of workflows. Each does the
- * same as an endpoint, needs the same permission, and returns the same body. The names of the
- * actions and of the endpoints differ, because the names of the actions are published.
+ * same as an endpoint, needs the same permission, and returns the same body. The published contract
+ * defines the names of the actions, so they differ from the names of the endpoints.
  */
 import type { JsonObject } from '../common.ts'
 import { tables } from '../tables/rows.ts'

@@ -1,7 +1,7 @@
 /**
- * The toolkits and skills that are assigned to agents, in the order in which the caller listed
- * them: rows, events, and the hold that protects assigned skills of the organization. `rows.ts` has
- * the rows for the agents themselves.
+ * Schemas and events for the assignment of toolkits and skills to agents, and for the holds that
+ * protect assigned skills of the organization. An agent's assignments are in the order in which the
+ * caller listed them. The rows are in `toolkits/rows.ts` and `skills/rows.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
@@ -77,8 +77,8 @@ export interface Equipped extends AgentCapabilities {
 }
 
 /**
- * Events of the holds that prevent the deletion of an organization's skill while a project assigns
- * it. Only the organization decides on the deletion:
+ * Events of the holds that prevent the deletion of an organization's skill during its assignment in
+ * a project. Only the organization decides on the deletion:
  * S1. The gateway places a hold before it assigns skills of the organization. The organization
  *     rejects holds on unknown skills and counts the holds that it grants (`grants`). The gateway
  *     releases the hold after the assignment. A hold expires after five minutes, in case its
@@ -96,8 +96,8 @@ export type SkillHoldEvent =
     })
   | (Event & { readonly type: 'skill.let_go'; readonly id: string })
 /**
- * Internal commands of the organization for these holds. `id` is the id of the hold. `skill.hold`
- * is refused with `bad_request` when a skill does not exist.
+ * Internal commands of the organization for holds on skills. `id` is the id of the hold.
+ * `skill.hold` is refused with `bad_request` when a skill does not exist.
  */
 export type SkillHoldCommands = {
   'skill.hold': { input: { id: string; skills: readonly string[] }; reply: undefined }

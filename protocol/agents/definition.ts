@@ -1,8 +1,8 @@
 /**
- * Computation of the definition with which a turn runs. It combines the settings of the request,
- * the session, the step and the agent by fixed precedence, within the limits of the installation.
- * The computation is pure, so that the settings of every turn can be explained afterwards. Its
- * callers perform the lookups.
+ * Computation of the effective definition of a turn. It combines the settings of the request, the
+ * session, the step and the agent by fixed precedence, within the limits of the installation. The
+ * computation is pure, so that the settings of every turn can be explained afterwards. Its callers
+ * perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -67,7 +67,7 @@ export interface Layers {
   /** The model route of a messaging binding. */
   readonly binding_route?: ModelRoute
 }
-/** Where a turn's text is generated, and by which model. */
+/** The location and the model that generate the text of a turn. */
 interface EffectiveRoute {
   readonly mode: 'managed' | 'worker'
   readonly provider: string
@@ -88,7 +88,7 @@ export interface EffectiveDefinition {
   readonly timeout_seconds: number
   /** `max_bytes` is the effective limit; 0 when the turn is shown no memory. */
   readonly memory_context: Required<MemoryContext>
-  /** `threshold_tokens` is the effective threshold, whichever form the policy has. */
+  /** `threshold_tokens` is the effective threshold for either form of the policy. */
   readonly compaction: {
     readonly strategy: 'auto' | 'manual' | 'disabled'
     readonly threshold_tokens: number
@@ -102,7 +102,7 @@ export interface EffectiveDefinition {
 
 /** The timeout when no source sets one, in seconds of active execution. */
 const DEFAULT_TIMEOUT = 600
-/** The maximum timeout of an operation in seconds; a longer one is reduced to it. */
+/** The maximum timeout of an operation in seconds. Longer timeouts are reduced to this value. */
 const MAX_OPERATION_SECONDS = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 /** The shares of the context window at which a session is summarized, by threshold. */
@@ -186,7 +186,7 @@ const layerOf = (
   field: keyof InlineConfig,
 ): 'config' | 'bundle' => (config?.[field] ? 'config' : 'bundle')
 
-/** Returns the instructions for an agent that has none. */
+/** Returns the default instructions for an agent without a system prompt. */
 const generated = ({ name, description }: Agent): string =>
   `You are ${name}, an agent that works in a team of people and systems.${description ? ` ${description}` : ''}`
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>
@@ -302,7 +302,7 @@ function toolsOf(layers: Layers, faults: FieldError[]): readonly Selector[] {
   )
 }
 /**
- * Returns the tool selectors of an inline config, in its order.
+ * Returns the tool selectors of an inline config, in order.
  * @param faults receives a fault for each toolkit that does not exist.
  * @param layer the first part of the path of its fields.
  */

@@ -49,7 +49,7 @@ export const InlineConfig = Closed({
 })
 export type InlineConfig = Static<typeof InlineConfig>
 /**
- * Whether a config removes the stored config: an empty object does.
+ * Whether a config is the empty object, which removes the stored config.
  * @public
  */
 export const clearsConfig = (config: InlineConfig): boolean => Object.keys(config).length === 0

@@ -1,7 +1,8 @@
 /**
  * Computation of the tool manifest of an agent: the tools that its toolkits grant from the current
- * catalog and that its loaded skill allows. It has a warning for each selector without a match,
- * each tool that a skill allows but the agent lacks, and each action that is not ready.
+ * catalog and that its loaded skill allows. The manifest contains a warning for each selector
+ * without a match, each tool that a skill allows but the agent lacks, and each action that is not
+ * ready.
  */
 import { type Static, Type } from 'typebox'
 import { builtinGroups } from '../actions/builtin.ts'
@@ -43,8 +44,8 @@ export type ToolManifest = Static<typeof ToolManifest>
 
 /**
  * The input of `manifestOf`. `skill_name`: compute the manifest for a turn that has loaded this
- * skill. `allowed_tools`: include only tools that match one of these names and patterns; all when
- * empty.
+ * skill. `allowed_tools`: include only tools that match one of these names and patterns; an empty
+ * list includes all tools.
  */
 export interface ManifestOf {
   readonly agent_id: string
@@ -58,8 +59,8 @@ export interface ManifestOf {
 }
 
 /**
- * Whether a tool is usable even if a loaded skill does not allow it. This holds for the actions of
- * the agent's memory.
+ * Whether a tool is usable even if a loaded skill does not allow it. Only the actions of the
+ * agent's memory are exempt.
  */
 export const isExempt = (name: string, brand: string): boolean =>
   name.startsWith(`${brand}.memory.`)

@@ -1,7 +1,7 @@
 /**
  * Messaging bindings. A binding defines in which conversations of a connected account an agent
- * answers. The service only stores this configuration. A separate program connects the accounts and
- * reads it.
+ * answers. The service only stores this configuration. A separate program reads the bindings and
+ * connects the accounts.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'

@@ -1,6 +1,6 @@
 /**
  * The models that the service itself can call, their limits and prices, and the lookup of a model
- * by the name in a request. Credentials of providers are not part of it.
+ * by the name in a request. These records contain no credentials of providers.
  */
 import { type Static, Type } from 'typebox'
 import { providerOf, type ThinkingEffort } from './schema.ts'
@@ -99,7 +99,10 @@ export function findModel({ providers }: Models, text: string): Model | undefine
     all.find(({ id }) => id === text)
   )
 }
-/** Whether a model reads files of this type, which is an image type or PDF. */
+/**
+ * Whether a model reads files of a type.
+ * @param mime_type an image type, or that of PDF.
+ */
 export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
   known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')
 /** Whether the ceiling allows a model. */

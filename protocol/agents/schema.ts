@@ -32,8 +32,8 @@ export const agentLimits = {
 export const ThinkingEffort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 export type ThinkingEffort = Static<typeof ThinkingEffort>
 /**
- * How much of the memory of an agent a turn starts with. `max_bytes` 0 means the default of the
- * mode.
+ * The part of an agent's memory that is shown at the start of a turn. `max_bytes` 0 means the
+ * default of the mode.
  */
 export const MemoryContext = Closed({
   mode: Type.Enum(['index', 'full', 'off']),
@@ -41,8 +41,8 @@ export const MemoryContext = Closed({
 })
 export type MemoryContext = Static<typeof MemoryContext>
 /**
- * When the older part of a session is replaced by a summary. The strategy `none` means the same as
- * `disabled`.
+ * The policy for replacing the older part of a session by a summary. The strategy `none` means the
+ * same as `disabled`.
  */
 export const CompactionPolicy = Closed({
   strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
@@ -54,7 +54,7 @@ export const CompactionPolicy = Closed({
 })
 export type CompactionPolicy = Static<typeof CompactionPolicy>
 /**
- * Returns `before` with the changes of a second policy. A new threshold in either form replaces
+ * Returns the policy `before`, changed by a second policy. A new threshold in either form replaces
  * both forms of the previous threshold. If the second policy has both forms, `threshold` wins.
  */
 export function policyOf(
@@ -77,8 +77,8 @@ export function policyOf(
 export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>
   policyOf({ strategy: 'auto', threshold: 'sm' }, policy ?? {})
 /**
- * Where the text of an agent is generated: by the service (`managed`), or by a worker that
- * advertises exactly this provider and model (`worker`).
+ * The route by which the text of an agent is generated: by the service (`managed`), or by a worker
+ * that advertises exactly this provider and model (`worker`).
  */
 export const ModelRoute = Closed({
   mode: Type.Enum(['managed', 'worker']),
@@ -173,9 +173,9 @@ export const compactionFaults = (
     ? [{ field: `${field}.threshold_tokens`, message: 'cannot be given together with threshold' }]
     : []
 /**
- * Returns the faults of a route. A worker route may take provider and model from `model`, the model
- * of the agent, if that has the form `provider/model`. `field` is the path of the route in the
- * request.
+ * Returns the faults of a route. `model` is the model of the agent. If it has the form
+ * `provider/model`, a worker route may omit provider and model. `field` is the path of the route in
+ * the request.
  */
 export function routeFaults(
   route: ModelRoute | undefined,

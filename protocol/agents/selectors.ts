@@ -19,7 +19,7 @@ export type Groups = Readonly<Record<string, readonly string[]>>
 
 /**
  * Whether a text matches a pattern in which `*` stands for any number of characters, including
- * dots. It does not backtrack.
+ * dots. The match does not backtrack.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')
@@ -95,8 +95,8 @@ export function textSelects(text: string, entry: Named, groups: Groups): boolean
 }
 /**
  * Returns permissions that together cover every action that a selector can match, including actions
- * that are defined later. For a pattern with stars, it is the wildcard permission on the part before
- * the first star, cut after its last dot.
+ * that are defined later. A pattern with stars yields a wildcard permission: the text before the
+ * first star, cut after its last dot, and a star.
  */
 export function permissionsOver(
   { selector_type, selector }: Selector,

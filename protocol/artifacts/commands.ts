@@ -2,11 +2,11 @@
  * Internal commands of artifacts, of idempotency keys of uploads, and of the storage quota.
  *
  * An upload without a lease: `artifact_key.claim` (with an idempotency key), `artifact.reserve`,
- * `quota.reserve`, the bytes, `artifact.complete`, `quota.settle`. An upload with a lease token asks
- * the queue for the lease first (owner query `lease`) and replaces `artifact.complete` by
- * `job.publish_artifact`. After a failure, the gateway deletes the bytes and sends
- * `artifact.abandon` and `quota.release`. If the gateway dies, the artifact abandons the upload at
- * its deadline; the effects of the artifact repeat what the gateway could not do.
+ * `quota.reserve`, the bytes, `artifact.complete`, `quota.settle`. An upload with a lease token
+ * first asks the queue for the lease (owner query `lease`), and uses `job.publish_artifact` instead
+ * of `artifact.complete`. After a failure, the gateway sends `artifact.abandon`, deletes the bytes,
+ * and sends `quota.release`. If the gateway crashes, the artifact abandons the upload at its
+ * deadline. The effects of the artifact repeat the steps that the gateway could not complete.
  *
  * An attachment of a session: the session reserves, completes and removes the artifact, each in the
  * commit that changes its own record of the file (`sessions/commands.ts`). The gateway sends only
@@ -15,7 +15,7 @@
 import type { RunCommands } from '../internal.ts'
 import type { Artifact, ArtifactRecord } from './schema.ts'
 
-/** The lease under which an upload was begun, as the queue reports it. */
+/** The lease under which an upload was started, as the queue reports it. */
 export interface LeaseFacts {
   readonly job_id: string
   readonly attempt: number
@@ -28,14 +28,14 @@ export interface LeaseFacts {
   readonly session_id?: string
 }
 /**
- * What is known about an artifact once its bytes are stored and the whole form has arrived. The
- * parts of the form come in any order, so even the name may come after the bytes.
+ * The data of an artifact that is known only after the bytes are stored and the whole form has
+ * arrived. The parts of the form may arrive in any order, so even the name may follow the bytes.
  */
 export interface CompleteUpload extends Pick<Artifact, 'name' | 'mime_type' | 'metadata'> {
   readonly size_bytes: number
   /** Lower-case hex. */
   readonly sha256: string
-  /** The Markdown text of the file is to be extracted. */
+  /** Requests a conversion: the extraction of the file's text as Markdown. */
   readonly convert?: true
 }
 /** An announced upload. */
@@ -52,14 +52,14 @@ export interface ArtifactReservation {
   readonly lease?: LeaseFacts
   /**
    * Present for an attachment, which only its session reserves. The id of the artifact is then in
-   * the slot of the session. `until`: Unix milliseconds at which the session gives the upload up.
+   * the slot of the session. `until`: Unix milliseconds at which the session abandons the upload.
    */
   readonly attachment?: { readonly session_id: string; readonly until: number }
 }
 
 /** An artifact as its actor stores it. */
 export type KeptArtifact =
-  /** The upload was given up, or the id must never be used. */
+  /** The upload was abandoned, or the id was made unusable. */
   | { readonly state: 'abandoned' }
   | {
       readonly state: 'pending' | 'ready' | 'deleted'
@@ -74,18 +74,18 @@ export type KeptArtifact =
        * the owner, only principals that may read the session may read the artifact.
        */
       readonly session_id?: string
-      /** The artifact is an attachment: only its session completes the upload or gives it up. */
+      /** The artifact is an attachment: only its session completes or abandons the upload. */
       readonly attachment?: true
       /**
-       * Unix milliseconds: of the deadline of a pending upload, of the deadline of a conversion, or,
-       * once the artifact is deleted, until which a direct `quota.refund` is accepted.
+       * Unix milliseconds: the deadline of a pending upload or of a conversion. For a deleted
+       * artifact, the time until which a direct `quota.refund` is accepted.
        */
       readonly until?: number
       /** Id of the errand that converts the file; absent when no conversion was requested. */
       readonly convert_job?: string
     }
 
-/** The outcome of the errand that converts a file. `error`: a sentence that says what to do. */
+/** The outcome of the errand that converts a file. `error`: a message that says what to do. */
 export type ConversionResult =
   | { readonly state: 'ready' }
   | { readonly state: 'failed'; readonly error: string }
@@ -93,21 +93,21 @@ export type ConversionResult =
 /** Internal commands of an artifact. */
 export type ArtifactCommands = {
   /**
-   * Announces an upload, after which bytes may be stored under `blob`. `expires_at`: Unix
-   * milliseconds of the deadline. Refused with `artifact_conflict` if the id was used before.
+   * Announces an upload. Bytes may then be stored under `blob`. `expires_at`: the deadline in Unix
+   * milliseconds. Refused with `artifact_conflict` if the id was used before.
    */
   'artifact.reserve': { input: ArtifactReservation; reply: { expires_at: number } }
   /**
-   * Extends the deadline of an upload whose bytes still arrive. Sent three times as often as an
-   * upload is given up. Refused with `artifact_conflict` when the upload is not pending.
+   * Extends the deadline of an upload in progress. The gateway sends the command three times per
+   * deadline. Refused with `artifact_conflict` when the upload is not pending, and for attachments.
    */
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**
    * Makes the artifact visible. `lease` is required for the upload of a worker, and only the queue
    * sends it. `attachment` is required for an attachment, and only the session sends it. A repeat
    * with the same digest gets the record. Refused with `artifact_conflict` when the upload is not
-   * pending, belongs to another lease, or is that of an attachment and the command is not from its
-   * session.
+   * pending or belongs to another lease. An attachment is also refused unless its session sent the
+   * command.
    */
   'artifact.complete': {
     input: CompleteUpload & {
@@ -117,22 +117,23 @@ export type ArtifactCommands = {
     reply: ArtifactRecord
   }
   /**
-   * Gives up a pending upload. A ready or deleted artifact is not changed. With `unreserved`, a
-   * pending upload is not changed either: only an id that was never reserved is made unusable. The
-   * reply is the state after the command.
+   * Abandons a pending upload. Attachments, and ready or deleted artifacts, are not changed. With
+   * `unreserved`, a pending upload is not changed either: only an id that was never reserved is
+   * made unusable. The reply is the state after the command.
    */
   'artifact.abandon': {
     input: { readonly unreserved?: true }
     reply: { readonly state: KeptArtifact['state'] }
   }
   /**
-   * Deletes the artifact, or gives up its upload. Sent by an executor when the project was deleted,
-   * and by the session of an attachment when its file was deleted or its upload was given up.
+   * Deletes the artifact, or abandons its upload. An executor sends the command when the project
+   * was deleted. The session of an attachment sends the command when the file was deleted or its
+   * upload was abandoned.
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
-   * From the queue, when the errand that converts the file has ended. If it was completed, its result
-   * is a `ConversionResult`. Changes nothing unless the artifact waits for this errand.
+   * From the queue, when the errand that converts the file has ended. The result of a completed
+   * errand is a `ConversionResult`. Changes nothing unless the artifact waits for this errand.
    */
   'job.settled': RunCommands['job.settled']
   wake: { input: unknown; reply: undefined }
@@ -141,9 +142,9 @@ export type ArtifactCommands = {
 /** Commands of a queue about artifacts that workers upload under the lease of a job. */
 export type ArtifactQueueCommands = {
   /**
-   * Publishes an artifact: in one commit, the artifact becomes visible and its run records it.
-   * `lease_lost`: the lease is not current, and nothing changes. `published` does not say that the
-   * upload was still pending; the artifact itself does.
+   * Publishes an artifact: it becomes visible and, if a step of a run produced it, the run records
+   * it in the same commit. `lease_lost`: the lease is not current, and nothing changes.
+   * `published`: the lease is current, but the artifact may still refuse the upload.
    */
   'job.publish_artifact': {
     input: CompleteUpload & {
@@ -170,8 +171,9 @@ export type ArtifactRunCommands = {
 /** Commands of an idempotency key of uploads. The key never expires. */
 export type ArtifactKeyCommands = {
   /**
-   * Binds the key to an artifact id, unless it is bound. The reply is the bound id. `replaces`: the
-   * bound id that the caller found to be abandoned; the key is then bound to `artifact_id` instead.
+   * Binds the key to an artifact id, unless the key is already bound. The reply is the bound id.
+   * `replaces`: the bound id of an artifact that the caller found abandoned; `artifact_id` replaces
+   * this id.
    */
   'artifact_key.claim': {
     input: { readonly artifact_id: string; readonly replaces?: string }
@@ -181,14 +183,15 @@ export type ArtifactKeyCommands = {
 
 /**
  * Commands of the organization about the storage of artifacts. The gateway sends each of them
- * directly, so that the next read of the quota shows it. The artifact sends `settle`, `release` and
- * `refund` again as effects, so that nothing is lost with a gateway. Copies, in any order, act once.
+ * directly, so that the next read of the quota shows the change. The artifact also sends `settle`,
+ * `release` and `refund` as effects, in case the gateway crashes. Repeated commands take effect
+ * once, in any order.
  */
 export type QuotaCommands = {
   /**
-   * Reserves bytes for an upload, instead of those reserved for the same artifact before. Refused
+   * Reserves bytes for an upload and replaces an earlier reservation for the same artifact. Refused
    * with `artifact_quota_exceeded` when used and reserved bytes would exceed the limit, and with
-   * `artifact_conflict` when the upload is over. `expires_at`: the deadline of the upload.
+   * `artifact_conflict` when the upload has ended. `expires_at`: the deadline of the upload.
    */
   'quota.reserve': {
     input: { readonly artifact: string; readonly bytes: number; readonly expires_at: number }
@@ -197,16 +200,17 @@ export type QuotaCommands = {
   /** The upload is complete: its reserved bytes become used bytes. */
   'quota.settle': { input: { readonly artifact: string; readonly bytes: number }; reply: undefined }
   /**
-   * The upload was given up. A reservation that arrives later is refused. `until`: the last deadline
-   * of the upload, in Unix milliseconds.
+   * The upload was abandoned. A reservation that arrives later is refused. `until`: the last
+   * deadline of the upload, in Unix milliseconds.
    */
   'quota.release': {
     input: { readonly artifact: string; readonly until: number }
     reply: undefined
   }
   /**
-   * The artifact was deleted: its bytes are no longer used. `direct`: from a gateway; ignored after
-   * `until` (Unix milliseconds), when the organization may have forgotten the copy of the artifact.
+   * The artifact was deleted: its bytes are no longer used. `direct`: from a gateway, not from the
+   * artifact. A direct refund is ignored after `until` (Unix milliseconds), because the
+   * organization may no longer remember the refund from the artifact.
    */
   'quota.refund': {
     input: {
@@ -219,6 +223,6 @@ export type QuotaCommands = {
   }
 }
 
-/** Returns the name of the bytes of an upload attempt in the object store. */
+/** Returns the name under which the object store contains the bytes of an upload attempt. */
 export const blobName = (project: string, artifact_id: string, attempt: string): string =>
   `artifacts/${project}/${artifact_id}/${attempt}`

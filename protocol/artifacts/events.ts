@@ -8,7 +8,7 @@ type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
 
 /** Events of an artifact; `id` is the id of the artifact. */
 export type ArtifactEvent = ArtifactAuditEvent | ArtifactUploadEvent
-/** Events that change what clients see. Views apply them; the first and the last are audited. */
+/** Events that views apply. The audit log shows `artifact.completed` and `artifact.deleted`. */
 export type ArtifactAuditEvent =
   | (Event & {
       readonly type: 'artifact.completed'
@@ -47,7 +47,7 @@ type ArtifactUploadEvent =
   | (Event & {
       readonly type: 'artifact.abandoned'
       readonly id: string
-      /** The upload that was given up; absent for an id that was never reserved. */
+      /** The abandoned upload; absent for an id that was never reserved. */
       readonly upload?: Pick<Reserved, 'organization' | 'blob'> & { readonly until: number }
     })
 
@@ -57,8 +57,8 @@ export type ArtifactKeyEvent = Event & {
 }
 
 /**
- * Private events of a deleted project about the errand that deletes its artifacts. `job_id` is the id
- * of the errand.
+ * Private events of a deleted project about the errand that deletes its artifacts. `job_id` is the
+ * id of the errand.
  */
 export type ArtifactRemovalEvent = Event & {
   readonly type: 'artifact_removal.begun' | 'artifact_removal.ended'

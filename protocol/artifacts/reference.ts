@@ -1,9 +1,10 @@
 /**
- * References to artifacts in the results of jobs. A result is stored as it was reported. A reference
- * grants nothing: its artifact is found in the project of the result, with the rights of the reader.
+ * References to artifacts in the results of jobs. A result is stored as it was reported. A
+ * reference grants no access: the artifact is looked up in the project of the result, with the
+ * rights of the reader.
  */
 
-/** A reference to an artifact, as the result of a job contains it. `size` is in bytes. */
+/** A reference to an artifact in the result of a job. `size` is in bytes. */
 export interface ArtifactReference {
   readonly type: 'artifact'
   readonly id: string
@@ -14,7 +15,7 @@ export interface ArtifactReference {
   readonly sha256: string
 }
 
-/** Maximum number of references that are found in one value, and of levels that are searched. */
+/** Maximum number of references returned for one value, and of levels searched. */
 const MAX = { references: 50, depth: 64 } as const
 const ID = /^art_[A-Za-z0-9]{1,64}$/
 const SHA256 = /^[0-9a-f]{64}$/

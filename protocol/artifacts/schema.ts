@@ -1,27 +1,27 @@
 /**
  * The records of artifacts: files of a project that workers and clients upload. The bytes are in
- * the object store under a name that the gateway assigns; an artifact actor decides which uploads
- * are visible. Attachments of sessions are artifacts too (`sessions/attachments.ts`).
+ * the object store under a name that the gateway assigns. The actor of an artifact decides whether
+ * its upload is visible. Attachments of sessions are artifacts too (`sessions/attachments.ts`).
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 
-/** Limits of artifacts. Lengths are in characters unless stated otherwise; times in milliseconds. */
+/** Limits of artifacts. Lengths are in characters and times in milliseconds unless stated. */
 export const limits = {
   name: 256,
   /** Bytes of the metadata as JSON. */
   metadata: 65_536,
-  /** An upload is abandoned when the gateway has not renewed it for this time, by default. */
+  /** The default time after which an upload is abandoned unless the gateway renews it. */
   upload: 90_000,
-  /** A conversion that no executor has ended after this time has failed. */
+  /** The time after which an unfinished conversion fails. */
   conversion: 60 * 60_000,
   /** Maximum size in bytes of a file that is converted. */
   conversion_bytes: 32 * 1_048_576,
-  /** Number of executors that may be lost during a conversion, after which it has failed. */
+  /** The number of lost executors at which a conversion fails. */
   conversion_losses: 3,
   /** Time after a deletion for which the organization accepts a direct refund. */
   refund: 10 * 60_000,
-  /** Seconds for which a signed URL is valid: by default, and at most. */
+  /** The default and the maximum validity of a signed URL, in seconds. */
   signed: { standard: 900, most: 3600 },
 } as const
 
@@ -55,20 +55,20 @@ export const Artifact = Type.Object(
 )
 export type Artifact = Static<typeof Artifact>
 
-/** Fields of the record that the reply to an upload lacks, because clients decode it strictly. */
+/** Fields that the reply to an upload lacks, because clients decode that reply strictly. */
 const further = {
   owned_by: Type.Optional(Type.String({ description: 'The principal that owns the artifact' })),
   job_id: Type.Optional(Type.String()),
   worker_session_id: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),
 }
-/** An artifact in lists and single reads: with its owner and the lease under which it was made. */
+/** An artifact in lists and single reads: with its owner and the lease of its upload. */
 export const ArtifactRecord = Type.Object(
   { ...Artifact.properties, ...further },
   { additionalProperties: false },
 )
 export type ArtifactRecord = Static<typeof ArtifactRecord>
-/** Returns the record as the reply to an upload contains it. */
+/** Returns the part of the record that the reply to an upload contains. */
 export const publishedArtifact = ({
   owned_by: _owner,
   job_id: _job,

@@ -10,8 +10,9 @@
  * E1. An agent has at most one exchange at a time in each thread, and one outside of threads. The
  *     next exchange answers the messages that wake the agent in the meantime, and its turn receives
  *     the messages that the agent has not been shown yet, up to a limit.
- * E2. A message wakes an agent once, because the message and the wake are stored in one commit. The
- *     id of the turn is fixed when the exchange starts, so a repeat starts no second turn.
+ * E2. A message wakes an agent only once, because the message and the wake are stored in one
+ *     commit. The id of the turn is fixed when the exchange starts, so a repeat starts no second
+ *     turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
  *     while the thread has fewer than `STREAK` consecutive messages of agents. Pending answers are
  *     included in this count, and a message of a person resets it.
@@ -30,13 +31,13 @@ import type { TurnDefinition } from '../sessions/turns/definition.ts'
  */
 export const STREAK = 8
 /**
- * The maximum number of entries of each kind that a channel stores about threads: how far an agent
- * has read a thread, and how many consecutive messages of agents a thread has. Beyond it, the least
- * recently changed entry is dropped.
+ * The maximum number of entries of each kind that a channel stores about threads: read positions of
+ * agents, and counts of consecutive messages of agents. Beyond this number, the least recently
+ * changed entry is dropped.
  */
 export const REMEMBERED = 500
 
-/** The reason why an agent is woken: the message and the principal that wrote it. */
+/** The reason for waking an agent: the message and the principal that wrote it. */
 export interface Wake {
   readonly message_id: string
   /** Id of the root of the thread that contains the message; absent outside of threads. */
@@ -52,7 +53,7 @@ export interface Exchange extends Wake {
   readonly agent_id: string
   readonly after_seq: number
   readonly through_seq: number
-  /** The ids of the errand that looks up what the turn needs (`job_id`), and of the turn. */
+  /** The ids of the errand that looks up the data for the turn (`job_id`), and of the turn. */
   readonly job_id: string
   readonly turn_id: string
 }
@@ -101,8 +102,8 @@ export type ExchangeEvent =
     } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
 
 /**
- * How the turn of an exchange ended. `text`: the last text of the agent. `mentioned`: ids of the
- * agents that the text mentions.
+ * The outcome of the turn of an exchange. `text`: the last text of the agent. `mentioned`: ids of
+ * the agents that the text mentions.
  */
 export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 'error_message'> {
   readonly exchange_id: string

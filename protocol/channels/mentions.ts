@@ -7,8 +7,8 @@ const isWord = (text: string | undefined): boolean =>
 const PLACES = 500
 
 /**
- * Returns, for each position in a text at which agents are mentioned, the ids of the agents whose
- * names or ids match there, with the length of the match.
+ * Returns one list for each position at which a text mentions agents. The list contains the ids of
+ * the agents whose names or ids match at the position, each with the length of the match.
  * @param agents names by id, of the agents that can be mentioned.
  */
 function placesOf(
@@ -56,8 +56,8 @@ export function mentionsOf(text: string, agents: Readonly<Record<string, string>
   ]
 }
 /**
- * Whether several of these agents match at one position of a text. If so, `mentionsOf` may return
- * another of them when one is left out.
+ * Whether several of these agents match at one position of a text. If so, leaving out one agent can
+ * make `mentionsOf` return another agent.
  */
 export const isAmbiguous = (text: string, agents: Readonly<Record<string, string>>): boolean =>
   placesOf(text, agents).some((fit) => new Set(fit.map(([id]) => id)).size > 1)

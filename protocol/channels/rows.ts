@@ -4,12 +4,12 @@
  * - Names of the form `dm-<16 hex digits>` are reserved for direct messages.
  * - Writing requires membership and `channel.write`, which the role Operator includes. Leaving, and
  *   moving one's own read marker, require only `project.view`.
- * - The answer of an agent is posted in the thread of the message that it answers, or starts a
- *   thread below that message, also in direct messages. A failed or cancelled turn posts nothing;
- *   the record of the exchange contains the error.
+ * - The answer of an agent is posted in the thread of the message that it answers. If that message
+ *   is not in a thread, the answer starts one, in direct messages too. A failed or cancelled turn
+ *   posts nothing; the record of the exchange contains the error.
  * - A project administrator can list, change and delete private channels, but cannot read their
  *   messages and members without being a member.
- * - A disabled principal stays a member of direct messages, because their members are fixed.
+ * - A disabled principal remains a member of direct messages, because their members are fixed.
  *
  * Additions to the published contract are the stream, the search, the read marker and
  * `unread_count`.
@@ -37,7 +37,7 @@ const Topic = Type.String({ maxLength: 1000 })
 const Kind = Type.Enum(['channel', 'dm'])
 const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-const CreateChannel = Closed({
+export const CreateChannel = Closed({
   name: Type.Optional(Name),
   display_name: Type.Optional(DisplayName),
   topic: Type.Optional(Topic),

@@ -4,8 +4,10 @@
  * actor in the same shard, so that the commit that creates or deletes the channel also claims or
  * releases the name.
  */
+
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
+import type { BlueprintClaim } from '../blueprints/stored.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
@@ -141,8 +143,8 @@ export interface Person {
   readonly kind: 'user' | 'agent'
 }
 /**
- * The immutable facts about a message. They stay true while the channel exists, so a command can
- * use the answer of a view that lags behind.
+ * The immutable facts about a message. They remain true while the channel exists, so a command can
+ * use facts from a lagging view.
  */
 export interface MessageFacts {
   readonly id: string
@@ -152,7 +154,7 @@ export interface MessageFacts {
   readonly reply_to?: string
 }
 /**
- * The principal for which a view answers a query. `admin`: the principal may administer the
+ * The principal for whom a view answers a query. `admin`: the principal may administer the
  * project.
  */
 export interface Viewer {
@@ -167,21 +169,25 @@ export interface Viewer {
 export type ChannelCommands = ExchangeCommands & {
   /** From the actor of the name, in the commit that claims the name: creates the channel. */
   'channel.open': {
-    input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }
+    input: {
+      channel: ChannelSettings
+      members: readonly ChannelMember[]
+      holder: string
+    } & BlueprintClaim
     reply: undefined
   }
-  /** From the actor of the name, when a direct message is opened again, with all of its members. */
+  /** From the actor of the name: opens a direct message again, with all of its members. */
   'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
   /**
-   * From the gateway, and from executors of errands, when a member is no longer an active
+   * From the gateway and from executors of errands: removes a member that is no longer an active
    * principal. `disabled`: the principal can become active again.
    */
   'channel.expel': { input: { member_id: string; disabled?: boolean }; reply: undefined }
 }
 export type ChannelNameCommands = {
   /**
-   * From the gateway, before it creates a channel under an idempotency key, to the actor that
-   * represents the key. That actor then refuses a different request under the key.
+   * From the gateway, to the actor that represents an idempotency key, before a channel is created
+   * under the key. That actor then refuses a different request under the key.
    */
   'name.key': { input: unknown; reply: undefined }
   /** From the channel, in the commit that deletes it: releases the name. */

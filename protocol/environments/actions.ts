@@ -7,10 +7,10 @@ import { object, text } from '../actions/parameters.ts'
 import type { JsonObject } from '../common.ts'
 import { resultSizes } from './result-sizes.ts'
 
-/** The timeout of a command in seconds unless the call says otherwise, and the longest. */
+/** The default timeout (`usual`) and the maximum timeout (`most`) of a command, in seconds. */
 export const commandTimeouts = { usual: 300, most: 86_400 } as const
 
-/** An action of environments. */
+/** The catalog entry of an action that the worker of an environment performs. */
 export interface EnvironmentAction {
   readonly title: string
   readonly description: string
@@ -217,7 +217,7 @@ export type EnvironmentActionName = keyof typeof environmentActions
 export const isEnvironmentAction = (name: string): name is EnvironmentActionName =>
   Object.hasOwn(environmentActions, name)
 
-/** What a model that has these actions as tools is told about its workspace. */
+/** The description of the workspace for models that have these actions as tools. */
 export const WORKSPACE =
   'You have a workspace: a folder that the tools environment.* read, write and run commands in. ' +
   'Paths are relative to it. Files stay for your later turns; processes end with each call. ' +

@@ -1,22 +1,23 @@
 /**
- * Internal commands of environments, and what queues, hosts and gateways exchange with them.
+ * Internal commands of environments, which queues, hosts and gateways exchange with them.
  *
  * A job that is pinned to an environment waits in its queue until the environment admits it:
  *
  *     queue        `environment.use`   the job exists            → environment
  *     environment  `queue.admit`       the job may be claimed    → queue
  *     queue        `environment.done`  the job has ended         → environment
- *     environment  `queue.unavailable` no worker came: the job fails → queue
+ *     environment  `queue.unavailable` no worker connected: the job fails → queue
  *
- * Work of a provider (prepare, start the worker, destroy) is an OPERATION. The environment requests
- * one operation at a time and repeats the request until a host claims it; only the host that claimed
- * it may report its outcome. Requests may be lost or repeated.
+ * A task of a provider (prepare, start the worker, destroy) is an OPERATION. The environment
+ * requests one operation at a time and repeats the request until a host claims the operation. Only
+ * that host may report the outcome. Requests may be lost or repeated.
  *
  *     environment  `HostRequest`            → hosts of the place or provider
  *     host         `environment.claim`      → environment, which answers with the `HostTask`
  *     host         `environment.progress`, `environment.report` → environment
  *     host         `environment.seen`, `environment.exited`     → environment
  */
+import type { BlueprintClaim } from '../blueprints/stored.ts'
 import type { Refusal } from '../errors.ts'
 import { isId, prefixes } from '../ids.ts'
 import type { EnvironmentOrigin } from './events.ts'
@@ -32,8 +33,9 @@ import type {
 } from './schema.ts'
 
 /**
- * How an environment that belongs to a run, an agent or a loop is created by the first job that
- * uses it. The id of the environment is derived from the id of the owner (`boundEnvironment`).
+ * The data for creating the environment of a run, an agent or a loop. The first job that uses the
+ * environment creates it. The id of the environment is derived from the id of the owner
+ * (`boundEnvironment`).
  */
 export interface EnvironmentBinding {
   readonly mode: Exclude<EnvironmentMode, 'manual'>
@@ -43,14 +45,14 @@ export interface EnvironmentBinding {
   readonly template_id?: string
   readonly runtime_version?: string
   readonly retention_policy?: RetentionPolicy
-  /** Principal that owns the environment: that of the agent, or the one that started the run. */
+  /** Id of the principal that owns the environment. */
   readonly owned_by?: string
-  /** Repositories that its jobs may use; added to those that earlier jobs declared. */
+  /** Repositories that jobs may use, in addition to those that earlier jobs declared. */
   readonly repositories?: readonly EnvironmentRepository[]
 }
-/** What a job header says about its environment, besides the id. */
+/** The data in a job header about the environment of the job, besides the id. */
 export interface JobEnvironment {
-  /** For whom the job uses the environment. A lease of another holder makes the job wait. */
+  /** The holder for which the job runs. The job waits while another holder has the lease. */
   readonly holder: Holder
   readonly binding?: EnvironmentBinding
   /** The job must not start the worker of the environment (`auto_start_worker: false`). */
@@ -58,7 +60,7 @@ export interface JobEnvironment {
 }
 
 export type OperationKind = 'provision' | 'start' | 'destroy'
-/** A request to hosts to claim an operation. Published; may be lost, repeated or late. */
+/** A published request to hosts to claim an operation. It may be lost, repeated or late. */
 export interface HostRequest {
   readonly project: string
   readonly environment_id: string
@@ -75,23 +77,23 @@ export interface HostTask {
   readonly provider: string
   readonly template_id?: string
   readonly runtime_version?: string
-  /** Decides how long the worker waits for further jobs; `explicit` when absent. */
+  /** Determines how long the worker waits for further jobs; `explicit` when absent. */
   readonly lifetime?: Lifetime
   readonly repositories: readonly EnvironmentRepository[]
   /**
-   * Of a start: how the worker is started, and its number. A worker with a lower number is
-   * superseded: its credential and its registration are refused. The host ends it before it starts
-   * the new one.
+   * Only for a start: the settings and the number (`generation`) of the worker. A worker with a
+   * lower number is superseded: its credential and its registration are refused. The host stops a
+   * superseded worker before it starts the new worker.
    */
   readonly worker?: StartWorker & { readonly generation: number }
 }
 
-/** Internal commands of an environment. Late, repeated and unrelated ones change nothing. */
+/** Internal commands of an environment. Late, repeated and unrelated commands change nothing. */
 export type EnvironmentCommands = {
   /**
-   * From a queue: the job is pinned to this environment and waits for its admission. With a binding,
-   * an environment that does not exist yet, or that was destroyed, is created. Without one, the job
-   * of an environment that does not exist fails.
+   * From a queue: the job is pinned to this environment and waits for admission. An environment
+   * that does not exist or was destroyed is created from the binding. Without a binding, the job
+   * fails.
    */
   'environment.use': {
     input: JobEnvironment & {
@@ -103,15 +105,16 @@ export type EnvironmentCommands = {
   }
   /** From a queue: the job has ended. */
   'environment.done': { input: { readonly job_id: string }; reply: undefined }
-  /** From a run that has ended, after its cleanup, when it used its own environment. */
+  /** From a run that used its own environment, after the run and its cleanup have ended. */
   'environment.run_ended': {
     input: { readonly run_id: string; readonly status: 'completed' | 'failed' | 'cancelled' }
     reply: undefined
   }
   /**
-   * From a host: claims the requested operation. `place`: where the host keeps environments.
-   * `token_hash`: of the credential that the host made for the worker of a start. Refused with
-   * `conflict` when the operation is not current, has another host, or belongs to another place.
+   * From a host: claims the requested operation. `place`: the location in which the host keeps
+   * environments. `token_hash`: hash of the credential that the host created for the worker, if the
+   * operation is a start. Refused with `conflict` when the operation is not current, has another
+   * host, or belongs to another place.
    */
   'environment.claim': {
     input: {
@@ -124,14 +127,15 @@ export type EnvironmentCommands = {
     reply: HostTask
   }
   /**
-   * From the host of the current operation, every `environmentLimits.report`: it still works.
-   * `current` is false when the operation is not current any more; the host then undoes it.
+   * From the host of the current operation, every `environmentLimits.report` milliseconds: the
+   * operation is in progress. `current` is false when the operation is no longer current. The host
+   * then undoes its work.
    */
   'environment.progress': {
     input: { readonly operation: number; readonly host: string }
     reply: { readonly current: boolean }
   }
-  /** From the host of the current operation: its outcome. `error`: a sentence for people. */
+  /** From the host of the current operation: the outcome. `error`: a readable message. */
   'environment.report': {
     input: {
       readonly operation: number
@@ -142,8 +146,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From a host, every `environmentLimits.report` and when the host starts: what it has. The reply
-   * says whether the environment belongs there; if not, the host removes it.
+   * From a host, every `environmentLimits.report` milliseconds and when the host starts: whether
+   * the environment is present in this place. `expected` is false when the environment does not
+   * belong in this place. The host then removes the environment.
    */
   'environment.seen': {
     input: {
@@ -156,8 +161,8 @@ export type EnvironmentCommands = {
     reply: { readonly expected: boolean }
   }
   /**
-   * From a host: the process of the worker has ended. `idle`: it ended itself, because it had no work
-   * for its keep-warm time.
+   * From a host: the process of the worker has ended. `idle`: the worker exited because it had no
+   * work for its keep-warm time.
    */
   'environment.exited': {
     input: {
@@ -170,10 +175,11 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From a gateway, before a worker registers for the environment: makes this worker the only one.
-   * `generation`: of the credential of a worker that a host started; absent for other workers, which
-   * only environments of the provider `worker` accept. Refused with `environment_worker_conflict`
-   * while another worker is live, and with `forbidden` when the worker is superseded.
+   * From a gateway, before a worker registers for the environment: reserves the environment for
+   * this worker. `generation`: the number of a worker that a host started. Other workers have no
+   * number, and only environments of the provider `worker` accept them. Refused with
+   * `environment_worker_conflict` while another worker is live. Refused with `forbidden` when the
+   * worker was superseded, has ended, or is not accepted.
    */
   'environment.connect': {
     input: {
@@ -182,7 +188,7 @@ export type EnvironmentCommands = {
     }
     reply: undefined
   }
-  /** From a gateway, after the worker has registered: its session. */
+  /** From a gateway, after the worker has registered: records the session of the worker. */
   'environment.connected': {
     input: {
       readonly instance: string
@@ -192,33 +198,37 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From the actor of a worker: the session has ended permanently. `drained`: it had finished its
-   * jobs and left.
+   * From the actor of a worker: the session has ended permanently. `drained`: the worker finished
+   * its jobs before it disconnected.
    */
   'environment.worker_gone': {
     input: { readonly session: string; readonly drained?: true }
     reply: undefined
   }
-  /** From a gateway: a person has opened or closed a terminal, for the audit log. */
+  /** From a gateway: records in the audit log that a person opened or closed a terminal. */
   'environment.terminal': {
     input: { readonly terminal_id: string; readonly state: 'opened' | 'closed' }
     reply: undefined
   }
-  /** From an executor, when the project was deleted: destroys the environment. */
+  /** From an executor, after the project was deleted: destroys the environment. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /**
-   * From the holder of its name, in the same commit: creates the environment, or attaches the worker
-   * of an existing one again.
-   */
+  /** From the holder of the name, in the commit that takes the name: creates the environment. */
   'environment.open': {
-    input: { readonly environment: Environment; readonly origin: EnvironmentOrigin }
+    input: {
+      readonly environment: Environment
+      readonly origin: EnvironmentOrigin
+    } & BlueprintClaim
     reply: undefined
   }
   /**
-   * From a gateway: creates the environment of a run, an agent or a loop for a client that gave no
-   * name, unless it exists. Refused with `already_exists` when it exists and is not destroyed.
+   * From a gateway: creates the environment of a run, an agent or a loop when the client gave no
+   * name. Refused with `already_exists` when the environment exists and is not destroyed.
    */
   'environment.bind': { input: EnvironmentFacts; reply: Environment }
+  /**
+   * From the holder of the name: a worker attaches its workspace, for the first time or again.
+   * Changes nothing while another worker is connected.
+   */
   'environment.reattach': {
     input: {
       readonly session: string
@@ -230,34 +240,39 @@ export type EnvironmentCommands = {
   wake: { input: unknown; reply: undefined }
 }
 
-/** What a gateway adds to a creation. */
+/** The data that a gateway adds to a creation request. */
 export interface EnvironmentFacts {
   /** The creation with its name, the resolved provider and the owner. */
   readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
-  /** Why the environment cannot be created: its run, agent or loop does not exist or has ended. */
+  /** The refusal, if the run, agent or loop of the environment does not exist or has ended. */
   readonly fault?: Refusal
 }
 
 /**
- * Commands of the holder of a name. It is in the shard of its environments, and holds the name once
- * for the project and once for each owner (`scopeKey`).
+ * Commands of the holder of a name. The holder is in the shard of its environments. It stores at
+ * most one environment for the project and one for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
   /**
    * From a gateway, to the actor whose id is derived from an idempotency key instead of a name:
    * stores the request. The name is part of the request, so a different request under the same key
-   * may go to another holder, and only this actor can refuse it with `idempotency_key_conflict`.
+   * may go to another holder. Only this actor can refuse such a request with
+   * `idempotency_key_conflict`.
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
-   * From a gateway, before the scope or the owner of an environment changes: takes the name for
-   * another key as well. Refused with `already_exists` when another environment has it.
+   * From a gateway, before the scope or the owner of an environment changes: takes the name under
+   * another key as well. Refused with `already_exists` when another environment has the name under
+   * that key.
    */
   'environment_name.take': {
     input: { readonly name: string; readonly key: string; readonly environment_id: string }
     reply: undefined
   }
-  /** From the environment: it has the name under this key only; under none when it is absent. */
+  /**
+   * From the environment: releases the name under all keys except `key`. Without `key`, releases
+   * the name under all keys.
+   */
   'environment_name.keep': {
     input: { readonly environment_id: string; readonly key?: string }
     reply: undefined
@@ -271,16 +286,16 @@ export const scopeKey = ({ scope, owned_by }: Pick<Environment, 'scope' | 'owned
 export type EnvironmentQueueCommands = {
   /**
    * From the environment: the jobs may be claimed. `fence`: the number of the current lease of the
-   * environment; jobs carry it to the worker, which refuses jobs with a lower number than it has
-   * seen.
+   * environment. The jobs contain this number, and a worker refuses a job whose number is lower
+   * than an earlier one.
    */
   'queue.admit': {
     input: { readonly job_ids: readonly string[]; readonly fence: number }
     reply: undefined
   }
   /**
-   * From the environment: jobs without a lease fail. `error_type` is
-   * `environment_worker_unavailable` unless the environment does not exist (`not_found`).
+   * From the environment: the jobs fail, except jobs under a lease. `error_type` is
+   * `environment_worker_unavailable`, or `not_found` when the environment does not exist.
    */
   'queue.unavailable': {
     input: {
@@ -298,15 +313,16 @@ export interface LeaseGranted {
   readonly lease: NonNullable<Environment['lease']>
 }
 /**
- * Replies of actors that differ from those of the rows. An environment that already existed has only
- * its `id` and the `status_code` 200; the gateway reads the record.
+ * Replies of actors that differ from those of the rows. For an environment that already existed,
+ * the reply of `environment.acquire_matching` contains only the `id` and the `status_code` 200. The
+ * gateway then reads the record.
  */
 export interface EnvironmentReplies {
   readonly 'environment.acquire': LeaseGranted
   readonly 'environment.acquire_matching': Environment
 }
 
-/** The facts that authenticate the worker of an environment, asked of its owner. */
+/** The reply to the owner query `credential`, which authenticates the worker of an environment. */
 export interface EnvironmentCredential {
   readonly environment_id: string
   readonly name: string
@@ -314,13 +330,13 @@ export interface EnvironmentCredential {
 }
 
 /**
- * Whether the id is that of an environment of this service. Any other text is a label that a worker
- * chose; nothing could be sent to an environment with such an id.
+ * Whether an id belongs to an environment that this service manages. Any other text is a label that
+ * a worker chose, and there is no actor with such an id.
  */
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**
- * What a job in the environment says about it. Undefined for the label of a worker, for which no job
- * waits. An environment that its first job creates is never a label.
+ * Returns how a job uses its environment. Returns undefined for a label that a worker chose,
+ * because its jobs need no admission. An environment with a binding is never a label.
  */
 export const usedEnvironment = ({
   id,

@@ -1,11 +1,11 @@
 /**
  * The text of the credential with which the worker of an environment authenticates:
  * `<key prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
- * underscore or `c_` after the key prefix, so no text can be both.
+ * underscore or `c_` after the key prefix, so the two forms cannot be confused.
  *
- * The host makes the credential, and only its hash leaves the host. The text contains what a
- * gateway needs to ask the owner of the environment for this hash: the id of the environment, and
- * the tag that narrows down its project as in API keys.
+ * The host creates the credential and sends only its hash to the environment. The text contains the
+ * id of the environment and, as in API keys, a tag that narrows down the project. The gateway needs
+ * both to ask the owner of the environment whether the hash matches.
  */
 import { isId } from '../ids.ts'
 
@@ -18,7 +18,7 @@ const SECRET = /^[0-9a-f]{40}$/
 /** The parts of a credential that are not secret. */
 export interface CredentialParts {
   readonly environment_id: string
-  /** The last 8 characters of the project's id. Two projects may share them. */
+  /** The last 8 characters of the project's id. Several projects may have the same tag. */
   readonly tag: string
 }
 
@@ -37,7 +37,7 @@ export function environmentCredential(
   return `${key_prefix}${environment_id}_${secret}${project.slice(-TAG)}`
 }
 
-/** Splits a credential. Undefined when the text is not the credential of an environment. */
+/** Splits a credential. Returns undefined when the text is not the credential of an environment. */
 export function parseEnvironmentCredential(
   key_prefix: string,
   text: string,

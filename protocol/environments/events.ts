@@ -1,15 +1,15 @@
 /**
- * Events of environments, of the holders of their names, and the state that an environment keeps.
- * `record` is the patch that the actor and the views apply to the record of the environment. The
- * audit log shows the events that have one.
+ * Events of environments and of the holders of their names, and the stored state of an environment.
+ * `record` is the patch that the actor and the views apply to the record of the environment.
  */
+import type { StoredBinding } from '../blueprints/stored.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 import type { OperationKind } from './commands.ts'
 import type { Environment, Holder, StartWorker } from './schema.ts'
 
-/** What an environment remembers of its creation and does not show. */
+/** Facts about the creation of an environment that its record does not show. */
 export interface EnvironmentOrigin {
   readonly runtime_version?: string
   /** Id of the holder of the name; absent for environments of runs, agents and loops. */
@@ -22,20 +22,20 @@ export interface EnvironmentJob {
   readonly holder: Holder
   readonly passive?: true
   readonly admitted?: true
-  /** The queue was asked to fail the job; a job that is leased nevertheless continues. */
+  /** The queue was asked to fail or cancel the job. */
   readonly refused?: true
 }
 /** The operation that a provider is asked to perform. Times are Unix milliseconds. */
 export interface Operation {
   readonly number: number
   readonly kind: OperationKind
-  /** The first request, the last request, and the number of requests. */
+  /** Time of the first request (`since`) and of the last (`asked`), and the number of requests. */
   readonly since: number
   readonly asked: number
   readonly requests: number
-  /** Id of the host that claimed it. */
+  /** Id of the host that claimed the operation. */
   readonly host?: string
-  /** Last sign of life of that host. */
+  /** Time of the last report from that host. */
   readonly progress?: number
 }
 
@@ -50,10 +50,10 @@ export type EnvironmentEvent =
     })
   /** A client changed the record. */
   | (Recorded & { readonly type: 'environment.updated'; readonly changes: Changes })
-  /** The record changed by itself: status, repositories, attached session, cleanup. */
+  /** The service changed the record, for example its status, repositories or worker session. */
   | (Recorded & { readonly type: 'environment.status_changed' })
   | (Recorded & { readonly type: 'environment.destroyed' })
-  /** A person uses a terminal, or no longer. The record does not change. */
+  /** A person opened a terminal. The record does not change. */
   | (Event & {
       readonly type: 'environment.terminal_opened'
       readonly id: string
@@ -64,7 +64,7 @@ export type EnvironmentEvent =
       readonly id: string
       readonly terminal_id: string
     })
-  /** Granted or renewed. `until`: Unix milliseconds. */
+  /** A lease was granted or renewed. `until`: Unix milliseconds. */
   | (Recorded & {
       readonly type: 'environment.leased'
       readonly fence: number
@@ -91,7 +91,7 @@ type EnvironmentPrivateEvent =
       readonly error_message: string
     })
   | (Event & { readonly type: 'environment.job_ended'; readonly job_id: string })
-  /** The jobs of a destroyed environment are asked to stop. */
+  /** The queues cancel the jobs of a destroyed environment. */
   | (Event & {
       readonly type: 'environment.jobs_cancelled'
       readonly jobs: readonly PinnedJob[]
@@ -103,7 +103,7 @@ type EnvironmentPrivateEvent =
       readonly environment_id: string
       readonly provider: string
       readonly place?: string
-      /** Only of a start: the number of the worker, and how it is started if that changed. */
+      /** Only for a start: the number of the worker. */
       readonly generation?: number
     })
   | (Event & {
@@ -121,12 +121,12 @@ type EnvironmentPrivateEvent =
       readonly number: number
       readonly outcome: 'done' | 'failed'
       readonly at: number
-      /** The workspace that was being prepared is given up: another place may prepare it. */
+      /** The host was silent while it prepared the workspace, so another place may prepare it. */
       readonly displaced?: true
     })
-  /** The worker was requested; `launch` is how it is started from now on. */
+  /** The worker was requested. `launch`: the settings for this start and later starts. */
   | (Event & { readonly type: 'environment.worker_requested'; readonly launch: StartWorker })
-  /** The worker is needed from now on (`since`), or no longer (absent). */
+  /** `since`: time since which a worker is needed; absent when no worker is needed any more. */
   | (Event & { readonly type: 'environment.worker_wanted'; readonly since?: number })
   | (Event & {
       readonly type: 'environment.worker_connecting'
@@ -140,8 +140,8 @@ type EnvironmentPrivateEvent =
       readonly at: number
     })
   /**
-   * The worker is gone. `failed`: it did not end itself. `session` and `jobs`: the leases that it may
-   * have held.
+   * The worker has ended. `failed`: the worker did not end on its own initiative. `session` and
+   * `jobs` identify the leases that the worker may have held.
    */
   | (Event & {
       readonly type: 'environment.worker_ended'
@@ -152,9 +152,9 @@ type EnvironmentPrivateEvent =
     })
   /** The rules of the lifetime `lease` were applied to the last lease. */
   | (Event & { readonly type: 'environment.lease_settled' })
-  /** Soft: a sign of life of the place. */
+  /** Soft event: the place reported that the environment is present. */
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
-  /** The next teardown after a failed one is due at this time. */
+  /** A teardown has failed. The next one is due at `until`. */
   | (Event & { readonly type: 'environment.teardown_delayed'; readonly until: number })
 /** A job with the id of its queue actor. */
 export interface PinnedJob {
@@ -164,7 +164,9 @@ export interface PinnedJob {
 
 /** State of an environment. Times are Unix milliseconds. */
 export interface KeptEnvironment {
-  /** Without `jobs_in_progress`, which follows from `jobs`. */
+  /** The binding of the environment to a blueprint. */
+  readonly binding?: StoredBinding
+  /** The record without `jobs_in_progress`, which is derived from `jobs`. */
   readonly record: Environment
   readonly origin: EnvironmentOrigin
   readonly jobs: Readonly<Record<string, EnvironmentJob>>
@@ -174,36 +176,37 @@ export interface KeptEnvironment {
   /** The number of operations so far. */
   readonly operations: number
   readonly worker: WorkerOfEnvironment
-  /** Last sign of life of the place. */
+  /** Time of the last report from the place. */
   readonly heard: number
-  /** Number of failed teardowns, and the time of the next. */
+  /** Number of failed teardowns. */
   readonly teardowns: number
+  /** Time of the next teardown after a failed one. */
   readonly teardown_at?: number
-  /** Since when it is retained. */
+  /** Time at which the environment became retained. */
   readonly retained_at?: number
   /** End of the current lease. */
   readonly lease_until?: number
-  /** The last lease has ended, and the rules of the lifetime `lease` were not applied yet. */
+  /** The last lease has ended, and the rules of the lifetime `lease` have not been applied yet. */
   readonly lease_over?: 'released' | 'expired'
 }
 export interface WorkerOfEnvironment {
-  /** The number of workers so far, which is the number of the current one. */
+  /** The number of workers so far, which is also the number of the current worker. */
   readonly generation: number
   readonly state: 'stopped' | 'starting' | 'connected'
-  /** Since when it is in this state. */
+  /** Time at which the worker entered this state. */
   readonly since: number
-  /** Since when jobs wait for a worker. */
+  /** Time since which a worker is needed. */
   readonly wanted?: number
   /** A client requested the worker, whether or not there are jobs. */
   readonly requested?: true
-  /** Failed starts since the last connection. */
+  /** Number of consecutive failures of the worker since its last connection. */
   readonly failures: number
   readonly token_hash?: string
   readonly instance?: string
   readonly session?: string
   readonly launch: StartWorker
 }
-/** What gateways ask the owner of an environment. */
+/** The reply to the owner query `standing`. */
 export interface EnvironmentStanding {
   readonly environment: Environment
   readonly worker: Pick<WorkerOfEnvironment, 'state' | 'generation' | 'session' | 'instance'>
@@ -211,7 +214,7 @@ export interface EnvironmentStanding {
 
 /** Events of the holder of a name; `key` is a `scopeKey`. */
 export type EnvironmentNameEvent =
-  /** Only of actors whose id is derived from an idempotency key. */
+  /** Only from actors whose id is derived from an idempotency key. */
   | (Event & { readonly type: 'environment_name.keyed' })
   | (Event & {
       readonly type: 'environment_name.taken'

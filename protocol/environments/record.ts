@@ -1,11 +1,11 @@
-/** How events change the record of an environment. The actor and the views apply the same patches. */
+/** The patches that events apply to the record of an environment, in the actor and in views. */
 import type { Patch } from '../patch.ts'
 import type { EnvironmentEvent } from './events.ts'
 import type { Environment } from './schema.ts'
 
 /**
- * Returns the patch of the record by an event; undefined for an event that leaves it unchanged, and
- * for the creation, which has the whole record.
+ * Returns the patch that an event applies to the record. Returns undefined for an event that does
+ * not change the record, and for the creation, which contains the whole record.
  */
 export function recordPatch(event: EnvironmentEvent): Patch<Environment> | undefined {
   if ('record' in event) return event.record

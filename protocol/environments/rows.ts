@@ -1,13 +1,13 @@
 /**
  * The rows of environments. The published contract leaves these points open, and this service
  * decides them as follows:
- * - Creating, changing, leasing and destroying an environment needs `project.edit`; attaching one
- *   and requesting a credential for a repository needs `work.execute`.
+ * - Creating, changing, leasing and destroying an environment requires `project.edit`. Attaching an
+ *   environment and requesting a credential for a repository require `work.execute`.
  * - An environment of a run, an agent or a loop has an id derived from its owner. A destroyed
  *   environment of an agent or a loop is created again, empty and under the same id, at its next
  *   use.
- * - `destroy_on_success` destroys the environment of a run whatever the outcome of the run;
- *   `retain_on_failure` keeps that of a failed or cancelled run.
+ * - `destroy_on_success` destroys the environment of a run after any outcome of the run.
+ *   `retain_on_failure` retains the environment of a failed or cancelled run.
  */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging, Timestamp } from '../common.ts'

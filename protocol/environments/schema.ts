@@ -1,26 +1,26 @@
 /**
- * Environments: durable workspaces in which jobs check out repositories, run commands and keep
- * files. Schemas of records and requests, and limits. The published contract defines the members of
- * the record; members under `environmentAdditions` are ours.
+ * Schemas and limits of environments. An environment is a durable workspace in which jobs check out
+ * repositories, run commands and keep files. The published contract defines the members of the
+ * record; `environmentAdditions` lists the additions of this service.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { Closed, Tags, Timestamp } from '../common.ts'
 import { REPOSITORY_NAME, REPOSITORY_NAME_LENGTH } from '../repositories/name.ts'
 
-/** Limits of environments. Lengths are in characters, times in milliseconds unless stated. */
+/** Limits of environments. Lengths are in characters and times in milliseconds unless stated. */
 export const environmentLimits = {
   name: 63,
   path: 4096,
-  /** Seconds that a lease of an environment may last without a renewal. */
+  /** Maximum duration of a lease without a renewal, in seconds. */
   lease_seconds: 3600,
-  /** An environment or its worker that was not heard of for this time is considered lost. */
+  /** Time without a report after which an environment or its worker is considered lost. */
   stale: 90_000,
   /** Time between two reports of a host about an environment. */
   report: 30_000,
-  /** An attached environment that stays orphaned for this time is destroyed. */
+  /** Time after which an attached environment that remains orphaned is destroyed. */
   orphaned: 24 * 3_600_000,
-  /** Bytes and lines of logs in one answer. */
+  /** Maximum bytes and lines of a log in one answer. */
   log_bytes: 128_000,
   log_lines: 5000,
   repositories: 20,
@@ -68,7 +68,7 @@ export const EnvironmentRepository = Closed({
 })
 export type EnvironmentRepository = Static<typeof EnvironmentRepository>
 
-/** For whom a lease or a job uses an environment. */
+/** The run, agent, loop, principal or worker that uses an environment by a lease or a job. */
 export const Holder = Closed({
   kind: Type.Enum(['run', 'agent', 'loop', 'principal', 'worker']),
   id: Type.String({ minLength: 1, maxLength: 128 }),
@@ -96,7 +96,7 @@ const Name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
 })
 const Id = Type.String({ minLength: 1, maxLength: 128 })
-/** A provider, by its own name or by one that the installation maps to it. */
+/** The name of a provider, or another name that the installation maps to a provider. */
 export const Provider = Type.String({
   minLength: 1,
   maxLength: 64,
@@ -156,7 +156,7 @@ const creation = {
     Type.Array(EnvironmentRepository, { maxItems: environmentLimits.repositories }),
   ),
 }
-/** The members of a creation. */
+/** The names of the members of a creation request. */
 export const creationMembers = Object.keys(creation) as (keyof typeof creation)[]
 export const CreateEnvironment = Closed(creation)
 export type CreateEnvironment = Static<typeof CreateEnvironment>

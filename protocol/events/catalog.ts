@@ -1,7 +1,7 @@
 /**
- * The event catalog for authors of triggers and waits: for each event type a description, the
- * fields of its payload and of its routing data (`meta`), and whether anything publishes it.
- * `types.ts`, not this file, lists the published types.
+ * The event catalog for authors of triggers and waits. For each event type, it contains a
+ * description, the fields of the payload, and the fields of the routing data (`meta`). `types.ts`,
+ * not this file, lists the published types.
  */
 
 import { integrationSources, type ProviderName } from './integrations.ts'
@@ -9,8 +9,8 @@ import type { EventCatalog } from './rows.ts'
 import { capabilities, type EmittedType, emittedTypes, reservedPrefixes } from './types.ts'
 
 /**
- * Names of fields, separated by spaces. `name` is a required string, `name?` an optional one, and
- * `name:type` a field of the given JSON type.
+ * Names of fields, separated by spaces. `name` is a required string, `name?` is an optional string,
+ * and `name:type` is a field of the given JSON type.
  */
 type Members = string
 interface Described {
@@ -124,9 +124,9 @@ const EMAIL = 'email'
 const NOT_READY = { readiness: 'needs_setup', readiness_reason: 'not_implemented' } as const
 
 /**
- * Returns the catalog entry of a source. A source is ready when something publishes its events; the
- * entry then lists only published types. The entry of a source that is not ready lists the planned
- * types.
+ * Returns the catalog entry of a source. A source is ready when the service publishes any of its
+ * types; the entry then lists only published types. The entry of a source that is not ready lists
+ * the planned types.
  */
 function sourceOf(prefix: string, display_name: string): EventCatalog['items'][number] {
   const types = Object.entries(described).filter(([name]) => name.startsWith(`${prefix}.`))

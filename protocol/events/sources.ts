@@ -55,9 +55,9 @@ export interface Publication {
    */
   readonly record?: JsonObject
   /**
-   * A repeat with this key within a day stores nothing and is answered with the id of the first
-   * event. Absent without an idempotency key, and when an effect publishes the event: the receiver
-   * detects repeats of effects by their journal position.
+   * A repeat with this key within a day stores nothing and gets the id of the first event. Absent
+   * without an idempotency key, and when an effect publishes the event: the receiver detects
+   * repeats of effects by their journal position.
    */
   readonly dedup_key?: string
   /**
@@ -82,14 +82,14 @@ export interface Publication {
 /** An event without a deduplication key that no run caused. */
 export type RootPublication = Omit<Publication, 'dedup_key' | 'chain'> & { readonly depth: 0 }
 /**
- * An event that the service itself publishes: one of its own, a signal, or one that a provider
- * sent. The type of a signal contains the name that its sender chose.
+ * An event that the service itself publishes: its own event, a signal, or an event from a provider.
+ * The type of a signal contains the name that its sender chose.
  */
 export interface ServicePublication extends Publication {
   readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
 }
 /**
- * A published event. If the payload was too large to store, its `truncated` is true, and the
+ * A published event. If the payload was too large to store, it contains `truncated: true`, and its
  * largest fields are null or absent. In `email.received`, `truncated` means that the text or the
  * HTML was cut.
  */
@@ -108,14 +108,14 @@ export interface Watch {
   readonly source_id?: string
   readonly condition?: string
 }
-/** How often the condition of a trigger could not be evaluated, and the last fault. */
+/** The number of failed evaluations of a trigger's condition, and the last fault. */
 export interface ConditionFaults {
   readonly count: number
   readonly last: { readonly source_event_id: string; readonly at: string; readonly message: string }
 }
 /**
- * A wait of a run, as the `events` actor stores it. Templates in it have been evaluated. The run
- * receives only events that match all of its fields.
+ * A wait of a run, as the `events` actor stores it, with evaluated templates. The run receives only
+ * events that match all fields of the wait.
  */
 export interface Awaited {
   readonly wait_id: string
@@ -125,9 +125,9 @@ export interface Awaited {
   readonly condition?: string
 }
 /**
- * The reply to a publication. `source_event_id` is the id of the event, stored now or under the
- * same key before (`deduped`). It is empty when the event was not stored because nothing listens to
- * it, and when the actor returns `unsure`.
+ * The reply to a publication. `source_event_id` is the id of the stored event. `deduped`: the event
+ * was stored earlier, under the same key. The id is empty when the event was not stored because
+ * nothing listens to it, and when the actor returns `unsure`.
  */
 export interface Published {
   readonly source_event_id: string

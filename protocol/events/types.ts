@@ -71,7 +71,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Further prefixes that clients cannot use: of signals and internal events, and reserved ones. */
+/** Further prefixes that clients cannot use, including those of signals and internal events. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',
@@ -88,8 +88,8 @@ const isSignal = (event_type: string): boolean => event_type.startsWith('signal.
 /** Whether an event is internal: only the service itself receives it. */
 export const isInternal = (event_type: string): boolean => internal.has(event_type)
 /**
- * Whether an event matches no trigger and no pattern of `fitsType`. This holds for signals, which
- * only webhooks and waits for the exact type receive, and for internal events.
+ * Whether an event matches no trigger and no pattern of `fitsType`. True for internal events, and
+ * for signals, which only webhooks and waits for the exact type receive.
  */
 export const isPrivate = (event_type: string): boolean =>
   isSignal(event_type) || internal.has(event_type)
@@ -194,8 +194,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
 }
 
 /**
- * Returns the faults of the types to which a webhook listens. Allowed are exact types, patterns,
- * signals, and `*` for every event.
+ * Returns the faults of the types to which a webhook listens. Exact types, patterns, signals, and
+ * `*` for every event are allowed.
  */
 export const checkHookTypes = (events: readonly string[], field: string): FieldError[] =>
   events.flatMap((event_type, index) =>

@@ -25,9 +25,9 @@ export function satisfied(
 }
 
 /**
- * Returns the outcome of responses that satisfy a policy. For `any_of`, it is the value of the
- * first response. Otherwise, in the mode `confirm`, it is whether everyone confirmed. In all other
- * modes, it is the list of responders with their values.
+ * Returns the outcome of responses that satisfy a policy. For `any_of`, the outcome is the value of
+ * the first response. Otherwise, in the mode `confirm`, it is true if everyone confirmed. In all
+ * other modes, it is the list of responders with their values.
  */
 export function outcomeOf(
   { type }: Policy,
@@ -40,8 +40,8 @@ export function outcomeOf(
 }
 
 /**
- * Returns the principals that may review: the listed reviewers, otherwise the creator, if there is
- * one. None when the policy has no review.
+ * Returns the principals that may review: the listed reviewers, or else the creator, if known.
+ * Returns an empty list when the policy has no review.
  */
 export const reviewersOf = ({
   resolution_policy: { review },

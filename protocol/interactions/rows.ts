@@ -136,7 +136,7 @@ function checkRun(body: CreateInteraction): FieldError[] {
 }
 /**
  * Returns the faults of a creation request that a schema cannot detect. The gateway separately
- * looks up whether its people and its run exist.
+ * checks whether the targets, the reviewers and the run exist.
  */
 function checkCreate(body: CreateInteraction): FieldError[] {
   const {
@@ -356,8 +356,8 @@ export interface LinkedRound {
   readonly round: number
 }
 /**
- * Added to a response that was sent through an answer link: the review round for which the link was
- * issued.
+ * The data that the gateway adds to a response sent through an answer link: the review round for
+ * which the link was issued.
  */
 export interface ByLink {
   readonly link?: { readonly round: number }

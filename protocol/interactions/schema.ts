@@ -61,7 +61,7 @@ export const Target = Type.String({
 })
 export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
 const policyTypes = ['any_of', 'all_of', 'quorum'] as const
-/** How many responses from distinct people settle an interaction. */
+/** The rule for settling an interaction: responses from distinct people, and an optional review. */
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(
@@ -126,7 +126,7 @@ export const HttpConsumer = Closed({
 })
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
-/** The consumer of the outcome. Fields other than the one that `kind` names are absent. */
+/** The consumer of the outcome. Besides `kind`, only the field that `kind` names is present. */
 export const Consumer = Closed({
   kind: ConsumerKind,
   run: Type.Optional(orAbsent(RunConsumer)),

@@ -1,4 +1,4 @@
-/** What a queue reports about leases. */
+/** The data that a queue reports about leases. */
 
 /** A lease of a worker session, as the queue reports it. */
 export interface GrantedLease {

@@ -95,7 +95,7 @@ export const ownerOf = ({
       : { kind: 'run', id: run_id })
 
 /**
- * Kinds of jobs that only the service itself does and that appear in no list of jobs. `delivery`:
+ * Kinds of jobs that only the service itself performs and that no list of jobs shows. `delivery`:
  * an attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
  * `errand`: see `protocol/errand.ts`.
  */
@@ -104,8 +104,8 @@ const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 
 export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
 
 /**
- * The data that a queue stores about a job until the job ends. The parameters stay with the owner
- * of the job.
+ * The data that a queue stores about a job until the job ends. The owner of the job stores the
+ * parameters.
  */
 export interface JobHeader {
   readonly id: string
@@ -119,7 +119,7 @@ export interface JobHeader {
   readonly environment_id?: string
   /** Present with an `environment_id` of a managed environment, which then admits the job. */
   readonly environment?: JobEnvironment
-  /** The number of the lease of the environment when it admitted the job. */
+  /** The number of the environment's lease at the time of the admission. */
   readonly environment_fence?: number
   readonly run_id?: string
   readonly step_id?: string
@@ -142,7 +142,7 @@ export interface JobHeader {
    */
   readonly max_attempts: number
   readonly max_losses: number
-  /** Only a worker may do the job, even if the service could do it. */
+  /** Only a worker may perform the job, even if the service could. */
   readonly workers_only?: true
   /**
    * The author of the step set the number of attempts, so `max_losses` is not raised for a
@@ -152,8 +152,8 @@ export interface JobHeader {
 }
 
 /**
- * Events of a queue. `job` is the patch that views apply to the record of the job. `header` is what
- * the queue stores.
+ * Events of a queue. `job` is the patch that views apply to the record of the job. `header` is the
+ * data that the queue stores.
  */
 export type QueueEvent =
   | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })

@@ -1,6 +1,6 @@
 /**
  * Events of a loop, the internal commands of loops and of the handles of their HTTP triggers, and
- * the data that they carry.
+ * the data in these events and commands.
  */
 
 import type { Definition } from '../access/directory.ts'
@@ -216,8 +216,8 @@ export interface RunOpening {
   readonly meta: JsonObject
   readonly source: RunSource
   /**
-   * The principal on whose behalf the run works: the one that started it, or the one on whose
-   * behalf the requesting run works. Absent when a trigger started the run.
+   * The principal on whose behalf the run works: the principal that started it, or the `actor` of
+   * the requesting run. Absent when a trigger started the run.
    */
   readonly actor?: ActorOf
   /**
@@ -235,14 +235,14 @@ export interface RunOpening {
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
   /**
-   * The depth of the run: that of its parent plus 1, the `depth` of the source event that started
-   * it, or 0.
+   * The depth of the run: the depth of its parent plus 1, the `depth` of the source event that
+   * started the run, or 0.
    */
   readonly depth: number
-  /** The causal chain of the source event that caused the run. */
+  /** The causal chain of the source events of the run, including this loop. */
   readonly chain?: Chain
 }
-/** The request of a step of a run to a loop to start a run. */
+/** A request from a step of a run to a loop, to start a run of the loop. */
 export interface ChildRequest {
   readonly from: {
     readonly run_id: string
@@ -253,7 +253,7 @@ export interface ChildRequest {
   readonly event: JsonObject
   readonly config: JsonObject
   readonly depth: number
-  /** The causal chain of the source event that caused the requesting run. */
+  /** The causal chain of the source events of the requesting run. */
   readonly chain?: Chain
   /** The principal on whose behalf the requesting run works. */
   readonly actor?: ActorOf
@@ -303,10 +303,11 @@ export type LoopCommands = {
     reply: undefined
   }
   /**
-   * From a failed run of this loop that is recovered. The run starts again when the loop admits it.
+   * From a failed run of this loop, when it is recovered. The run starts again when the loop admits
+   * it.
    */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
-  /** From a run of this loop: it has spent `milli` more thousandths of a credit. */
+  /** From a run of this loop: the run has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
   /** From a handle whose reservation has expired: asks whether the loop uses the handle. */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
@@ -343,9 +344,10 @@ export type HandleEvent =
     })
   | (Event & { readonly type: 'handle.released' })
 /**
- * Internal commands of the actor of a handle. `handle.reserve` is refused while another loop has or
- * reserves the handle, or a handle with the same hash; otherwise, it returns the time until which
- * the caller may use the reservation, in Unix milliseconds. The other commands are never refused.
+ * Internal commands of the actor of a handle. `handle.reserve` returns the time until which the
+ * caller may use the reservation, in Unix milliseconds. `handle.reserve` is refused while another
+ * loop has or reserves the handle, and while any loop has or reserves another handle with the same
+ * hash. The other commands are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {

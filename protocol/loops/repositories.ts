@@ -1,12 +1,12 @@
 /**
- * The repositories of a loop: each is cloned by a system step of the run before the first authored
- * step. A repository is named by the loop (`static`) or taken from the event that started the run
- * (`match`).
+ * The repositories of a loop. A system step of the run clones each repository before the first
+ * authored step. The loop (`static`) or the event that started the run (`match`) names the
+ * repository.
  *
  * Invariants:
  * R1. A fork is never cloned. The head of a pull request is fetched from the repository that the
  *     request targets, as an exact commit under the reference that the host keeps for the request.
- * R2. Names and references of an event are data. They are checked here and never rendered as
+ * R2. Names and references in an event are data. They are validated here and never rendered as
  *     templates.
  */
 import type { Static } from 'typebox'
@@ -23,14 +23,14 @@ export type Repository = Static<typeof Schema>
 export const CLONE = 'environment.git.clone'
 const STEP = 'prepare_repository'
 
-/** Ids of the system steps of a number of repositories. */
+/** Returns the ids of the system steps for this number of repositories. */
 export const preparationIds = (count: number): string[] =>
   count === 1 ? [STEP] : Array.from({ length: count }, (_, index) => `${STEP}_${index + 1}`)
 
 /**
- * Returns the spec with the system steps before the authored steps. Authored steps keep their ids: a
- * step without an id has the index that it has without the system steps. The parameters of a system
- * step are determined when it begins.
+ * Returns the spec with the system steps before the authored steps. Authored steps keep their ids:
+ * the id of a step without one is its index among the authored steps. The parameters of a system
+ * step are determined when the step starts.
  */
 export function withPreparation(spec: Spec, repositories: readonly Repository[]): Spec {
   if (repositories.length === 0) return spec
@@ -45,15 +45,15 @@ export function withPreparation(spec: Spec, repositories: readonly Repository[])
   return { ...spec, steps: [...system, ...authored] }
 }
 
-/** What is checked out; without any member, the default branch. */
+/** The revision to check out; the default branch if all members are absent. */
 interface Target {
   readonly branch?: string
   readonly commit?: string
   readonly fetch_ref?: string
 }
-/** `fault`: why the event does not say what is checked out. */
+/** A repository and its target. `fault`: the reason why the event determines no target. */
 type Found = Target & { readonly full_name: string; readonly fault?: string }
-/** The parameters of the action that clones a repository, or why it cannot be cloned. */
+/** The parameters for cloning a repository, or the reason why it cannot be cloned. */
 export type Preparation =
   | (Target & { readonly repo_full_name: string; readonly dest: string })
   | { readonly fault: string }
@@ -65,7 +65,7 @@ const NOTHING = /^0+$/
 export const isRef = (text: string): boolean =>
   /^[^-/]/.test(text) && !/[\s\p{Cc}~^:?*[\\]|\.\.|\/\/|@\{|\/$|\.$|\.lock$/u.test(text)
 
-/** What a reference selects. A short name is a branch or a tag. */
+/** Returns the target that a reference selects. A short name is a branch or a tag. */
 const targetOf = (ref: string): Target => {
   if (COMMIT.test(ref)) return { commit: ref }
   if (ref.startsWith('refs/heads/')) return { branch: ref.slice('refs/heads/'.length) }
@@ -83,7 +83,10 @@ const texts = (...values: readonly unknown[]): string | undefined =>
 const commitIn = (value: unknown): Target =>
   typeof value === 'string' && COMMIT.test(value) && !NOTHING.test(value) ? { commit: value } : {}
 
-/** A change request: the head commit under the reference that the target repository keeps for it. */
+/**
+ * Returns the target of a change request: its head commit, and the reference under which the target
+ * repository keeps this commit.
+ */
 const request = (
   full_name: string,
   commit: unknown,
@@ -101,7 +104,7 @@ const request = (
     ...(typeof branch === 'string' && isRef(branch) && { branch }),
   }
 }
-/** The pushed commit of a branch or tag; the default branch when the push deleted it. */
+/** Returns the target of a push: the pushed commit, or the default branch after a deletion. */
 const pushed = (full_name: string, commit: unknown, ref: unknown): Found => {
   const head = commitIn(commit)
   if (head.commit === undefined || typeof ref !== 'string') return { full_name }
@@ -109,7 +112,7 @@ const pushed = (full_name: string, commit: unknown, ref: unknown): Found => {
   const { branch } = targetOf(ref)
   return { full_name, ...head, fetch_ref: ref, ...(branch !== undefined && { branch }) }
 }
-/** The repository and the target in the body of a webhook of GitHub. */
+/** Returns the repository and the target in the body of a GitHub webhook. */
 function ofGitHub(event: JsonObject): Found | undefined {
   const pull = event['pull_request']
   const head = at(pull, 'head', 'sha')
@@ -130,7 +133,7 @@ function ofGitHub(event: JsonObject): Found | undefined {
     ? { full_name }
     : pushed(full_name, event['after'], event['ref'])
 }
-/** The repository and the target in the body of a webhook of GitLab. */
+/** Returns the repository and the target in the body of a GitLab webhook. */
 function ofGitLab(event: JsonObject): Found | undefined {
   const full_name = texts(at(event, 'project', 'path_with_namespace'))
   if (full_name === undefined) return undefined
@@ -166,8 +169,9 @@ function found(
 }
 
 /**
- * Returns what the system steps clone, by their index. Folders have the name of the repository. Of
- * repositories with the same name, the later ones have the owner or a number in it too.
+ * Returns the parameters of the system steps, in the order of the repositories. A folder has the
+ * name of its repository. If an earlier folder has this name, the owner is added, and a number if
+ * necessary.
  */
 export function preparations(
   repositories: readonly Repository[],
@@ -190,7 +194,7 @@ export function preparations(
   })
 }
 
-/** The repositories that the environment of the run may use, each once. */
+/** Returns the repositories that the environment of the run may use, each once. */
 export function allowedRepositories(
   repositories: readonly Repository[],
   event: JsonObject,

@@ -1,5 +1,5 @@
 /**
- * The schema of a run of a loop as clients see it, separate from that of a run of a workflow.
+ * The schema of a run of a loop as clients see it. Runs of workflows have a separate schema.
  * `record.ts` defines the stored form of both.
  */
 import { type Static, Type } from 'typebox'

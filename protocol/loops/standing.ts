@@ -2,8 +2,8 @@
  * The data that a project stores about its loops. Each loop is a separate actor, and stores its own
  * definition and state.
  *
- * R1. A loop notifies its project when it is created, when the actions that it may call change, and
- *     when it is deleted. The notification is an effect of the commit, so it always arrives.
+ * R1. A loop notifies its project of its creation, of each change of the actions that it may call,
+ *     and of its deletion. The notification is an effect of the commit, so it always arrives.
  *     `version` detects outdated notifications.
  * R2. The gateway that saved a loop also notifies the project before it replies. So a later
  *     deletion of an action takes the loop into account. A concurrent deletion counts as earlier,
@@ -28,7 +28,7 @@ export interface LoopStanding {
 export type LoopsEvent =
   | (Event & LoopStanding & { readonly type: 'loop.noted' })
   /**
-   * The project was deleted, and these loops are to end. `next`: loops after this id follow in the
+   * The project was deleted, so these loops must end. `next`: loops after this id follow in the
    * next commit.
    */
   | (Event & {

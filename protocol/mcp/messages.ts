@@ -8,8 +8,8 @@ import { Closed, JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 
 /**
- * Supported protocol versions, newest first. Version 2025-03-26 has batches, which are not
- * supported; apart from that, it needs no special handling.
+ * Supported protocol versions, newest first. Batches, which version 2025-03-26 allows, are not
+ * supported.
  */
 export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /**
@@ -94,8 +94,8 @@ export const ListParams = Type.Object({ cursor: Type.Optional(Type.String()) })
 export const CancelParams = Type.Object({ requestId: RpcId, reason: Type.Optional(Type.String()) })
 
 /**
- * A tool as clients see it. `annotations` contains only what the action declares; clients must
- * assume the worst case for every absent hint.
+ * A tool as clients see it. `annotations` contains only the hints that the action declares. Clients
+ * must assume the worst case for every absent hint.
  */
 export interface McpTool {
   readonly name: string

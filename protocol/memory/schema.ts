@@ -112,6 +112,6 @@ export type MemoryCommands = {
     input: { readonly memory_key: string; readonly source_run_id?: string }
     reply: { readonly forgotten: boolean }
   }
-  /** From the project, when the agent was deleted. */
+  /** From the project, when the agent was deleted: deletes all entries. */
   'memory.clear': { input: unknown; reply: undefined }
 }

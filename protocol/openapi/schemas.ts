@@ -1,6 +1,6 @@
 /**
- * Names of the schemas in the API reference. Each record, request and reply has one name, by which
- * it is referenced. Names belong to shapes: two schemas with the same JSON have the same name.
+ * Names of the schemas in the API reference. References to a record, request or reply use its name.
+ * Names belong to shapes: two schemas with the same JSON have the same name.
  */
 import type { TSchema } from 'typebox'
 import { CliCredential, DeviceRequest } from '../access/device-rows.ts'
@@ -55,7 +55,7 @@ import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../
 import * as steps from '../workflows/steps.ts'
 
 /**
- * Names that are set here. The name of any other body or reply is derived: for a list, from the
+ * Explicit names. The name of any other body or reply is derived: for a list, from the
  * name of its items; otherwise, from the first operation that uses the shape.
  */
 const chosen: Readonly<Record<string, unknown>> = {

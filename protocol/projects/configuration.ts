@@ -12,7 +12,7 @@
  *     guarantees that the workflow does not exist and cannot be created any more. The organization
  *     requests this guarantee a minute after the reservation, and the project then rejects the id
  *     if the workflow does not exist. So a gateway that crashes between reservation and creation
- *     blocks a handle only for about a minute, and no delay of messages can grant one handle to two
+ *     blocks a handle only for about a minute. No delay of messages can grant one handle to two
  *     projects.
  */
 
@@ -95,7 +95,7 @@ export type ClaimEvent =
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
  * Private events of a project about the handles that the organization has reserved for its
- * workflows: a workflow uses its handle (`held`), or gives it up (`freed`). `id` is the id of the
+ * workflows: a workflow uses its handle (`held`) or releases it (`freed`). `id` is the id of the
  * workflow. `unused`: no workflow with this id exists, and none can be created any more.
  */
 export type HoldEvent =

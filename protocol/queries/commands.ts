@@ -5,6 +5,8 @@
 
 import type { Api } from '../api.ts'
 import type { ArtifactCommands, ArtifactKeyCommands, QuotaCommands } from '../artifacts/commands.ts'
+import type { BlueprintCommands } from '../blueprints/events.ts'
+import type { BindingCommands } from '../blueprints/stored.ts'
 import type { ChannelCommands, ChannelNameCommands } from '../channels/schema.ts'
 import type { CommandsOf, Input, Reply } from '../contract.ts'
 import type { Command, Kind } from '../entry.ts'
@@ -27,15 +29,15 @@ import type { WorkerCommands } from '../workers/commands.ts'
 /** Internal commands by kind of actor. */
 interface InternalCommands {
   organization: OrganizationCommands & QuotaCommands
-  project: ProjectCommands
+  project: ProjectCommands & BindingCommands
   run: RunCommands
   queue: QueueCommands
   worker: WorkerCommands
   interaction: InteractionCommands
-  channel: ChannelCommands
+  channel: ChannelCommands & BindingCommands
   channel_name: ChannelNameCommands
   events: SourceCommands
-  loop: LoopCommands
+  loop: LoopCommands & BindingCommands
   trigger_handle: HandleCommands
   memory: MemoryCommands
   session: SessionCommands
@@ -43,15 +45,16 @@ interface InternalCommands {
   plan: PlaceCommands
   artifact: ArtifactCommands
   artifact_key: ArtifactKeyCommands
-  table: TableCommands
+  table: TableCommands & BindingCommands
   table_name: TableNameCommands
-  environment: EnvironmentCommands
+  environment: EnvironmentCommands & BindingCommands
   environment_name: EnvironmentNameCommands
+  blueprint: BlueprintCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
- * address of a command identifies the actor. Fields that the gateway adds are declared by the
- * actor, and not checked by this type.
+ * address of a command identifies the actor. The actor declares the fields that the gateway adds.
+ * This type does not check them.
  */
 type RowCommands<K extends Kind> = {
   readonly [N in keyof CommandsOf<Api, K> & keyof Api]: {
@@ -61,7 +64,7 @@ type RowCommands<K extends Kind> = {
       : Reply<Api[N]> & (N extends keyof AddedReplies ? AddedReplies[N] : unknown)
   }
 }
-/** Replies of actors to rows that differ from the row's reply. The gateway makes the latter of them. */
+/** Replies of actors that differ from the row's reply. The gateway derives the row's reply. */
 export interface ActorReplies extends TableReplies, EnvironmentReplies {}
 /** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {

@@ -20,6 +20,8 @@ import type { MessagingBinding } from '../agents/messaging-bindings.ts'
 import type { Api } from '../api.ts'
 import type { KeptArtifact, LeaseFacts } from '../artifacts/commands.ts'
 import type { Artifact, ArtifactQuota } from '../artifacts/schema.ts'
+import type { KnownResource } from '../blueprints/compare.ts'
+import type { ResourceTypeName } from '../blueprints/resources.ts'
 import type { Reply } from '../contract.ts'
 import type { Address, Kind } from '../entry.ts'
 import type { EnvironmentCredential } from '../environments/commands.ts'
@@ -83,6 +85,16 @@ export interface OwnerQueries {
     /** A repository host with its sealed secrets, or null. */
     repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
     repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
+    /** The resources with these ids, and those with these values of `match` (TypeFacts). */
+    resources: {
+      input: {
+        readonly ids: readonly string[]
+        readonly named: readonly (readonly [type: ResourceTypeName, name: string])[]
+      }
+      reply: readonly KnownResource[]
+    }
+    /** Ids of all resources that the project holds and that a blueprint can describe. */
+    resource_ids: { input: NoInput; reply: readonly string[] }
     job_spec: JobSpec
   }
   run: {
@@ -101,11 +113,13 @@ export interface OwnerQueries {
     get: { input: NoInput; reply: Run | null }
   }
   environment: {
+    /** The record as a resource of blueprints, or null. */
+    resource: { input: NoInput; reply: KnownResource | null }
     /** The record, or null when there is no such environment. */
     get: { input: NoInput; reply: Environment | null }
     /** The record with the state of the worker, or null. */
     standing: { input: NoInput; reply: EnvironmentStanding | null }
-    /** The worker to which a credential belongs, or null when it is not the current one. */
+    /** The worker to which a credential belongs, or null when the credential is not current. */
     credential: { input: { readonly token_hash: string }; reply: EnvironmentCredential | null }
   }
   queue: {
@@ -124,7 +138,7 @@ export interface OwnerQueries {
     lease: { input: { readonly lease_token: string }; reply: LeaseFacts | null }
   }
   worker: {
-    /** Whether a connection is the current one of its session. */
+    /** Whether a connection is the current connection of its session. */
     current: {
       input: { readonly session: string; readonly generation: number }
       reply: boolean
@@ -136,7 +150,11 @@ export interface OwnerQueries {
     /** The record of the interaction; null if it does not exist or was deleted. */
     get: { input: NoInput; reply: Interaction | null }
   }
-  channel: { job_spec: JobSpec }
+  channel: {
+    job_spec: JobSpec
+    /** The record as a resource of blueprints, or null. */
+    resource: { input: NoInput; reply: KnownResource | null }
+  }
   events: {
     /** The numbers of registered triggers and waits. */
     listening: { input: NoInput; reply: { readonly triggers: number; readonly waits: number } }
@@ -152,6 +170,8 @@ export interface OwnerQueries {
     }
   }
   loop: {
+    /** The record as a resource of blueprints, or null. */
+    resource: { input: NoInput; reply: KnownResource | null }
     /** The version with which a new run starts, or null when there is no such loop. */
     version: { input: NoInput; reply: { readonly number: number } | null }
     trigger: { input: { readonly trigger_id: string }; reply: TriggerFacts | null }
@@ -168,6 +188,8 @@ export interface OwnerQueries {
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   table: {
+    /** The record as a resource of blueprints, or null. */
+    resource: { input: NoInput; reply: KnownResource | null }
     /**
      * The definition of the table, or null when there is no such table. The key columns of its
      * schema never change.
@@ -175,7 +197,7 @@ export interface OwnerQueries {
     definition: { input: NoInput; reply: Table | null }
   }
   session: {
-    /** Whether the session is live, and what a gateway needs to know to request a turn. */
+    /** Whether the session is live, and the data that a gateway needs to request a turn. */
     standing: { input: NoInput; reply: Standing }
     /** The content of a job, or null when the session no longer waits for the job. */
     job_spec: JobSpec

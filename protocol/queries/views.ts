@@ -8,6 +8,7 @@ import type { OrganizationAction } from '../actions/organization-rows.ts'
 import type { Action } from '../actions/rows.ts'
 import type { Api, RowName } from '../api.ts'
 import type { ArtifactRecord } from '../artifacts/schema.ts'
+import type { Identity, StoredBinding } from '../blueprints/stored.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from '../channels/schema.ts'
 import type { Input, Reply } from '../contract.ts'
 import type { Refusal } from '../errors.ts'
@@ -63,8 +64,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
    * Events of a channel after a cursor, oldest first. `last` is the cursor of the newest event of
-   * the channel that the view has applied; it may be greater than that of the last item. `more`:
-   * the page ended before `last`, at the limit or at 1 MB.
+   * the channel that the view has applied. It may be greater than the cursor of the last item.
+   * `more`: the page ended before `last`, at the limit or at 1 MB.
    */
   channel_events: {
     input: { channel_id: string; after: number; limit: number }
@@ -77,8 +78,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     } & Timely
   }
   /**
-   * Whether a viewer may follow a channel: the facts that decide this, as of the cursor `at`.
-   * Refused with `not_found` when the viewer may not.
+   * The facts that decide whether a viewer may follow a channel, as of the cursor `at`. Refused
+   * with `not_found` when the viewer may not follow the channel.
    */
   channel_access: {
     input: { id: string; viewer: Viewer }
@@ -103,8 +104,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /**
-   * The immutable facts about a message. `thread`: the ids of the agents in its thread: the agent
-   * that started it, if an agent did, and the agents that its messages woke.
+   * The immutable facts about a message. `thread`: the ids of the agents in the message's thread.
+   * These are the agent that started the thread, if any, and the agents that messages in it woke.
    */
   channel_facts: {
     input: { id: string; message_id: string }
@@ -116,7 +117,7 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /**
    * For each deduplication key, in the order of the keys, the id of the latest source event that
-   * was published under it after `since` (Unix milliseconds); null if there is none.
+   * was published under the key after `since` (Unix milliseconds); null if there is none.
    */
   published_keys: {
     input: { keys: readonly string[]; since: number }
@@ -125,6 +126,16 @@ interface InternalQueries extends TableQueries, SemanticQueries {
   /**
    * The id of the loop with this id, or of the only loop with this name; absent when there is none.
    */
+  /** Bindings of resources to blueprints, in the order of their resource ids. */
+  blueprint_bindings: {
+    input: { identity?: Identity; after?: string; limit: number }
+    reply: { items: readonly StoredBinding[]; more: boolean }
+  }
+  /** Ids of the resources of these types that are actors of their own, by name; without names, all. */
+  resources_named: {
+    input: { type: 'loop' | 'table' | 'channel' | 'environment'; names?: readonly string[] }
+    reply: { ids: readonly string[] }
+  }
   loop_named: { input: { name: string }; reply: { id?: string } }
   /** The projects of this partition whose agents have a skill, with the number of these agents. */
   skill_usage: {
@@ -285,9 +296,7 @@ interface CompletedQueries {
     reply: LiveRowsOfTurn
   }
 }
-/**
- * The input of a row once it is validated and its cursor is opened, before the gateway adds fields.
- */
+/** The validated input of a row, with its cursor opened, before the gateway adds fields. */
 export type RowQuestion<N extends ViewRowName> = ViewInput<Input<Api[N]>, unknown>
 interface RowQuery<N extends ViewRowName> {
   readonly input: ViewInput<Input<Api[N]>, Api[N]['shape']> &

@@ -1,12 +1,13 @@
 /**
- * Repository hosts of a project: the services, such as GitHub, GitLab or an internal git server, of
- * whose repositories the jobs of environments get credentials. The name of a host is what a
- * declared repository gives as its `provider`. The published contract does not define these rows.
+ * Repository hosts of a project. A repository host is a service with git repositories, such as
+ * GitHub, GitLab or an internal git server. Jobs in environments get credentials for these
+ * repositories. The `provider` of a declared repository is the name of its host. The published
+ * contract does not define these rows.
  *
  * Invariants:
- * R1. Keys and tokens are written only. The journal contains them sealed; no answer has them.
- * R2. A change of a host contains its keys and tokens, so that those of one URL cannot be sent to
- *     another by somebody who cannot read them.
+ * R1. Keys and tokens are write-only. The journal contains them sealed. No answer contains them.
+ * R2. A change of a host contains all keys and tokens of the host. A caller who cannot read them
+ *     therefore cannot redirect them to another URL.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'
@@ -24,34 +25,33 @@ export const repositoryHostLimits = {
 } as const
 
 /**
- * How credentials are made. `github_app`: installation tokens of a GitHub App. `gitlab`: project
- * access tokens, which an API token creates. `token`: tokens that are stored and answered as they
- * are.
+ * The kinds of hosts, by the credentials that jobs get. `github_app`: installation tokens of a
+ * GitHub App. `gitlab`: project access tokens, created with an API token. `token`: the stored
+ * tokens themselves.
  */
 const hostKinds = ['github_app', 'gitlab', 'token'] as const
 export type HostKind = (typeof hostKinds)[number]
 const Kind = Type.Enum([...hostKinds])
 
-/** The secrets of a host. Which of them it has depends on its kind. */
+/** The secrets of a host. The kind of the host determines which of them are present. */
 export interface HostSecrets {
   readonly private_key?: string
   readonly api_token?: string
   readonly read_token?: string
   readonly push_token?: string
 }
-/** The names of all secrets. */
 const secretNames = ['private_key', 'api_token', 'read_token', 'push_token'] as const
 type SecretName = (typeof secretNames)[number]
 
 interface KindRules {
-  /** URL of the host unless the request has one. */
+  /** The default URL of the host. */
   readonly url?: string
-  /** User name of credentials. */
+  /** The default user name of credentials. */
   readonly username: string
   readonly required: readonly (SecretName | 'app_id')[]
   readonly optional: readonly (SecretName | 'installation_id' | 'username')[]
 }
-/** What the kinds of hosts require and allow. */
+/** The fields that each kind of host requires and allows, and its defaults. */
 export const kindRules: Readonly<Record<HostKind, KindRules>> = {
   github_app: {
     url: 'https://github.com',
@@ -126,7 +126,7 @@ export const PutRepositoryHost = Closed({
 })
 export type PutRepositoryHost = Static<typeof PutRepositoryHost>
 
-/** Tokens become parts of HTTP headers and of lines of git's credential protocol. */
+/** Tokens are sent in HTTP headers and in lines of git's credential protocol. */
 const TOKEN = /^[\x21-\x7e]+$/
 
 function urlFault(url: string): string | undefined {
@@ -137,7 +137,7 @@ function urlFault(url: string): string | undefined {
     return 'must not contain a user or a password'
   return /[?#]/.test(url) ? 'must have neither a query nor a fragment' : undefined
 }
-/** The base URL in its stored form: normalised, without a trailing slash. */
+/** Returns the base URL in its stored form: normalized, without a trailing slash. */
 const baseUrl = (url: string): string => new URL(url).href.replace(/\/+$/, '')
 
 function check(body: PutRepositoryHost): FieldError[] {
@@ -165,7 +165,7 @@ function check(body: PutRepositoryHost): FieldError[] {
   ]
 }
 
-/** Splits the body of a change into the secrets and the rest, with the defaults of its kind. */
+/** Splits the body of a change into the secrets and the other fields, with the default URL. */
 export function splitHost(body: PutRepositoryHost): {
   readonly host: HostFields
   readonly secrets: HostSecrets
@@ -229,7 +229,7 @@ export interface HostMaterial {
   readonly sealed: string
   readonly digest: string
 }
-/** What the gateway adds to a change. The fields of the body are empty in the command. */
+/** The data that the gateway adds to a change. The gateway also blanks the secrets in the body. */
 export interface SealedHost {
   readonly host: HostFields
   readonly material: HostMaterial

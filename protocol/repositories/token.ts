@@ -1,4 +1,4 @@
-/** What a gateway asks the code that talks to repository hosts, and gets from it. */
+/** Token requests from a gateway to the code that calls repository hosts, and the results. */
 import type { HostSecrets, RepositoryHost } from './rows.ts'
 
 /** A request for a token of one repository. */
@@ -20,8 +20,9 @@ export interface IssuedToken {
   readonly expires_at: number
 }
 /**
- * Why there is no token, as a sentence without secrets. `denied`: the host does not give one for
- * this repository. `unavailable`: the host does not answer, or does not accept the stored secrets.
+ * The reason why no token was issued. `message` contains no secrets. `denied`: the host issues no
+ * token for this repository. `unavailable`: the host does not answer, or rejects the stored
+ * secrets.
  */
 export interface TokenFailure {
   readonly failed: 'denied' | 'unavailable'

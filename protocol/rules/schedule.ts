@@ -31,7 +31,7 @@ const SOME_TIME = 946_684_800_000
 const patternOf = ({ cron = '', timezone = 'UTC' }: Schedule): Cron =>
   new Cron(cron, { timezone, mode: '5-part' })
 
-/** Returns why a schedule is invalid, with the field at fault, or undefined. */
+/** Returns the fault of a schedule with its field, or undefined if the schedule is valid. */
 export function scheduleFault(
   schedule: Schedule,
 ): { readonly field: keyof Schedule; readonly message: string } | undefined {
@@ -86,8 +86,8 @@ export function nextFire(schedule: Schedule, after: number, anchor: number): num
 }
 
 /**
- * Returns the last firing up to `now`. It is found by bisection, so the cost hardly depends on the
- * time since `known`.
+ * Returns the last firing up to `now`. Uses bisection, so the cost hardly depends on the time since
+ * `known`.
  * @param known a firing that is not later than `now`.
  * @param anchor the time from which intervals are counted.
  */

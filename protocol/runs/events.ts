@@ -6,7 +6,7 @@ import type { Patch } from '../patch.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { RunEventRecord, RunStep } from './schema.ts'
 
-/** The event types in the timeline of a run. Other events do not appear there. */
+/** The event types in the timeline of a run. */
 export const timelineTypes: ReadonlySet<string> = new Set([
   'run.started',
   'run.suspended',
@@ -52,9 +52,9 @@ export interface UsageSource {
 }
 
 /**
- * An event of a run. `payload` is what the timeline shows. `run` and `row` are patches of the
- * record of the run and of the record of the step. The actor and the views apply the same patch, so
- * no rule is duplicated.
+ * An event of a run. `payload` is the data that the timeline shows. `run` and `row` are patches of
+ * the record of the run and of the record of the step. The actor and the views apply the same
+ * patch, so no rule is duplicated.
  */
 export interface RunEvent extends Event {
   readonly type: RunEventType
@@ -128,7 +128,8 @@ export type RunEventType =
 
 /**
  * Returns the wait for a source event that an event opens or closes; undefined when the event does
- * neither. An event that ends a run also ends all its waits, which is not reported here.
+ * neither. An event that ends a run implicitly ends all its waits; this function does not report
+ * them.
  */
 export function waitChange({ type, payload = {} }: RunEvent):
   | {

@@ -10,8 +10,8 @@ import { Spec } from '../workflows/spec.ts'
 import { WaitingOn } from './waiting.ts'
 
 /**
- * The statuses in which a run has ended. Only a failed run can leave its status, when it is retried
- * or recovered.
+ * The statuses in which a run has ended. Only a failed run can leave its status, by a retry or a
+ * recovery.
  */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -82,7 +82,7 @@ export const WorkflowRunDetail = Type.Object({
   ),
   waiting_on: Type.Optional(WaitingOn),
 })
-/** A single run of a loop, with what it is waiting for. */
+/** A single run of a loop, with the reason why it is waiting. */
 export const LoopRunDetail = Type.Object({
   ...LoopRun.properties,
   waiting_on: Type.Optional(WaitingOn),

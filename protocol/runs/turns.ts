@@ -1,4 +1,4 @@
-/** The turn of an agent that a step of a run requests, and what an executor finds out about it. */
+/** Turns of agents that steps of runs request, and the definitions that executors look up. */
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from '../agents/schema.ts'
 import type { EnvironmentBinding, JobEnvironment } from '../environments/commands.ts'
 import type { Bundle, TriggerKind } from '../resolver/callout.ts'
@@ -7,7 +7,7 @@ import type { TurnEnvironment } from '../sessions/turns/definition.ts'
 
 /**
  * The turn that an agent step or a check step requests. An executor looks up its definition.
- * Without `agent`, the reviewer that the service itself provides judges a check.
+ * Without `agent`, a reviewer that the service itself provides judges the check.
  */
 export interface TurnWanted {
   readonly turn_id: string
@@ -23,9 +23,9 @@ export interface TurnWanted {
     readonly visibility?: 'project' | 'private'
     readonly compaction_policy?: CompactionPolicy
   }
-  /** The environment of the tools of the turn; without any member, the one of the agent. */
+  /** The environment for the tools of the turn; absent: the environment of the agent. */
   readonly environment?: TurnEnvironment
-  /** How the environment of the agent is created and used. */
+  /** The data for creating and using the environment of the agent. */
   readonly agent_environment?: AgentEnvironment
   /** The turn has no tools that work in an environment. */
   readonly no_environment?: true
@@ -51,10 +51,10 @@ export interface AgentBundle extends Bundle {
 /** Whether two definitions of an agent are the same. */
 export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
-/** What a run says about the environment of an agent, whose id it may not know. */
+/** The data from a run about the environment of an agent. The run may not know the agent's id. */
 type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
   Omit<JobEnvironment, 'binding'>
-/** The session of a turn of a run, and the definition with which the turn runs. */
+/** The session and the definition of a turn of a run. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string

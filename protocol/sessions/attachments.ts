@@ -1,8 +1,8 @@
 /**
  * Attachments: files that belong to one session and can be shown to its agent. Each is an artifact
- * with an actor in the shard of the session. The bytes are in the object store under a name that the
- * service assigns. The session stores only metadata. A message refers to a file by a source of type
- * `artifact`.
+ * with an actor in the shard of the session. The bytes are in the object store under a name that
+ * the service assigns. The session stores only metadata. A message refers to a file by a source of
+ * type `artifact`.
  */
 import { type Static, Type } from 'typebox'
 import type { ConversionResult } from '../artifacts/commands.ts'
@@ -59,12 +59,12 @@ export interface KeptAttachment {
   readonly counted?: true
 }
 
-/** Returns the name of the bytes of a file in the object store. */
+/** Returns the name under which the object store contains the bytes of a file. */
 export const fileName = (project: string, artifact_id: string): string =>
   `file/${project}/${artifact_id}`
 
 /**
- * Returns the name of the Markdown text of an Office file in the object store.
+ * Returns the name under which the object store contains the Markdown text of an Office file.
  * @param place name of the bytes of the file.
  */
 export const textName = (place: string): string => `${place}.md`
@@ -77,7 +77,7 @@ export const objectNames = (place: string): readonly string[] => [place, textNam
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 
-/** The conversion with which a file begins: its text is extracted if it is an Office file. */
+/** Returns the initial state of the conversion of an Office file; undefined for other files. */
 export const conversionOf = (mime_type: string): FileFacts['conversion'] =>
   isOffice(mime_type) ? { state: 'converting' } : undefined
 
@@ -123,7 +123,7 @@ export type AttachmentEvent =
    * that is never finished.
    */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
-  /** `created_at`: the time at which the file became visible; absent in events of earlier versions. */
+  /** `created_at`: time at which the file became visible; absent in events of earlier versions. */
   | { readonly type: 'attachment.stored'; readonly id: string; readonly created_at?: string }
   | {
       readonly type: 'attachment.converted'
@@ -131,8 +131,8 @@ export type AttachmentEvent =
       readonly conversion: ConversionResult
     }
   /**
-   * The files are erased. Those in `counted` have an artifact actor, whose effects delete the bytes;
-   * an effect of the session deletes the bytes of the others.
+   * The files are erased. Each file in `counted` has an artifact actor, whose effects delete the
+   * bytes. An effect of the session deletes the bytes of the other files.
    */
   | {
       readonly type: 'attachment.erased'

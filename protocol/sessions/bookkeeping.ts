@@ -1,6 +1,6 @@
 /**
- * Events and state of a session that are not part of the transcript: the state of turns, the tool
- * calls that are not settled, and the keys that were used.
+ * Events and state of a session that are not part of the transcript: the state of turns, unsettled
+ * tool calls, and used idempotency keys.
  */
 
 import type { TurnExchange } from '../channels/exchange.ts'
@@ -48,7 +48,7 @@ export interface Segment {
   readonly content: readonly Block[]
   readonly calls: Readonly<Record<string, Call>>
 }
-/** How a turn ends, stored while the interactions of the turn are being withdrawn. */
+/** The end of a turn, stored while the interactions of the turn are being withdrawn. */
 export interface Ending {
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly error_type?: string
@@ -119,13 +119,13 @@ export interface TurnWork {
   /** Only for a turn of a channel: the channel that receives the answer. */
   readonly exchange?: TurnExchange
   /**
-   * The number of runs in the causal chain that led to the turn; absent: none. It is the `depth` of
-   * the source events of the messages of the turn.
+   * The number of runs in the causal chain that led to the turn; absent: none. The source events of
+   * the messages of the turn have this number as their `depth`.
    */
   readonly depth?: number
   /**
-   * The causation of the source events of what the tools of the turn change. Only in turns of runs;
-   * absent in those that earlier releases admitted.
+   * The causation of source events that tool calls of the turn cause. Only in turns of runs; absent
+   * in turns that earlier releases admitted.
    */
   readonly causation?: Causation
 }

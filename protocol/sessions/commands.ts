@@ -43,7 +43,7 @@ export type SessionCommands = {
    */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
-   * From the executor that has looked up what an exchange needs: starts the turn, and creates the
+   * From the executor that has looked up the data for an exchange: starts the turn, and creates the
    * session if there is none. Refused when the session has ended in the meantime, or has too many
    * unfinished turns and nudges.
    */
@@ -56,17 +56,17 @@ export type SessionCommands = {
   /**
    * From the gateway, before it stores the bytes of a file: announces an upload. Refused when the
    * session has ended or stores too many files, or when the idempotency key belongs to another
-   * upload or to an erased file. The reply to a repeated upload contains the stored file. With
-   * `expires_at`, Unix milliseconds of the deadline of the upload, the gateway next reserves the
-   * bytes in the quota; files of earlier versions are not counted.
+   * upload or to an erased file. The reply to a repeated upload contains the stored file.
+   * `expires_at`: the deadline of the upload in Unix milliseconds. If present, the gateway next
+   * reserves the bytes in the quota; files of earlier versions are not counted.
    */
   'attachment.reserve': {
     input: Reserving
     reply: { artifact_id: string; attached?: Attached; expires_at?: number }
   }
   /**
-   * From the gateway: the upload has failed. Gives up the upload unless it is complete. `abandoned`:
-   * the upload was given up, now or before.
+   * From the gateway: the upload has failed. Abandons the upload unless it is complete.
+   * `abandoned`: false if the file is stored, otherwise true.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
   /** From the artifact of an Office file, in the commit in which its conversion ended. */
@@ -75,7 +75,8 @@ export type SessionCommands = {
     reply: undefined
   }
   /**
-   * From the artifact of a file, in the commit in which a client deleted it: the file is erased.
+   * From the artifact of a file, in the commit in which a client deleted the artifact: erases the
+   * file.
    */
   'attachment.removed': { input: Attaching; reply: undefined }
   wake: { input: unknown; reply: undefined }
@@ -120,8 +121,8 @@ export interface TurnOpening {
   readonly output_schema?: JsonObject
   readonly metadata?: JsonObject
   /**
-   * The causation of the source events of what the tools of the turn change. Absent in the turn of
-   * a channel, and in commands of earlier releases.
+   * The causation of source events that tool calls of the turn cause. Absent in the turn of a
+   * channel, and in commands of earlier releases.
    */
   readonly causation?: Causation
 }
@@ -181,7 +182,7 @@ export interface Place {
    * the namespace of the agent.
    */
   readonly scope_ref_id?: string
-  /** The session is created by a run. */
+  /** A run creates the session. */
   readonly of_run?: true
 }
 /** The data that the gateway adds to an invocation and to the creation of a session. */
@@ -192,7 +193,7 @@ export interface Placing {
 export type { Defined }
 /**
  * The data that the gateway adds to nudges, and to requests with an idempotency key: the
- * definition, or why no turn can start.
+ * definition, or the reason why no turn can start.
  */
 export type Keyed = Defined | Unfit
 /** The data that the gateway adds to a nudge: the SHA-256 of its content, in hex. */
@@ -201,8 +202,8 @@ export interface Hashed {
 }
 
 /**
- * The reply to the owner query `standing`: whether the session is live, and what the gateway needs
- * to know before it requests a turn.
+ * The reply to the owner query `standing`: whether the session is live, and the data that the
+ * gateway needs before it requests a turn.
  */
 export interface Standing {
   readonly exists: boolean

@@ -1,8 +1,8 @@
 /**
  * Stored events of a session. The frames are the transcript: `message.upsert`, `message.block`,
  * `message.block.patch`, `turn.upsert` and `interaction.upsert` contain exactly what a client
- * folds, so a snapshot is the fold of all frames (shapes: `schema.ts`, `turns/blocks.ts`). All
- * other events are not part of the transcript.
+ * folds, so a snapshot is the fold of all frames (shapes: `schema.ts`, `turns/blocks.ts`). No other
+ * event is part of the transcript.
  *
  * Invariants:
  * T1. The n-th frame of a session has the revision n, counted from 1. The actor, the view and the
@@ -44,8 +44,8 @@ export type SessionFrame =
   | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /**
- * The data of the source event for a final message of a user or an agent that is neither in the
- * message nor in the transcript. `depth`: the `depth` of the source event.
+ * Data for the source event of a final message of a user or an agent. The transcript does not
+ * contain this data. `depth`: the `depth` of the source event.
  */
 export interface Said {
   readonly session_key: string
@@ -77,7 +77,7 @@ export interface BlockPatch {
   readonly resolved_action?: ResolvedAction
 }
 
-/** A compaction: the rows that it covers, and what triggered it. */
+/** A compaction: its trigger, and the rows that it covers. */
 export interface Pass {
   readonly trigger: 'auto' | 'manual' | 'append'
   readonly from_sequence: number

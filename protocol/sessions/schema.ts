@@ -270,7 +270,7 @@ export const sessionMessage = ({
 
 /**
  * The reply to a request that started a turn. `resume_cursor` lies before every row of the turn.
- * `after_sequence` is the sequence of its input.
+ * `after_sequence` is the sequence of the input of the turn.
  */
 export const TurnAck = Type.Object(
   {

@@ -1,7 +1,7 @@
 /**
  * The effective visibility of sessions. A private session is readable by its creator, by principals
  * that sent input to it, by its agent and by holders of `project.admin`. A session of a channel is
- * readable by the readers of the channel, whatever its record contains.
+ * readable by the readers of the channel, regardless of the visibility in its record.
  *
  * Earlier releases stored `private` as the default of sessions that requests opened, and did not
  * enforce it. Therefore the value of such a session counts only if the request specified it; see
@@ -27,8 +27,8 @@ export function withVisibility(record: Session, requested: boolean | undefined):
 }
 
 /**
- * Whether the session is private. False for sessions of channels, whose readers are those of the
- * channel.
+ * Whether the session is private. False for a session of a channel, which the readers of the
+ * channel can read.
  */
 export const isPrivate = ({ visibility, session_key }: Visible): boolean =>
   visibility === 'private' && channelOfKey(session_key) === undefined

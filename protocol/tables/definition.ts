@@ -1,6 +1,6 @@
 /**
- * The rules for the schema of a table: which schemas are valid, and to which schema a table may
- * change.
+ * The rules for the schema of a table: which schemas are valid, and which changes of a schema are
+ * allowed.
  */
 import { sizeOf } from '../common.ts'
 import type { FieldError } from '../errors.ts'
@@ -10,7 +10,7 @@ import { isOfType, typeNames } from './values.ts'
 /** The columns of a schema by name, cached because each value of a row needs its column. */
 const columnMaps = new WeakMap<TableSchema, ReadonlyMap<string, Column>>()
 
-/** Returns the column with this name; undefined when it is not declared. Of namesakes, the last. */
+/** Returns the last column with this name; undefined when no column has the name. */
 export function columnOf(schema: TableSchema, name: string): Column | undefined {
   let columns = columnMaps.get(schema)
   if (!columns) {

@@ -1,11 +1,11 @@
 /**
- * The events of tables, the internal commands, and what gateways and actors exchange beyond the
- * rows of the API.
+ * The events and internal commands of tables, and the data that gateways and actors exchange in
+ * addition to the rows of the API.
  *
  * The rows of a table are stored in the journal and in views; the actor holds only the definition
  * and a window of recent changes. Every change of rows has a number, 1, 2, 3 … per table. A command
- * about rows carries facts from a view, which are true as of a change. With its window, the actor
- * knows what happened since, so that it decides on the current rows:
+ * about rows contains facts from a view as of a change. The actor applies the later changes in its
+ * window to these facts, and so decides on the current rows:
  *
  *     gateway:  table_facts of a view → command with the facts → `Stale`: repeat with later facts
  *     actor:    facts (as of change n) + window (changes after n) = current rows
@@ -26,7 +26,7 @@ export interface StoredRow extends Omit<TableRow, 'table_id'> {
 }
 /**
  * The claim of a table on a name: the id of the `table_name` actor of the name, and the number that
- * this actor gave to the claim.
+ * this actor assigned to the claim.
  */
 export interface NameClaim {
   readonly holder: string
@@ -66,11 +66,13 @@ export type TableEvent =
       readonly name: string
       readonly released: NameClaim
     })
-  /** A later claim of the table on the name that it has replaced the earlier one. */
+  /** The table claimed its current name again. The new claim replaces the earlier claim. */
   | (Event & { readonly type: 'table.name_kept'; readonly claim: NameClaim })
   /** The claim can no longer be used to create or rename the table. */
   | (Event & { readonly type: 'table.claim_denied'; readonly claim: NameClaim })
-  /** `shown`: the data as readers see it, if the schema hides a part; also in other events. */
+  /**
+   * `shown`, also in updates and deletions: the data as readers see it, if the schema hides a part.
+   */
   | (Event &
       RowChange & {
         readonly type: 'table.row_inserted'
@@ -78,9 +80,9 @@ export type TableEvent =
         readonly shown?: JsonObject
       })
   /**
-   * Rows of one request, in its order. They have one change number. `groups`: how many of them are
-   * published by one command each, in order; without it, as in events of earlier releases, each row
-   * is published by its own command.
+   * Rows of one request, in its order. They have one change number. `groups`: the number of rows
+   * that each publishing command covers, in order. One command publishes each row if the event has
+   * a causation, and in events of earlier releases, which have no `groups`.
    */
   | (Event &
       RowChange & {
@@ -90,7 +92,7 @@ export type TableEvent =
       })
   /**
    * `row`: the row after the update. `changed`: the names of the visible members that differ.
-   * `previous`: their values before the update, without those that were missing.
+   * `previous`: their values before the update; missing values are omitted.
    * `previous_identity`: present if the identity changed.
    */
   | (Event &
@@ -113,9 +115,9 @@ export type TableEvent =
 /** Internal commands of a table. */
 export type TableCommands = {
   /**
-   * From the name, when a claim was not confirmed in time; or from a gateway that will not use the
-   * claim, because the command for it was refused. The table confirms the claim if it has the name,
-   * and otherwise never uses the claim and releases it.
+   * From the holder of the name, when a claim was not confirmed in time. Also from a gateway that
+   * will not use the claim, because the command for it was refused. The table confirms the claim if
+   * it has the name. Otherwise, the table releases the claim and never uses it.
    */
   'table.claim_lapsed': { input: NameClaim & { readonly name: string }; reply: undefined }
 }
@@ -169,9 +171,9 @@ export type TableNameCommands = {
 /** A row in a view. `data` is absent if it was not requested. */
 export type RowFact = Omit<StoredRow, 'data'> & { readonly data?: JsonObject }
 /**
- * The rows of a table with some identities or ids, as of a change: the view has applied all changes
- * up to `through`, and no later one. Requested rows that are not listed do not exist. For a table
- * that the view does not know, `through` is 0.
+ * The requested rows of a table, as of a change: the view has applied all changes up to `through`,
+ * and no later change. Requested rows that are not listed do not exist. For a table that the view
+ * does not know, `through` is 0.
  */
 export interface TableFacts {
   readonly through: number
@@ -220,8 +222,8 @@ export interface Stale {
   readonly stale: number
 }
 /**
- * The reply to an insertion. It omits the data, which the gateway has sent, because replies are
- * stored for repeats: the data of row i is `insertedData(defaults, sent[i])`.
+ * The reply to an insertion. Replies are stored for repeats, so this reply omits the data, which
+ * the gateway has sent. The data of row i is `insertedData(defaults, sent[i])`.
  */
 export interface Inserted {
   readonly ids: readonly string[]

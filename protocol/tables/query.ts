@@ -1,6 +1,6 @@
 /**
- * Queries of rows: the check of filter and sort against the schema of the table, and their meaning
- * as pure functions. Views translate the checked form to SQL; a test compares both.
+ * Queries of rows: the validation of filter and sort against the schema of the table, and their
+ * semantics as pure functions. Views translate valid queries to SQL. A test compares both.
  */
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
@@ -33,8 +33,9 @@ export interface QueryField {
 }
 type Operator = '$eq' | '$ne' | '$gt' | '$gte' | '$lt' | '$lte' | '$in' | '$exists'
 /**
- * One condition; a row must fulfil all. `value`: of `$in` a list, of `$exists` a boolean, otherwise
- * a value of the field's type. Null, only in `$eq`, `$ne` and `$in`, stands for a missing value.
+ * One condition. A row must satisfy all conditions. `value`: a list for `$in`, a boolean for
+ * `$exists`, otherwise a value of the field's type. Null, allowed only in `$eq`, `$ne` and `$in`,
+ * represents a missing value.
  */
 export interface Condition {
   readonly field: QueryField
@@ -51,7 +52,7 @@ export interface RowQueryPlan {
   readonly sort: readonly SortField[]
 }
 
-/** Returns the field of a name; undefined if the table has none and is not open. */
+/** Returns the field with this name; undefined if there is none and the table is not open. */
 export function fieldOf(schema: TableSchema, name: string): QueryField | undefined {
   const column = columnOf(schema, name)
   if (column) return { name, type: column.type }
@@ -140,9 +141,9 @@ const ascending = (name: SystemField): SortField => ({
   descending: false,
 })
 /**
- * Checks a query against the schema of the table. Returns its plan, or the faults. Without `sort`,
- * the order is `created_at`, then `id`; with it, rows that are equal in all fields are in the order
- * of `id`.
+ * Checks a query against the schema of the table. Returns the plan of the query, or its faults.
+ * Rows are sorted by the fields of `sort`, or by `created_at` if there are none. Rows with equal
+ * fields are sorted by `id`.
  */
 export function planQuery(
   schema: TableSchema,
@@ -180,7 +181,7 @@ const compared: Readonly<Record<string, (order: number) => boolean>> = {
   $lt: (order) => order < 0,
   $lte: (order) => order <= 0,
 }
-/** Whether a value fulfils a condition. Undefined is a missing value. */
+/** Whether a value satisfies a condition. Undefined is a missing value. */
 export function fulfils({ field: { type }, operator, value }: Condition, actual: unknown): boolean {
   const equals = (wanted: unknown): boolean =>
     wanted === null ? actual === undefined : actual !== undefined && areEqual(type, wanted, actual)

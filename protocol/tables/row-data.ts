@@ -1,6 +1,6 @@
 /**
- * The data of rows: validation, defaults, merging, and which stored values are visible. Stored data
- * never has a member with the value null: null means that the value is missing.
+ * The data of rows: validation, defaults, merging, and the visibility of stored values. Stored data
+ * never contains null: in requests, null means that the value is missing.
  */
 import { type JsonObject, sizeOf } from '../common.ts'
 import type { FieldError } from '../errors.ts'
@@ -23,17 +23,17 @@ export const defaultsOf = ({ columns }: TableSchema): JsonObject =>
     ),
   )
 /**
- * Returns the data of a new row. A column that the request omits gets its default; one that the
- * request sets to null has no value.
+ * Returns the data of a new row. A column that the request omits gets its default. A column that
+ * the request sets to null has no value.
  * @param defaults the result of `defaultsOf`.
  */
 export const insertedData = (defaults: JsonObject, data: JsonObject): JsonObject =>
   withoutNulls({ ...defaults, ...data })
-/** Returns the data of a row after an update. Null removes a value; others replace it whole. */
+/** Returns the data of a row after an update. Null removes a value; other values replace it. */
 export const mergedData = (stored: JsonObject, change: JsonObject): JsonObject =>
   withoutNulls({ ...stored, ...change })
 
-/** The identity of a row: the value of its identity column. */
+/** Returns the identity of a row: the value of its identity column. */
 export const identityOf = ({ identity_column }: TableSchema, data: JsonObject): unknown =>
   getOwn(data, identity_column)
 
@@ -73,7 +73,7 @@ function sizeFaults(json: string, path: string): FieldError[] {
         },
       ]
 }
-/** Returns the faults of the members that a request sends. Null is accepted for optional columns. */
+/** Returns the faults of the members of a request. Null is accepted for optional columns. */
 function memberFaults(schema: TableSchema, data: JsonObject, path: string): FieldError[] {
   return Object.entries(data).flatMap(([name, value]) => {
     const field = `${path}.${name}`
@@ -138,8 +138,8 @@ export const changedMembers = (before: JsonObject, after: JsonObject): string[] 
 
 /**
  * Whether readers see a stored value: its key is declared and the value is of the column's type, or
- * the key is not declared and the table is open. Others are hidden, not deleted: they were stored
- * under an earlier schema, and become visible again when their column returns.
+ * the key is not declared and the table is open. Other values are hidden, not deleted. They were
+ * stored under an earlier schema, and become visible again when their column returns.
  */
 export function isVisible(schema: TableSchema, name: string, value: unknown): boolean {
   const column = columnOf(schema, name)

@@ -1,7 +1,7 @@
 /**
- * Tables: schemas of records and requests, and limits. A table has typed columns and rows. Each row
- * has an identity, the value of the table's identity column, which is unique in the table. The
- * published contract defines the records.
+ * Schemas and limits of tables. A table has typed columns and rows. Each row has an identity, the
+ * value of the table's identity column, which is unique in the table. The published contract
+ * defines the records.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'

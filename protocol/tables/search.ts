@@ -1,11 +1,11 @@
-/** Keyword search in rows: tokens of texts, and which rows a query finds. */
+/** Keyword search in rows: the tokens of texts, and the rule for matching rows. */
 import type { JsonObject } from '../common.ts'
 
 /** Returns the tokens of a text: lower-case sequences of letters and digits (Unicode L and N). */
 export const tokensOf = (text: string): string[] =>
   text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 
-/** Returns the string values of a row's data, including nested ones, in their order. */
+/** Returns the string values of a row's data in order, including nested values. */
 export function textsOf(data: unknown): string[] {
   if (typeof data === 'string') return [data]
   return typeof data === 'object' && data !== null ? Object.values(data).flatMap(textsOf) : []
@@ -14,9 +14,9 @@ export function textsOf(data: unknown): string[] {
 export const rowTokens = (data: JsonObject): string[] => textsOf(data).flatMap(tokensOf)
 
 /**
- * Returns how many different tokens of a query a row has exactly; undefined when the query does not
- * find the row, because one of its tokens is not the prefix of any token of the row. Rows with more
- * exact hits come first, then those updated later, then those with a smaller id.
+ * Returns the number of distinct query tokens that equal a token of the row. Returns undefined when
+ * the row does not match, because a query token is not a prefix of any token of the row. Matching
+ * rows are sorted by this number (descending), then by time of update (descending), then by id.
  */
 export function exactHits(query: readonly string[], row: readonly string[]): number | undefined {
   if (!query.every((token) => row.some((other) => other.startsWith(token)))) return undefined

@@ -26,13 +26,13 @@ export const semanticLimits = {
 /** A request for the embeddings of some texts. `model` is the id of the embedding model. */
 export interface EmbeddingRequest {
   readonly model: string
-  /** Queries are embedded before the rows that are embedded in the background. */
+  /** Queries take precedence over rows, which are embedded in the background. */
   readonly purpose: 'query' | 'rows'
   readonly texts: readonly string[]
 }
 /**
- * Why texts could not be embedded. `refused`: the provider did not accept these texts; other texts
- * may succeed. `retry_after`: milliseconds to wait, as the provider requests.
+ * The reason why texts could not be embedded. `refused`: the provider did not accept these texts;
+ * other texts may succeed. `retry_after`: milliseconds to wait, as the provider requests.
  */
 export interface EmbeddingFailure {
   readonly failed: string
@@ -41,8 +41,8 @@ export interface EmbeddingFailure {
   readonly retry_after?: number
 }
 /**
- * The vectors of the texts, in their order: 32-bit floating-point numbers, little-endian, in base64.
- * Each has the length 1.
+ * The vectors of the texts, in order: 32-bit floating-point numbers, little-endian, in base64. Each
+ * vector has the length 1.
  */
 export type EmbeddingAnswer = { readonly vectors: readonly string[] } | EmbeddingFailure
 export const isFailure = (answer: EmbeddingAnswer): answer is EmbeddingFailure => 'failed' in answer
@@ -79,8 +79,8 @@ export interface SemanticQueries {
 }
 /**
  * The progress of embedding a table. `ready`: all rows that existed at the change `through` are
- * embedded. `fault`: why the last attempt to embed rows failed. The counts of rows are present if
- * they were requested.
+ * embedded. `fault`: the reason why the last attempt to embed rows failed. The counts of rows are
+ * present if they were requested.
  */
 export interface SemanticProgress {
   readonly ready: boolean
@@ -91,9 +91,9 @@ export interface SemanticProgress {
 }
 
 /**
- * Returns the text of a row that is embedded: its texts, including those inside of objects and
- * arrays, each line with the name of its column, sorted by name. Other values are omitted, so a
- * change of numbers, dates stored as numbers, or booleans costs no embedding.
+ * Returns the text of a row for embedding: one line for each column with texts, sorted by column
+ * name. The texts include those inside of objects and arrays. Other values, such as numbers and
+ * booleans, are omitted, so changing them requires no new embedding.
  * @param data the visible data.
  * @param max maximum number of characters.
  */
@@ -115,9 +115,9 @@ export function cutText(text: string, max: number): string {
 /** The constant of reciprocal rank fusion. */
 const K = 60
 /**
- * Combines lists of ids, best first, by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009): the
- * score of an id is the sum of 1 / (60 + rank) over the lists that contain it, with ranks from 1.
- * Returns the ids by score, then by id.
+ * Combines lists of ids, best first, by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009).
+ * The score of an id is the sum of 1 / (60 + rank) over the lists that contain it, with ranks from
+ * 1. Returns the ids sorted by score (descending), then by id.
  */
 export function fuse(...lists: readonly (readonly string[])[]): string[] {
   const scores = new Map<string, number>()
@@ -128,8 +128,8 @@ export function fuse(...lists: readonly (readonly string[])[]): string[] {
 }
 
 /**
- * Returns how many tokens of a query a row has exactly, and how many others are prefixes of a token
- * of the row; undefined if the row has none of them.
+ * Returns the number of distinct query tokens that equal a token of the row (`exact`), and of those
+ * that are only a prefix of a token (`begun`). Returns undefined if both numbers are 0.
  */
 export function anyHits(
   query: readonly string[],

@@ -1,8 +1,8 @@
 /**
- * The values of texts. In the parameters of a step, every expression is rendered as text, objects
- * and arrays as JSON, and null as the empty text. The built-in actions on tables convert these texts
- * to the types of the columns. A text that is not a value of the type is returned unchanged, so that
- * its refusal names it.
+ * Conversion of texts to typed values. In the parameters of a step, every expression is rendered as
+ * text: objects and arrays as JSON, and null as the empty text. The built-in actions on tables
+ * convert these texts to the types of the columns. A text that is not a value of the type is
+ * returned unchanged, so that the refusal contains the text.
  */
 import type { JsonObject } from '../common.ts'
 import { columnOf } from './definition.ts'
@@ -30,7 +30,7 @@ export function valueOfText(type: ColumnType, value: unknown): unknown {
   return isOfType(type, read) ? read : value
 }
 
-/** Returns the data of a row with the values of its texts. */
+/** Returns the data of a row with its texts converted to the types of the columns. */
 export const dataOfTexts = (schema: TableSchema, data: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(data).map(([name, value]) => [
@@ -39,14 +39,14 @@ export const dataOfTexts = (schema: TableSchema, data: JsonObject): JsonObject =
     ]),
   )
 
-/** Returns the operand of an operator of a filter with the value of its text. */
+/** Converts the texts in the operand of a filter operator. */
 function operandOfText(type: ColumnType, operator: string, value: unknown): unknown {
   if (operator === '$exists') return valueOfText('boolean', value)
   if (operator !== '$in') return valueOfText(type, value)
   const list = valueOfText('array', value)
   return Array.isArray(list) ? list.map((item) => valueOfText(type, item)) : list
 }
-/** Returns a filter with the values of its texts. */
+/** Returns a filter with its texts converted to the types of the fields. */
 export const filterOfTexts = (schema: TableSchema, filter: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(filter).map(([name, condition]) => {
@@ -64,8 +64,8 @@ export const filterOfTexts = (schema: TableSchema, filter: JsonObject): JsonObje
   )
 
 /**
- * Returns parameters with the values of texts that their schema does not accept as texts. Parameters
- * that are the empty text are removed, because they have no value.
+ * Converts texts in parameters whose schema requires another type. Parameters that are the empty
+ * text are removed, because they have no value.
  * @param input_schema schema of an object, whose `properties` have types.
  */
 export function parametersOfTexts(input_schema: JsonObject, parameters: JsonObject): JsonObject {

@@ -26,11 +26,11 @@ const accepts: Readonly<Record<ColumnType, (value: unknown) => boolean>> = {
   array: Array.isArray,
   any: () => true,
 }
-/** Whether a column of this type accepts a value. Null is a missing value, which no type accepts. */
+/** Whether a column of this type accepts a value. Null is a missing value and never accepted. */
 export const isOfType = (type: ColumnType, value: unknown): boolean =>
   value !== null && value !== undefined && accepts[type](value)
 
-/** What a type accepts, as the end of the sentence "must be …". */
+/** A description of the values of each type, as the end of the sentence "must be …". */
 export const typeNames: Readonly<Record<ColumnType, string>> = {
   string: 'a string',
   number: 'a finite number',
@@ -48,7 +48,7 @@ export function compareTexts(a: string, b: string): number {
     const x = a.charCodeAt(i)
     const y = b.charCodeAt(i)
     if (x === y) continue
-    // A surrogate belongs to a code point above all code points of one unit.
+    // A surrogate belongs to a code point above all code points of a single UTF-16 unit.
     const [high, other] = [x >= 0xd800 && x <= 0xdfff, y >= 0xd800 && y <= 0xdfff]
     return high === other ? x - y : high ? 1 : -1
   }
@@ -79,7 +79,7 @@ export function canonicalJson(value: unknown): string {
     .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
   return `{${members.join(',')}}`
 }
-/** Whether two values of a column are equal: dates by instant, objects whatever the key order. */
+/** Whether two values of a column are equal: dates by instant, objects regardless of key order. */
 export const areEqual = (type: ColumnType, a: unknown, b: unknown): boolean =>
   type === 'date'
     ? instantOf(a) === instantOf(b)

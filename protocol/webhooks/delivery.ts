@@ -20,7 +20,7 @@ import type { DeliveryRecord } from './rows.ts'
 export const DELIVERIES = '$deliveries'
 /** Maximum number of attempts, including the first one. */
 export const ATTEMPTS = 10
-/** Milliseconds within which a test delivery must start; its caller waits no longer than that. */
+/** Milliseconds within which a test delivery must start. A later attempt is not made. */
 export const PROMPT = 15_000
 /** Milliseconds of back-off before the second attempt, the third attempt, and so on. */
 const PAUSES = [
@@ -32,7 +32,7 @@ const MAX_RETRY_AFTER_MS = 3_600_000
 
 /**
  * Returns the back-off before the next attempt in milliseconds, with jitter.
- * @param attempts number of attempts so far, at least 1.
+ * @param attempts number of attempts so far; 0 counts as 1.
  * @param chance random number from 0 to 1.
  * @param asked back-off in milliseconds that the receiver requested.
  */
@@ -45,8 +45,8 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
 
 /**
  * The destination of a delivery. `webhook`: the webhook as it is configured at the time of each
- * attempt; if a test specifies a `url`, the delivery goes there instead. `callback`: the subscriber
- * of an interaction.
+ * attempt; if a test specifies a `url`, the delivery goes to this URL instead. `callback`: the
+ * subscriber of an interaction.
  */
 type Destination =
   | ({ readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string } & UrlParts)
@@ -94,7 +94,7 @@ export type DeliveryCommands = {
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
    * From the executor that has the lease of the job: starts an attempt. `attempt` is the number of
-   * the attempt, or 0 when no attempt is to be made.
+   * the attempt, or 0 when the executor must not make an attempt.
    */
   'delivery.begin': { input: { job_id: string }; reply: { attempt: number } }
   /**

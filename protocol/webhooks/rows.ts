@@ -55,7 +55,7 @@ export const DeliveryRecord = Type.Object({
 })
 export type DeliveryRecord = Static<typeof DeliveryRecord>
 
-const CreateWebhook = Closed({
+export const CreateWebhook = Closed({
   name: Name,
   url: Type.Optional(Url),
   events: Type.Optional(Events),

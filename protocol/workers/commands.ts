@@ -3,9 +3,9 @@ import type { Registration } from './socket.ts'
 
 export type WorkerCommands = {
   /**
-   * Starts a worker session, or resumes the one whose token hash is `given_token_hash`. `session`
-   * and `token_hash` belong to a new session. Refused with `conflict` while the instance has
-   * another session that may still be alive.
+   * Starts a worker session, or resumes the session whose token hash is `given_token_hash`.
+   * `session` and `token_hash` are for a new session. Refused with `conflict` while the instance
+   * has another session that may still be alive.
    */
   'worker.register': {
     input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
@@ -36,8 +36,8 @@ export type WorkerCommands = {
     reply: undefined
   }
   /**
-   * The session takes the jobs of an environment from now on. Refused with `not_found` when it is not
-   * connected, and with `conflict` when it serves another environment.
+   * The session takes the jobs of an environment from now on. Refused with `not_found` when the
+   * session is not connected, and with `conflict` when it serves another environment.
    */
   'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
   /** The worker has announced that it is draining. */

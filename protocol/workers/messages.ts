@@ -41,7 +41,7 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** The session has attached an environment, and takes its jobs from now on. */
+  /** The session has attached an environment, and takes the jobs of the environment from now on. */
   | {
       readonly type: 'attach'
       readonly project: string
@@ -52,8 +52,7 @@ export type GatewayMessage =
   | { readonly type: 'forget'; readonly project: string }
 
 /**
- * An offer of jobs to gateways or executors. The jobs are in the order in which they are to be
- * assigned.
+ * An offer of jobs to gateways or executors. The jobs must be assigned in the order of the list.
  */
 export interface Offer {
   readonly project: string
@@ -76,6 +75,6 @@ export interface Taking {
    * executor at once.
    */
   readonly busy?: true
-  /** The service itself does the remaining jobs, so they must be offered to executors. */
+  /** The service itself performs the remaining jobs, so they must be offered to executors. */
   readonly served?: true
 }

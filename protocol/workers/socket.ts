@@ -231,7 +231,7 @@ export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof 
 
 /**
  * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore the service
- * never closes a socket with 1000 or 1001; a worker closes it with 1000 when it ends.
+ * never closes a socket with 1000 or 1001. A worker that ends closes its socket with 1000.
  */
 export const closeCodes = {
   drained: 1000,
@@ -248,8 +248,8 @@ export const closeCodes = {
 } as const
 
 /**
- * Subprotocols for clients that cannot set headers. The server selects the first one. The second is
- * the prefix of a subprotocol that contains the key in base64url.
+ * Subprotocols for clients that cannot set headers. The server selects `socketProtocol`.
+ * `socketBearerPrefix` is the prefix of a subprotocol that contains the key in base64url.
  */
 export const socketProtocol = 'service.worker.v1'
 
@@ -355,8 +355,8 @@ export interface ServedEnvironment {
 export type WorkerEvent =
   /**
    * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
-   * gateway of the connection that the new connection replaces. `left`: a session that has ended
-   * thereby, and the environment that it served.
+   * gateway of the connection that the new connection replaces. `left`: a session that no longer
+   * serves this environment.
    */
   | (Event & {
       readonly type: 'worker.registered'
@@ -364,7 +364,7 @@ export type WorkerEvent =
       readonly replaced?: { readonly session: string; readonly gateway: string }
       readonly left?: ServedEnvironment
     })
-  /** A worker has attached its workspace as this environment. */
+  /** The worker has attached its workspace as the environment of the registration. */
   | (Event & { readonly type: 'worker.attached'; readonly registration: Registration })
   | (Event & {
       readonly type:

@@ -6,10 +6,10 @@
  *     person     `terminal.input`, `.resize`, `.close`, `.ack` → worker
  *     worker     `terminal.output`, `.exit`, `.ack`            → person
  *
- * Flow control: a sender may have at most a window of bytes on the way. The receiver acknowledges
- * the total of bytes that it has processed, and the sender waits while the window is full. A gateway
- * ends a terminal whose sender exceeds its window, so no output can fill the memory of a gateway.
- * Messages between gateways may be lost: sequence numbers reveal it, and the terminal ends.
+ * Flow control: a sender may have at most a window of bytes in flight. The receiver acknowledges
+ * the total number of bytes that it has processed, and the sender waits while the window is full. A
+ * gateway ends a terminal whose sender exceeds the window, which bounds memory per terminal.
+ * Messages between gateways may be lost. The terminal ends when sequence numbers reveal a loss.
  */
 import { type Static, Type } from 'typebox'
 
@@ -20,16 +20,16 @@ export const terminalLimits = {
   /** Windows of the output and of the input. */
   output_window: 262_144,
   input_window: 65_536,
-  /** Terminals of one environment at the same time. */
+  /** Maximum number of concurrent terminals of one environment. */
   per_environment: 8,
-  /** Time in which a worker must connect, when the environment has none. */
+  /** Time in which a worker must connect, when the environment has no worker. */
   start: 120_000,
   /** Time after the upgrade in which `terminal.open` must arrive. */
   open: 10_000,
   /** Time without input and output after which a terminal ends, and its maximum duration. */
   idle: 3_600_000,
   duration: 12 * 3_600_000,
-  /** Time between two signs of life of a gateway, and without one until the terminal ends. */
+  /** Time between two beats of a gateway, and time without a beat after which a terminal ends. */
   beat: 15_000,
   silence: 45_000,
 } as const
@@ -58,7 +58,7 @@ const exit = {
   error: Type.Optional(Type.String({ maxLength: 1000 })),
 }
 
-/** What a person's client sends, by `type`. The first message is `terminal.open`. */
+/** The messages that a person's client sends, by `type`. The first message is `terminal.open`. */
 export const fromPerson = {
   'terminal.open': Type.Object({ type: Type.Literal('terminal.open'), ...size, command }),
   'terminal.input': Type.Object({ type: Type.Literal('terminal.input'), data }),
@@ -69,7 +69,7 @@ export const fromPerson = {
 export type FromPerson = {
   [K in keyof typeof fromPerson]: Static<(typeof fromPerson)[K]>
 }[keyof typeof fromPerson]
-/** What a person's client receives. After `terminal.exit` or `error`, the socket is closed. */
+/** The messages to a person's client. After `terminal.exit` or `error`, the socket is closed. */
 export const toPerson = {
   'terminal.opened': Type.Object({ type: Type.Literal('terminal.opened'), terminal_id }),
   'terminal.output': Type.Object({ type: Type.Literal('terminal.output'), ...output }),
@@ -84,7 +84,7 @@ type Message<N extends keyof typeof toPerson> = Static<(typeof toPerson)[N]>
 export type ToPerson = { [N in keyof typeof toPerson]: Message<N> }[keyof typeof toPerson]
 export type TerminalExit = Message<'terminal.exit'>
 
-/** Frames of the worker socket about terminals: those that a worker sends, and those it receives. */
+/** The frames of the worker socket about terminals that a worker sends, by `type`. */
 export const terminalUp = {
   'terminal.output': Type.Object({
     type: Type.Literal('terminal.output'),
@@ -105,6 +105,7 @@ export const terminalUp = {
     ...exit,
   }),
 } as const
+/** The frames of the worker socket about terminals that a worker receives, by `type`. */
 export const terminalDown = {
   'terminal.open': Type.Object({
     type: Type.Literal('terminal.open'),
@@ -118,13 +119,14 @@ export const terminalDown = {
   'terminal.close': Type.Object({ type: Type.Literal('terminal.close'), terminal_id }),
 } as const
 
-/** A message between the gateways of a terminal, towards the worker and towards the person. */
+/** A message from the gateway of the person to the gateway of the worker. */
 export type TowardsWorker =
   | { readonly type: 'terminal.input'; readonly sequence: number; readonly data: string }
   | { readonly type: 'terminal.resize'; readonly columns: number; readonly rows: number }
   | { readonly type: 'terminal.ack'; readonly bytes: number }
   | { readonly type: 'terminal.close' }
   | { readonly type: 'beat' }
+/** A message from the gateway of the worker to the gateway of the person. */
 export type TowardsPerson =
   | Message<'terminal.output' | 'terminal.ack' | 'terminal.exit'>
   | { readonly type: 'beat' }
@@ -142,16 +144,16 @@ export type TerminalAnswer =
   | { readonly ok: true }
   | { readonly ok: false; readonly code: string; readonly message: string }
 
-/** Number of bytes in base64 text. */
+/** Returns the number of bytes that a base64 text encodes. */
 export const bytesIn = (base64: string): number =>
   Math.floor((base64.length * 3) / 4) - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 
-/** The bytes that a sender has on the way to a receiver that acknowledges totals. */
+/** The bytes in flight from a sender to a receiver that acknowledges totals. */
 export class ByteWindow {
   readonly #limit: number
   #sent = 0
   #acknowledged = 0
-  /** @param limit maximum number of bytes on the way. */
+  /** @param limit maximum number of bytes in flight. */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -164,7 +166,7 @@ export class ByteWindow {
     this.#sent += count
     return this.free >= 0
   }
-  /** Records the acknowledged total. A total that was never sent, or is too old, changes nothing. */
+  /** Records the acknowledged total. Ignores a total that was never sent or is out of date. */
   acknowledge(total: number): void {
     if (total > this.#acknowledged && total <= this.#sent) this.#acknowledged = total
   }

@@ -1,10 +1,17 @@
 /**
- * The environment policy of a definition: which environment its actions and its agents work in.
+ * The environment policy of a definition, which selects the environment of its actions and agents.
  *
- * An action that works in an environment uses the first of these that is given: the environment of
- * its step, that of the policy, that of the owner that the mode of the policy names, and that of the
- * run. A turn of an agent uses that of the policy, that of the owner that its mode names, that of the
- * run when the run has repositories, and otherwise that of the agent.
+ * An action that requires an environment uses the first of these that is specified:
+ * 1. the environment that the step names
+ * 2. the environment that the policy names
+ * 3. the environment of the owner (run, agent or loop) that the mode of the policy selects
+ * 4. the environment of the run
+ *
+ * A turn of an agent uses the first of these that is specified:
+ * 1. the environment that the policy names
+ * 2. the environment of the owner that the mode of the policy selects
+ * 3. the environment of the run, if the run has repositories
+ * 4. the environment of the agent
  */
 import type { Static } from 'typebox'
 import type { EnvironmentBinding } from '../environments/commands.ts'
@@ -24,7 +31,7 @@ export const needsEnvironment = ({
   execution_location === 'environment' ||
   action_name.startsWith('environment.')
 
-/** What the policy says about an environment that is created for an owner. */
+/** Returns the settings of the policy for an environment that is created for an owner. */
 export const wishes = ({
   provider,
   template_id,

@@ -36,7 +36,7 @@ export const WorkflowVersion = Type.Object({
 })
 export type WorkflowVersion = Static<typeof WorkflowVersion>
 
-const CreateWorkflow = Closed({
+export const CreateWorkflow = Closed({
   name: Type.String({ minLength: 1, maxLength: 160 }),
   spec: Spec,
   handle: Type.Optional(Handle),

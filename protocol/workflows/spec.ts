@@ -41,7 +41,7 @@ export const Limits = Closed({
   max_duplicate_tool_calls: count,
   pause_after_consecutive_failures: count,
 })
-/** The environment policy; `environment.ts` states what it means. */
+/** The environment policy; `environment.ts` describes its effect. */
 export const Environment = Closed({
   disabled: Type.Optional(Type.Boolean()),
   mode: Type.Optional(EnvironmentMode),

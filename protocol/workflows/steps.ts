@@ -1,6 +1,6 @@
 /**
- * Schemas of the steps in the authoring form, one for each kind. Rules that a schema cannot express
- * are checked in `rules/workflow-check/kinds.ts`.
+ * Schemas of the steps in the authoring form, one for each kind. `rules/workflow-check/kinds.ts`
+ * checks the rules that a schema cannot express.
  *
  * The steps inside a step contain no further steps. Deeper nesting requires a separate workflow,
  * which a `loop` step runs.

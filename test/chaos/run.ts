@@ -44,8 +44,8 @@ export interface Outcome {
 const FOLLOWED = 60
 const READ = 300
 /**
- * `PATIENCE`: if no run ends for this number of milliseconds after the load, the remaining runs are
- * not waited for. `CATCH_UP`: milliseconds that followers have after the load to catch up.
+ * `PATIENCE`: milliseconds without an ended run, after the load, until the wait for the remaining
+ * runs ends. `CATCH_UP`: milliseconds that followers have after the load to catch up.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000

@@ -105,7 +105,9 @@ t.test('a refused upload is not repeated; an unreachable service is reported', a
   t.equal(tries.length, 4)
 })
 
-/** Answers with the bytes after the requested start, and breaks off after `most` of them. */
+/**
+ * Answers with the bytes after the requested start, and breaks the connection after `most` bytes.
+ */
 function content(request: Request, most: number): Response {
   const start = Number(/^bytes=(\d+)-$/.exec(request.headers.get('range') ?? '')?.[1] ?? 0)
   if (start >= bytes.length)

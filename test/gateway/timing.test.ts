@@ -1,7 +1,6 @@
 import t from 'tap'
 import { atMost, backoffMs, every, sleep } from '../../gateway/timing.ts'
 
-/** A manual clock. */
 function clock() {
   let now = 0
   let timers: { readonly at: number; readonly run: () => void }[] = []

@@ -143,7 +143,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
     for (const slot of slots) {
       // The caller chooses the keys of memory entries and the names of secrets and of repository
       // hosts, so none of them belongs to another project.
-      if (/^(project|memory_key|secret_name|host_name)$/.test(slot)) continue
+      if (/^(project|memory_key|secret_name|host_name|blueprint_key)$/.test(slot)) continue
       // Names of worker instances, which the caller also chooses, are tried: in the caller's
       // project, the names of the other project refer to no worker.
       for (const id of foreign)

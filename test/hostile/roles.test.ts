@@ -93,8 +93,8 @@ const rank = (name: string): number =>
 /** Rows that end records come after the others, and the row that ends the project comes last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
 /**
- * The permissions that a row requires. The removal of another member requires a second one, and an
- * upload without a lease token the permission to edit.
+ * The permissions that a row requires. The removal of another member requires a second permission.
+ * An upload without a lease token requires the permission to edit.
  */
 const demands = (
   name: string,
@@ -110,7 +110,10 @@ const named = (name: (typeof rows)[number][0], permission: string, place: Place)
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/** Whether a refusal says that the caller is no target or reviewer, or that its key is capped. */
+/**
+ * Whether a refusal says that the caller is neither a target nor a reviewer, or that its key is
+ * capped.
+ */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
@@ -183,7 +186,8 @@ t.test('each role may do exactly what its permissions allow', async (t) => {
     }
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
     for (const [name, row] of allowed) {
-      // Rows that end records are left out: the other callers of this project need the records.
+      // Rows that end records are omitted, because the other callers of this project need the
+      // records.
       if (row.shape.stream === 'socket' || (at === place && rank(name) > 0)) continue
       const answer = await ask(name, at, key)
       const fault = bad(name, row, answer)

@@ -199,8 +199,8 @@ for (const part of ['run.get', 'run.jobs', 'run.steps', 'run.events', 'run.actio
   said.push(JSON.stringify((await s.call(part, { id: run['id'] })).body))
 for (const path of ['/metrics', '/readyz', '/v1/openapi.json'])
   said.push((await s.raw('GET', path)).text)
-// Snapshots are stored periodically. The restart also stores the remaining ones. After it, no
-// command changes the journal or the views.
+// Snapshots are stored periodically. The restart also stores the remaining ones. After the restart,
+// no command changes the journal or the views.
 await s.restart()
 said.push(JSON.stringify((await s.call('audit.list', { limit: 200 })).body))
 const frames = [...worker.frames, ...other.frames]
@@ -275,7 +275,7 @@ t.test('no answer repeats a credential, and records contain no lease tokens', as
 })
 
 t.test('of a credential, only the hash is stored', async (t) => {
-  // The root key comes from a setting. A generated one would be stored in a separate file that only
+  // The root key comes from a setting. A generated key would be stored in a separate file that only
   // its owner can read.
   for (const [what, secret] of Object.entries(credentials)) t.strictSame(holding(secret), [], what)
   for (const { signing_secret } of signing)

@@ -1,6 +1,6 @@
 /**
  * Every story in `cases/` must produce the timeline that it states. `LANGUAGE=accept` rewrites the
- * stories from the current behaviour: review the difference before you commit it.
+ * stories from the current behavior: review the difference before you commit it.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

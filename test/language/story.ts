@@ -2,7 +2,7 @@
  * The stories of `cases/`: a workflow, what happens to its run line by line, and below each line
  * the resulting timeline.
  *
- *     A sentence: the behaviour.
+ * A sentence: the behavior.
  *
  *     workflow {"steps": […]}          may continue on indented lines
  *     child {"steps": […]}             another workflow, which `loop` steps refer to as `child`

@@ -47,7 +47,7 @@ export class World {
     if (!state) throw new Error('the run was not started')
     return state.record
   }
-  /** Decides a command to a run, and everything that follows from it immediately. */
+  /** Decides a command to a run, and all commands that immediately follow from it. */
   send(name: string, input: Values, id = this.#id): Refusal | undefined {
     const refused = this.#decide(id, name, input)
     this.#settle()

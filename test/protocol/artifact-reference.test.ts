@@ -1,4 +1,4 @@
-/** References to artifacts in the results of jobs: what is one, and how they are found. */
+/** References to artifacts in the results of jobs: their form, and how they are found. */
 import fc from 'fast-check'
 import t from 'tap'
 import { artifactReferences } from '../../protocol/artifacts/reference.ts'

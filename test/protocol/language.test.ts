@@ -55,7 +55,7 @@ const values: [expression: string, value: unknown][] = [
   ['[1, "a", null]', [1, 'a', null]],
   ['{name: "x", "b c": [1]}', { name: 'x', 'b c': [1] }],
   ['{"__proto__": 1}', JSON.parse('{"__proto__":1}')],
-  // Access.
+  // Member access.
   ['input.nested.deep.x[0].y', 'found'],
   ['input["odd-name"]', 'odd'],
   ['input["in"]', 'key'],

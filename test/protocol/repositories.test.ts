@@ -1,4 +1,4 @@
-/** Which repository, commit and folder the system steps of a loop clone. */
+/** The repository, commit and folder that the system steps of a loop clone. */
 import fc from 'fast-check'
 import t from 'tap'
 import { checkLoop } from '../../protocol/loops/check.ts'

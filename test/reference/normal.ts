@@ -14,7 +14,7 @@ const DIGEST = '0123456789abcdef'.repeat(4)
  * Fields with journal cursors or measured times. They are integers that differ between recordings.
  */
 const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
-/** Fields whose values carry no meaning, with their replacements. */
+/** Fields with arbitrary values, and their replacements. */
 const STANDING: Readonly<Record<string, string>> = {
   next_cursor: 'example-cursor',
   resume_cursor: 'example-cursor',

@@ -23,7 +23,7 @@ interface Request {
   readonly key: string | undefined
   /** The fields of a form, which is sent as the body. */
   readonly form?: Readonly<Record<string, string>>
-  /** The body is sent as a form with the bytes of `file`. */
+  /** Whether the body is sent as a form with the bytes of `file`. */
   readonly streamed?: boolean
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 /**
- * Simulates one seed: a small cluster of machines, workers and clients runs for some seconds with
- * faults, then without faults until everything is at rest, and is then checked. The same seed
- * always produces exactly the same events.
+ * Simulates one seed. A small cluster of machines, workers and clients runs for some seconds with
+ * faults, then without faults until everything is at rest. The result is then checked. The same
+ * seed always produces exactly the same events.
  */
 
 import type { AnyActor } from '../../actors/actor.ts'
@@ -33,8 +33,8 @@ import { unsettled } from './rest.ts'
 export interface Plant {
   readonly name: string
   /**
-   * The first seed whose simulation detects the fault, if it is a late one. It is tried before the
-   * others. A change of the engine may move it.
+   * The first seed whose simulation detects the fault, if this seed comes late. It is tried before
+   * the others. A change of the engine may change this number.
    */
   readonly seed?: number
   deps?(deps: HostDeps): HostDeps
@@ -175,7 +175,6 @@ export class Simulation {
         ),
     )
   }
-  /** Starts a machine. */
   boot(id: string): void {
     const life = this.#lives.get(id) ?? 0
     this.#lives.set(id, life + 1)

@@ -10,7 +10,7 @@ const validators = new Map<TSchema, ReturnType<typeof Compile>>()
 
 /**
  * Returns how a frame deviates from the description of its stream; undefined if it does not.
- * @param event the event name of the frame; undefined: `message`.
+ * @param event the event name of the frame; by default `message`.
  */
 export function undescribed(
   name: RowName,

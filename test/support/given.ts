@@ -2,7 +2,7 @@
  * Supports tests of actors without I/O: given a history, a command is decided, and the test asserts
  * the outcome. `when` returns the next scene. Scenes are immutable, so a test is a chain of
  * commands that may branch. If a decision returns its next state, `when` checks that it equals the
- * state folded from the events. Time stands still unless a cause sets it; ids are numbered
+ * state folded from the events. The time is constant unless a cause sets it; ids are numbered
  * consecutively: `job_1`, `wait_1`.
  */
 import { isDeepStrictEqual } from 'node:util'

@@ -1,7 +1,7 @@
 /**
- * A provider in memory for tests. A `MemoryPlace` has the environments, as a disk or a container
- * engine has them: it survives the processes of hosts. Each host of the place has a provider of its
- * own.
+ * A provider in memory for tests. A `MemoryPlace` contains the environments, like a disk or a
+ * container engine, and survives the processes of hosts. Each host of the place has its own
+ * provider.
  */
 import {
   type Presence,
@@ -14,7 +14,7 @@ import type { HostTask } from '../../protocol/environments/commands.ts'
 
 /** The process of a worker. */
 export interface MemoryProcess {
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   kill(): void
 }
 interface MemoryEnvironment {
@@ -35,7 +35,7 @@ export class MemoryPlace {
   readonly calls: string[] = []
   /** The launches of workers, in order. */
   readonly launches: WorkerLaunch[] = []
-  /** The operations that wait for the test, while `holds` is true. */
+  /** Operations that wait for the test while `holds` is true. */
   readonly held: Held[] = []
   holds = false
   /** The error of the next operations, if any. */
@@ -45,7 +45,9 @@ export class MemoryPlace {
   readonly #removals = new Map<string, () => void>()
   readonly #listeners = new Set<(exit: WorkerExit) => void>()
 
-  /** @param start starts the process of a worker; `end` is called when it ends by itself. */
+  /**
+   * @param start starts the process of a worker; `end` is called when the process ends on its own.
+   */
   constructor(
     name = 'memory/one',
     start: (launch: WorkerLaunch, end: (idle: boolean) => void) => MemoryProcess = () => ({
@@ -55,7 +57,7 @@ export class MemoryPlace {
     this.name = name
     this.#start = start
   }
-  /** The process of the worker of an environment ends by itself. */
+  /** Ends the process of an environment's worker, as if on its own. */
   exit(id: string, idle = false): void {
     const environment = this.environments.get(id)
     const generation = environment?.worker?.generation

@@ -21,7 +21,7 @@ export interface TestApi {
   readonly requests: readonly ApiRequest[]
   /** The status with which all requests are answered, until it is undefined again. */
   failing: number | undefined
-  /** While set, requests are answered once it resolves. */
+  /** If set, requests are answered only after this promise resolves. */
   waiting: Promise<void> | undefined
   close(): Promise<void>
 }
@@ -83,7 +83,7 @@ function jwtFault(token: string, app_id: string, key: KeyObject): string | undef
   return Number(iat) > now || Number(exp) < now || Number(exp) - now > 600 ? 'times' : undefined
 }
 
-/** What the stand-in for GitHub knows of an app. */
+/** The data of an app in the stand-in for GitHub. */
 export interface TestApp {
   readonly app_id: string
   readonly key: KeyObject
@@ -91,7 +91,7 @@ export interface TestApp {
   readonly installations: Readonly<Record<string, number>>
   /** Full names of the repositories of the installations. */
   readonly repositories: readonly string[]
-  /** The permission on contents that the app was given. */
+  /** The permission on contents that is granted to the app. */
   contents: 'read' | 'write'
 }
 

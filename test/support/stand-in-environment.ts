@@ -1,7 +1,7 @@
 /**
- * A stand-in for the actor of environments, for tests of hosts. It follows the protocol between them
- * and nothing else: it requests one operation at a time, repeats the request until a host claims it,
- * and gives it to another host after a silence.
+ * A stand-in for the environment actor, for tests of hosts. It implements only the protocol with
+ * hosts. It requests one operation at a time, repeats the request until a host claims it, and
+ * reassigns the operation after a period of silence.
  */
 import type { AnyActor, Decision, Effect } from '../../actors/actor.ts'
 import type { Event } from '../../protocol/entry.ts'
@@ -21,7 +21,7 @@ interface Operation {
   readonly number: number
   readonly kind: HostRequest['kind']
   readonly host?: string
-  /** When the request is repeated, or the operation is given to another host. */
+  /** The time at which the request is repeated, or the operation is reassigned. */
   readonly due: number
 }
 export interface StandIn {
@@ -33,7 +33,7 @@ export interface StandIn {
   readonly generation: number
   readonly worker?: number
   readonly token_hash?: string
-  /** The host that reported last what it has. */
+  /** The host that sent the latest report about its environments. */
   readonly seen_by?: string
   readonly idle?: boolean
 }
@@ -131,8 +131,9 @@ const armsOf = (silence: number): Arms => ({
 })
 
 /**
+ * Creates the actor.
  * @param seen is called with each new state of an environment.
- * @param silence milliseconds without progress after which another host may do an operation.
+ * @param silence milliseconds without progress after which another host may perform an operation.
  */
 export const standIn = (
   seen: (id: string, state: StandIn) => void,

@@ -1,8 +1,8 @@
 /**
  * Keeps the write-ahead logs of views short without blocking the process. SQLite would checkpoint a
- * long log during the commit that makes it exceed the limit, which took 110 to 165 ms for every 32
- * MiB under load (2 cores, Node 20). Instead, a thread checkpoints the logs after commits; SQLite's
- * automatic checkpoint remains as a fallback (`migrate.ts`).
+ * long log during the commit that makes the log exceed the limit. That took 110 to 165 ms for every
+ * 32 MiB under load (2 cores, Node 20). Instead, a thread checkpoints the logs after commits;
+ * SQLite's automatic checkpoint remains as a fallback (`migrate.ts`).
  */
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'

@@ -3,8 +3,8 @@
  * another version is deleted and rebuilt from the journal.
  *
  * Each row of a project contains the project's number or id, or belongs to a row that does; queries
- * about one project filter by it, directly or through that row. Projects, runs, channels and
- * sessions have short numbers that are local to the file and keep keys small. Integer times are
+ * about one project filter by that value, directly or through that row. Projects, runs, channels
+ * and sessions have short numbers that are local to the file and keep keys small. Integer times are
  * Unix milliseconds; `record` is JSON, mostly as clients see it. A row of the timeline holds the
  * events of one entry, see `TimelineRow`; a row of the feed holds many frames and the cursor of the
  * last of them.
@@ -13,7 +13,7 @@ import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'
 
 /** Must be incremented with every change of the schema or of the data stored in it. */
-export const SCHEMA_VERSION = 22
+export const SCHEMA_VERSION = 23
 
 /** The tables that all views use. */
 const common = `
@@ -24,7 +24,7 @@ CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 /**
  * Ensures that a newly opened database has the schema.
  * @returns false when the database has another version of the schema and therefore cannot be used.
- * @throws what SQLite throws when the file is damaged.
+ * @throws the error of SQLite if the file is damaged.
  */
 export function migrate(db: Database): boolean {
   db.pragma('journal_mode = WAL')

@@ -1,6 +1,6 @@
 /**
- * The concurrency slots of the organization: the single writer of the number of active runs of
- * loops across all its projects. Loops request slots only while the operator has set a limit
+ * The actor of the organization's concurrency slots: the single writer of the number of active runs
+ * of loops across all projects. Loops request slots only while the operator has set a limit
  * (actors/loops/places.ts).
  *
  * Invariants:
@@ -41,7 +41,7 @@ export function planActor({
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
   /**
    * Grants slots to the first waiting runs.
-   * @param capacity number of free slots, including one that the same decision frees.
+   * @param capacity number of free slots, including a slot that the same decision frees.
    */
   const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>
     line.slice(0, Math.min(capacity, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))

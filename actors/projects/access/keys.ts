@@ -1,6 +1,6 @@
 /**
  * Project keys. A key signs in as its principal. A key that is created without a principal uses the
- * service principal with the key's name, or a new one with the role Editor.
+ * service principal with the key's name, or a new service principal with the role Editor.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -40,8 +40,8 @@ type Created = Reply<Rows['key.create']>
 
 /**
  * Returns the principal that the key signs in as: the given one, the service principal with the
- * key's name, or a new one. Refuses a person, and a principal without roles unless the request
- * allows it.
+ * key's name, or a new principal. Refuses a person, and a principal without roles unless the
+ * request allows it.
  */
 function holderOf(
   options: ProjectOptions,

@@ -1,7 +1,8 @@
 /**
- * Removal of disabled or archived principals from channels; disabled ones stay in direct messages.
- * Only views store the channels of a principal, so the commit that disables or archives it also
- * enqueues a background job that removes it. The job is repeated until it succeeds.
+ * Removal of disabled or archived principals from channels; disabled principals stay in direct
+ * messages. Only views store the channels of a principal, so the commit that disables or archives a
+ * principal also enqueues a background job that removes the principal. The job is repeated until it
+ * succeeds.
  */
 
 import type { Event } from '../../../protocol/entry.ts'
@@ -58,7 +59,7 @@ function begin(id: string, cause: Cause): { readonly event: PartingEvent; readon
   }
 }
 
-/** Handles the end of a removal job. If the job did not complete, another one is enqueued. */
+/** Handles the end of a removal job. If the job did not complete, another job is enqueued. */
 export function partingSettled(
   { partings }: ProjectState,
   { job_id, outcome }: ProjectCommands['job.settled']['input'],

@@ -69,7 +69,7 @@ export interface Born {
   readonly events: readonly (PrincipalEvent | RoleEvent)[]
   readonly role_ids: readonly string[]
 }
-/** Creates a principal. The caller has checked that it may be created. */
+/** Creates a principal. The caller must have checked that the principal may be created. */
 export function bornPrincipal(
   state: ProjectState,
   kind: 'service' | 'user',
@@ -101,17 +101,20 @@ export function bornPrincipal(
 }
 
 /**
- * The principal of a new agent, which has the agent's id. It has no roles until some are assigned.
+ * Creates the principal of a new agent. Its id is also the id of the agent. It has no roles until
+ * roles are assigned.
+ * @param given the id; by default, a new one is generated.
  */
 export function bornAgent(
   state: ProjectState,
   name: string,
   cause: Cause,
+  given?: string,
 ): { readonly id: string; readonly event: PrincipalEvent } {
   const now = timestamp(cause.at)
   // The id has a random slot, so that records of agents, such as their memory, spread over the
   // shards.
-  const id = cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
+  const id = given ?? cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
   const handle = handleOf(state, 'agent', name)
   return {
     id,
@@ -160,7 +163,7 @@ export function createPrincipal(
 
 /**
  * Changes a principal. `role_ids` replaces its roles, and an empty list removes them all. The
- * caller needs the permissions of the added roles, but not those of the others.
+ * caller needs the permissions of the added roles, but not the permissions of the other roles.
  */
 export function changePrincipal(
   state: ProjectState,
@@ -177,7 +180,8 @@ export function changePrincipal(
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
-  // Roles are stored separately but belong to the record, so changing them updates it too.
+  // Roles are stored separately but belong to the record, so a change of roles also updates the
+  // record.
   const updated_at = timestamp(cause.at)
   const changes = {
     ...change?.changes,

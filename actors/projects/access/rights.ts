@@ -1,7 +1,7 @@
 /**
- * Assignments of roles, and the rule against privilege escalation: a caller who grants a role,
- * creates or extends one, or creates a credential for a principal must hold every permission that
- * this grants. Removing access needs only the permission of the row.
+ * Assignments of roles, and the rule against privilege escalation. A caller may grant, create or
+ * extend a role, or create a credential for a principal, only if the caller holds all permissions
+ * that are granted. Removing access needs only the permission of the row.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -37,7 +37,8 @@ const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
 /**
- * Refuses a caller who lacks one of these permissions; the refusal contains the first missing one.
+ * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
+ * permission.
  * @param brand header brand in any letter case.
  */
 export function lacking(

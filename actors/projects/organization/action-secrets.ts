@@ -138,8 +138,8 @@ export function activateSecret(
 }
 
 /**
- * Revokes a version at once. Refused for the active version of an enabled action. A repeat changes
- * nothing.
+ * Revokes a version at once. Refuses to revoke the active version of an enabled action. A repeat
+ * changes nothing.
  */
 export function revokeSecret(
   state: OrganizationState,

@@ -244,8 +244,8 @@ export const evolveActions = {
 }
 
 /**
- * The record and the sealed secrets of the action with this name, as an executor needs them to call
- * it.
+ * Returns the record and the sealed secrets of the action with this name. An executor needs them to
+ * call the action.
  */
 export const actionOf = (
   state: OrganizationState,

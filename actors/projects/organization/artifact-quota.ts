@@ -1,14 +1,15 @@
 /**
- * The storage that the artifacts of all projects use, and its limit. Gateways send each change
- * directly and the artifact sends it again, in any order (protocol/artifacts/commands.ts).
+ * The storage that the artifacts of all projects use, and its limit. A gateway sends each change
+ * directly, and the artifact actor sends it again; the two messages arrive in any order
+ * (protocol/artifacts/commands.ts).
  *
  * Invariants:
- * S1. An artifact is pending at most once: when it leaves, its id is remembered until a reservation
- *     of it is refused because of its deadline.
- * S2. A refund is subtracted once. The copy of the artifact arrives exactly once, so a direct copy
- *     that came first is remembered without a time limit. A direct copy that comes later is
- *     recognized until the time from which direct copies are ignored.
- * S3. Used and reserved bytes together never exceed the limit because of a reservation.
+ * S1. An artifact is pending at most once. After its upload has ended, its id is stored until the
+ *     deadline after which no reservation for it is accepted.
+ * S2. A refund is subtracted once. The message of the artifact actor arrives exactly once, so a
+ *     direct message that arrives first is recorded without a time limit. A direct message that
+ *     arrives later is detected as a repeat until the time after which direct messages are ignored.
+ * S3. No reservation makes the sum of used and reserved bytes exceed the limit.
  */
 import type { QuotaCommands } from '../../../protocol/artifacts/commands.ts'
 import type { QuotaEvent } from '../../../protocol/artifacts/events.ts'
@@ -17,7 +18,9 @@ import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decision } from '../../actor.ts'
 
-/** The storage that artifacts use. All records are by artifact id, and times in Unix milliseconds. */
+/**
+ * The storage that artifacts use. All maps are keyed by artifact id. Times are Unix milliseconds.
+ */
 export interface ArtifactStorage {
   used_bytes: number
   count: number
@@ -25,9 +28,12 @@ export interface ArtifactStorage {
   readonly pending: Record<string, { readonly bytes: number; readonly expires_at: number }>
   /** Uploads that have finished, with the deadline after which no reservation is accepted. */
   readonly over: Record<string, number>
-  /** Direct refunds whose second copy has not arrived. */
+  /** Artifacts whose direct refund has arrived before the message of the artifact actor. */
   readonly awaited: Record<string, true>
-  /** Refunds whose second copy has arrived, with the time after which direct ones are ignored. */
+  /**
+   * Artifacts whose actor has sent the refund, with the time after which direct messages are
+   * ignored.
+   */
   readonly refunded: Record<string, number>
 }
 export interface StorageHolder {
@@ -108,7 +114,7 @@ export function refundStorage(
 }
 
 type On<T extends QuotaEvent['type']> = Extract<QuotaEvent, { readonly type: T }>
-/** Ends the pending upload of an artifact; false when it was not pending. */
+/** Ends the pending upload of an artifact. Returns false if no upload was pending. */
 function leave({ pending, over }: ArtifactStorage, artifact: string, until = 0): boolean {
   const known = getOwn(pending, artifact)
   const last = Math.max(until, known?.expires_at ?? 0)
@@ -116,7 +122,7 @@ function leave({ pending, over }: ArtifactStorage, artifact: string, until = 0):
   if (last > 0) over[artifact] = last
   return known !== undefined
 }
-/** Forgets the oldest records whose time is over. */
+/** Removes the oldest records whose time has passed. */
 function forget(times: Record<string, number>, at: number): void {
   for (const id of Object.keys(times)) {
     if ((times[id] ?? 0) >= at) return

@@ -210,7 +210,7 @@ export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEven
     endOf(login) <= at ? [{ type: 'device.ended', id }] : [],
   )
 
-/** The open request with the given user code, as shown to users. Null if no request has it. */
+/** The open request with the given user code, as shown to users, or null if there is none. */
 export function deviceOf(
   state: DeviceHolder,
   { user_code }: { readonly user_code: string },

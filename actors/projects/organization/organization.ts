@@ -1,8 +1,9 @@
 /**
  * The organization actor: the single writer of organization keys, projects and their handles,
- * claims on workflow handles, and the organization's skills, actions, device sign-ins and definition
- * resolver. There is exactly one organization, which exists after `organization.init`. This file
- * contains the table; the decisions are in the other files of this folder.
+ * claims on workflow handles, and the organization's skills, actions, device sign-ins, artifact
+ * storage and definition resolver. There is exactly one organization, which exists after
+ * `organization.init`. This file contains the table; the decisions are in the other files of this
+ * folder.
  */
 
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'

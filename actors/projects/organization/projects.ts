@@ -1,7 +1,7 @@
 /**
  * Projects of the organization. Handles and external references are unique among all projects,
- * including deleted ones. Creation by external reference is decided by this actor alone, so it is
- * safe to repeat.
+ * including deleted projects. This actor alone decides about creation by external reference, so a
+ * repeat is safe.
  */
 
 import { timestamp } from '../../../protocol/common.ts'

@@ -1,7 +1,7 @@
 /**
- * The state of the organization: its keys, its projects including deleted ones, the claims on
- * workflow handles, its skills and actions, the sign-in requests of devices, the storage that
- * artifacts use, and the configuration of its definition resolver.
+ * The state of the organization: its keys, its projects, whether deleted or not, the claims on
+ * workflow handles, its skills and actions, the sign-in requests of devices, the storage that artifacts
+ * use, and the configuration of the definition resolver.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'

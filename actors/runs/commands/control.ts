@@ -1,6 +1,6 @@
 /**
  * Operator commands: cancel a run, resume it before its wait has ended, or retry it after it has
- * failed. A recovery continues the same run: the step that failed, or an earlier one, runs again,
+ * failed. A recovery continues the same run: the step that failed, or an earlier step, runs again,
  * and the steps before it keep their outputs.
  */
 
@@ -36,9 +36,9 @@ type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
- * Requests cancellation. Jobs, children and turns receive a stop request, and the run ends with the
- * last of them, or at once if there are none. A job that no worker has claimed ends in the same
- * commit. A run in its cleanup continues, and ends as decided before the cleanup.
+ * Requests cancellation. Jobs, children and turns receive a stop request. The run ends when the
+ * last of them has ended, or at once if there are none. A job that no worker has claimed ends in
+ * the same commit. A run in its cleanup continues, and ends as decided before the cleanup.
  */
 export function cancel(
   state: RunState | null,
@@ -63,9 +63,9 @@ export function cancel(
 }
 
 /**
- * Resumes a suspended run now: a retry delay ends, waits for jobs, children, turns and branches
- * continue unchanged, and any other wait ends with an empty output. For a run that is not
- * suspended, the request is refused with `run_not_suspended`.
+ * Resumes a suspended run now. A retry delay ends. Waits for jobs, children, turns and branches
+ * continue unchanged. Any other wait ends with an empty output. For a run that is not suspended,
+ * the request is refused with `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,
@@ -111,7 +111,7 @@ export function resume(
 }
 
 /**
- * Retries a failed run, from the step that failed or from an earlier one. For any other run, the
+ * Retries a failed run, from the step that failed or from an earlier step. For any other run, the
  * request is refused with `run_not_failed`.
  */
 export const retry = (

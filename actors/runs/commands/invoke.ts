@@ -27,7 +27,7 @@ const MIN_ATTEMPT_S = 30
 export interface InvokeExtra {
   /** Id by which the caller can find the run later. */
   readonly external_id?: string
-  /** The workflow that the action stands for, and the workflows that it references. */
+  /** The workflow that the action refers to, and the workflows that this workflow references. */
   readonly definitions?: Readonly<Record<string, Definition>>
 }
 

@@ -22,8 +22,8 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. If the run exists already and has ended, it
- * only reports the status `known` to its loop.
+ * Creates the run, and begins it unless it has to wait. If the run already exists, nothing changes;
+ * if it has ended, it reports the status `known` to its loop.
  */
 export function open(
   state: RunState | null,

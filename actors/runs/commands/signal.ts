@@ -51,8 +51,8 @@ export const storing = (
 /** Total size of the stored signals. Signals of older releases have no size. */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
 /**
- * Whether the run can store this many more signals. The maximum number applies to all signals
- * including these, the maximum size only to those stored so far.
+ * Whether the run can store this many more signals. The maximum number includes the additional
+ * signals. The maximum size applies only to the signals that are already stored.
  */
 export const hasRoom = (state: RunState, more = 1): boolean =>
   state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIZE

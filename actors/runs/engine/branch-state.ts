@@ -1,7 +1,7 @@
 /**
  * The part of `apply` (../state.ts) that changes the stored branches of a run. The work per event
- * is bounded: there are few active branches, and outcomes are stored in chunks, so that adding an
- * outcome copies one chunk and not all earlier outcomes.
+ * is bounded: there are few active branches, and outcomes are stored in chunks. Adding an outcome
+ * copies one chunk instead of all earlier outcomes.
  */
 
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -30,8 +30,8 @@ export function applyBranches(
 }
 
 /**
- * Index of a branch among the active ones, or -1. Most lookups are for the newest branch, then for
- * the oldest.
+ * Index of a branch among the active branches, or -1. Most lookups are for the newest branch, then
+ * for the oldest branch.
  */
 export function indexAt(branches: readonly Branch[], at: string): number {
   const newest = branches.length - 1
@@ -76,8 +76,8 @@ export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined 
   getOwn(rows, step.slice(key.length + 1)) ?? getOwn(rows, step)
 
 /**
- * Stores the outcome of a branch in its chunk. Chunks are lists, because copying one takes 1 µs,
- * whereas copying a record with numeric names took 50 µs, 4 % of the cost of an item.
+ * Stores the outcome of a branch in its chunk. Chunks are lists, because copying a list takes 1 µs.
+ * Copying a record with numeric names took 50 µs, which was 4 % of the cost of an item.
  */
 function withYield(yields: Yields, index: number, what: Yield): Yields {
   const [chunk, place] = [Math.floor(index / CHUNK), index % CHUNK]

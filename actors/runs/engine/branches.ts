@@ -142,7 +142,7 @@ function close(on: Draft, what: Yield): void {
   })
 }
 
-/** Ends the step, and with it all branches that are still active. */
+/** Ends the step and all branches that are still active. */
 function finish(on: Draft, step: JoinStep, join: Join): void {
   leaveBranches(on, 'the step no longer needs this branch')
   const fault = faultOf(on, step, on.state.join ?? join)

@@ -3,8 +3,8 @@ import { hasEnded, type RunState } from '../state.ts'
 
 /**
  * Unix milliseconds at which the run next needs `wake`. A run that is held, or whose cancellation
- * was requested before its cleanup, has only the timer `more_at`: the loop ends the hold, and the
- * last of the run's jobs, children and turns ends the run.
+ * was requested before its cleanup, has only the timer `more_at`. The loop ends the hold. A run
+ * that is being cancelled ends when its jobs, children and turns have ended.
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined

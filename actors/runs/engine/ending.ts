@@ -2,15 +2,16 @@
  * The end of a run: first its cleanup, if it has one, then the event that ends it.
  *
  * Invariants:
- * N1. The event that ends a run is the run's last event in its commit, and its payload contains the
+ * N1. The event that ends a run is the run's last event in its commit. Its payload contains the
  *     final `status`, by which clients recognize the end.
- * N2. Cleanup does not change how the run ends: that is decided before the cleanup begins.
+ * N2. Cleanup does not change the outcome of the run, which is decided before the cleanup begins.
  * N3. The commit that ends a run also notifies its loop, and the parent that waits for it. A
  *     failure may pause the loop, and the timeline shows the pause before the end of the run. A
  *     failed run therefore first notifies its loop, whose reply `run.end` ends the run in the same
  *     commit (`leaving`).
- * N4. The event that ends a run also tells the run's own environment, whatever the outcome is. It is
- *     an effect, like the messages of the queue about the jobs of the run, and so comes after them.
+ * N4. An effect of the event that ends a run notifies the run's own environment, whatever the
+ *     outcome. The environment receives it after the queue's messages about the jobs of the run,
+ *     which are earlier effects of the same shard.
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'

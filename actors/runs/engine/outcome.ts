@@ -127,7 +127,7 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
 })
 /**
  * Sequence number of a step. A step of a branch has the number of its parent step; cleanup steps
- * come after all others.
+ * come after all other steps.
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position

@@ -1,5 +1,6 @@
 /**
- * Lookups of the steps, waits and keys of a run and its branches. Nothing here changes the state.
+ * Lookups of the steps, waits and keys of a run and its branches. None of these functions changes
+ * the state.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
@@ -79,10 +80,10 @@ export const specOf = (
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
- * Returns the prefix of the keys of a step's branches: the step's key, a dot, and enough tildes
- * that no key of a step of the run, and no prefix of another step, begins with it. In a branch's
- * key, the prefix is followed by the name of the branch or the index of the item, which never
- * begins with a tilde.
+ * Returns the prefix of the keys of a step's branches: the step's key, a dot, and tildes as
+ * necessary. No key of a step of the run, and no prefix of another step, begins with this prefix.
+ * In a branch's key, the prefix is followed by the name of the branch or the index of the item,
+ * which never begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`

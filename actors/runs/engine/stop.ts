@@ -1,6 +1,6 @@
 /**
  * Stops the jobs, children and turns that a run waits for. They then end on their own, and the run
- * ends with the last of them.
+ * ends when all of them have ended.
  */
 
 import { type Draft, tellQueue, tellRun, withdraw } from '../draft.ts'

@@ -48,7 +48,7 @@ export function childCancel(
 
 /**
  * Continues the step that waits for a child that has ended. If cancellation was requested, the run
- * ends with the last of its jobs, children and turns.
+ * ends when all of its jobs, children and turns have ended.
  */
 export function childSettled(
   state: RunState | null,

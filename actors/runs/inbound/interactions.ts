@@ -78,7 +78,7 @@ export function settled(
   ended: Told<'interaction.settled'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  // A failed run may be retried, and then uses the answers that arrived meanwhile.
+  // A failed run may be retried, and then uses the answers that have arrived in the meantime.
   if (!state || (hasEnded(state) && state.record.status !== 'failed')) return nothing
   const on = draft(state, cause)
   const { asked } = state.engine

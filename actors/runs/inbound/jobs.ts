@@ -20,8 +20,8 @@ type Settled = RunCommands['job.settled']['input']
 type Retried = RunCommands['job.retried']['input']
 
 /**
- * Handles the end of a job. If cancellation was requested, the run ends with the last of its jobs,
- * children and turns, whatever their outcomes; a completed step stays completed.
+ * Handles the end of a job. If cancellation was requested, the run ends when all of its jobs,
+ * children and turns have ended, whatever their outcomes. A completed step stays completed.
  */
 export function jobSettled(
   state: RunState | null,

@@ -3,8 +3,8 @@
  * waits for: late, repeated and misdirected messages change nothing.
  *
  * Invariants:
- * U1. Commands to the session are effects of events of this run and are sent in the order of the
- *     events, so a turn is opened before it is stopped.
+ * U1. Commands to the session are effects of events of this run, and are sent in the order of these
+ *     events. A turn is therefore opened before it is stopped.
  * U2. A run with a requested cancellation waits until its open turns have ended; a turn that is not
  *     open yet is never opened.
  */
@@ -141,8 +141,8 @@ export function openingSettled(
 }
 
 /**
- * Handles the end of a turn. If cancellation was requested, the run ends with the last of its jobs,
- * children and turns, whatever their outcomes; a completed step stays completed.
+ * Handles the end of a turn. If cancellation was requested, the run ends when all of its jobs,
+ * children and turns have ended, whatever their outcomes. A completed step stays completed.
  */
 export function turnSettled(
   state: RunState | null,

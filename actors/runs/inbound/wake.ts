@@ -1,6 +1,7 @@
 /**
- * Timers of a run: a sleep, a retry delay or a pause has ended, a step or the whole run has timed
- * out, or work that was left to a later commit is due. An early or repeated wake is harmless.
+ * Timers of a run. They fire when a sleep, a retry delay or a pause has ended, when a step or the
+ * whole run has timed out, and when work that was left to a later commit is due. An early or
+ * repeated wake is harmless.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'

@@ -98,7 +98,6 @@ const publication = (
 const aboutIn = ({ private: note }: RunEvent): About =>
   (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
 
-/** The record after the event. */
 const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
 /** Fields of the record that the source event of an ended run repeats. */
@@ -117,7 +116,7 @@ const moreOf = ({
   ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
 })
 
-/** Publishes that the run has ended, and tells the run's own environment, if the run used it. */
+/** Publishes that the run has ended, and notifies the run's own environment, if the run used it. */
 export const sayEnd =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {

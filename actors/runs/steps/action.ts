@@ -3,9 +3,9 @@
  * parameters; the queue receives the header of a job and manages its attempts. The job enters the
  * queue in the commit that suspends the run, so neither exists without the other.
  *
- * The retry policy of the step bounds both failed attempts and lost leases. Without a policy the
- * first failure or lost lease ends the job, unless the action is annotated as safe to repeat: the
- * claim of the job then raises the limit on lost leases to three.
+ * The retry policy of the step bounds both failed attempts and lost leases. Without a policy, the
+ * first failure or lost lease ends the job. If the action is annotated as safe to repeat, the claim
+ * of such a job raises the limit on lost leases to three.
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
@@ -30,7 +30,7 @@ import { dueOf } from './timeout.ts'
 /** An action step of a spec. */
 export type ActionStep = Extract<Step, { kind: 'action' }>
 
-/** What the queue adds to the content of a job in an environment, at its largest. */
+/** The longest member that the queue can add to the content of a job in an environment. */
 const FENCED = { environment: { fence: Number.MAX_SAFE_INTEGER } }
 
 /** Requests the action, and waits for its result. */

@@ -1,6 +1,6 @@
 /**
- * Requests to people: the question, the wait for the answer, and the interaction, which lives in
- * the shard of its run.
+ * Requests to people: the question, the wait for the answer, and the interaction, which is in the
+ * shard of its run.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { InteractionOpening } from '../../../protocol/internal.ts'

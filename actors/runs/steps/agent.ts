@@ -246,7 +246,7 @@ export function turnWanted(
     session,
     trigger: triggerOf(state),
     ...bundleFor(state, agent),
-    // The reviewer of the service has no tools.
+    // Without an agent, the service's own reviewer judges; it has no tools.
     ...(agent !== undefined && turnEnvironment(state)),
     step: {
       ...(seconds > 0 && { timeout_seconds: seconds }),

@@ -1,6 +1,6 @@
 /**
- * Starts the run of a workflow for a step: as a child of the step's run, in the same shard, with
- * the workflow definitions of the root run.
+ * Starts the run of a workflow for a step. The new run is a child of the step's run, is in the same
+ * shard, and has the workflow definitions of the root run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ChildStart } from '../../../protocol/internal.ts'
@@ -15,7 +15,7 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
- * themselves, and counts the runs whose events started a loop too.
+ * themselves. The depth also includes runs whose events started a loop.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {

@@ -1,6 +1,6 @@
 /**
- * The environments in which actions and turns of a run work, and the preparation of repositories. The
- * precedence is stated in `protocol/workflows/environment.ts`.
+ * The environments that the actions and turns of a run use, and the preparation of repositories.
+ * `protocol/workflows/environment.ts` defines the precedence.
  */
 import { boundEnvironment, type JobEnvironment } from '../../../protocol/environments/commands.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -26,8 +26,8 @@ const policyOf = ({ spec }: RunState): EnvironmentPolicy => spec.defaults?.envir
 const invalid = (error: string): RunFault => ({ error_type: 'environment_invalid', error })
 
 /**
- * For whom the run works: a direct call for its caller, who may have leased the environment; any
- * other run for itself.
+ * Returns the holder of the run's jobs. For a direct call, the holder is the caller, who may have
+ * leased the environment. For any other run, it is the run itself.
  */
 const holderOf = ({ record, engine }: RunState): JobEnvironment['holder'] =>
   engine.invoked && engine.actor
@@ -38,7 +38,9 @@ const useOf = (state: RunState, binding?: JobEnvironment['binding']): JobEnviron
   ...(binding && { binding }),
   ...(policyOf(state).auto_start_worker === false && { passive: true }),
 })
-/** An environment that exists, or that belongs to an owner and is created by its first job. */
+/**
+ * An environment that must already exist. Only an owned environment is created by its first job.
+ */
 const existing = (state: RunState, id: string): TurnEnvironment => ({ id, use: useOf(state) })
 function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string): TurnEnvironment {
   const { record, engine } = state
@@ -56,8 +58,9 @@ function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string
 }
 
 /**
- * The environment of an action step; undefined when the action does not need one, a fault when the
- * definition names none. Definitions that were saved by earlier releases can have such faults.
+ * Returns the environment of an action step, or undefined if the action needs none. Returns a fault
+ * if the definition specifies none, which is possible only for definitions that earlier releases
+ * saved.
  */
 export function actionEnvironment(
   state: RunState,
@@ -85,7 +88,7 @@ export function actionEnvironment(
   }
 }
 
-/** What the opening of a turn says about the environment of its tools. */
+/** Returns the fields of a turn's opening that determine the environment of its tools. */
 export function turnEnvironment(
   state: RunState,
 ): Pick<TurnWanted, 'environment' | 'agent_environment' | 'no_environment'> {
@@ -103,10 +106,13 @@ export function turnEnvironment(
   return { agent_environment: { ...use, ...wanted } }
 }
 
-/** Whether an environment is the one that belongs to the run. */
+/** Whether an environment belongs to the run. */
 const isOwn = ({ record }: RunState, environment: TurnEnvironment | undefined): boolean =>
   environment?.use.binding?.mode === 'run' && environment.use.binding.owner_id === record.id
-/** The note that the run uses its own environment, which is told of the end of the run. */
+/**
+ * Returns the note that the run uses its own environment, if it is new. The environment is then
+ * notified of the end of the run.
+ */
 export const ownUse = (
   state: RunState,
   environment: TurnEnvironment | undefined,
@@ -114,7 +120,10 @@ export const ownUse = (
   !state.engine.own_environment && isOwn(state, environment)
     ? { engine: { own_environment: true } }
     : {}
-/** The command that tells the run's own environment of the end of the run, if the run used it. */
+/**
+ * Returns the command that notifies the run's own environment of the end of the run, if the run
+ * used it.
+ */
 export const environmentEnds = (
   { record, engine }: RunState,
   status: 'completed' | 'failed' | 'cancelled',
@@ -129,7 +138,9 @@ export const environmentEnds = (
       }
     : {}
 
-/** What the current step clones, when it is a system step that prepares a repository. */
+/**
+ * Returns the repository that the current step clones, if it is a system step that prepares one.
+ */
 export function preparationAt({ state, at }: Draft): Preparation | undefined {
   const { repositories, ending, position } = state.engine
   return at !== undefined || ending || !repositories || position >= repositories.length

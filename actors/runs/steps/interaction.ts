@@ -1,8 +1,8 @@
 /**
- * A step that requests an answer from people. The interaction lives in the shard of its run: the
- * question and the wait of the run are committed together, and so are the answer and the next step.
- * An expired or cancelled interaction fails or completes the step, depending on the step's
- * configuration.
+ * A step that requests an answer from people. The interaction is in the shard of its run, so the
+ * question and the wait of the run are committed together. The answer and the next step are also
+ * one commit. An expired or cancelled interaction fails or completes the step, depending on the
+ * step's configuration.
  */
 import {
   type JsonObject,

@@ -1,8 +1,8 @@
 /**
  * A step that waits for a signal or for a source event. An early signal is stored; a step consumes
- * the oldest stored signal that matches, and leaves the others for later steps. A signal whose
- * mapping fails is still consumed: a retry waits for the next signal instead of failing on the same
- * one forever.
+ * the oldest stored signal that matches, and leaves the other signals for later steps. A signal
+ * whose mapping fails is still consumed: a retry waits for the next signal instead of failing on
+ * the same signal forever.
  *
  * Source events are not stored: the matcher of the project must confirm the wait before it opens.
  * An event that is published after the wait shows as open is not missed.

@@ -1,5 +1,5 @@
 /**
- * Sending and cancelling a nudge (`turns/nudges.ts`). If no turn in progress accepts it, the nudge
+ * Sending and canceling a nudge (`turns/nudges.ts`). If no turn in progress accepts the nudge, it
  * becomes a new turn at once.
  */
 import type { Api } from '../../../protocol/api.ts'

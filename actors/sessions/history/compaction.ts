@@ -30,9 +30,9 @@ const INSTRUCTIONS =
 /**
  * Begins a pass if one is needed.
  * @param trigger `manual` ignores the compaction strategy and the thresholds.
- * @returns whether a pass began. None begins while another is in progress, or if there is no
- * definition or nothing new to summarize. An automatic pass also requires the strategy `auto`, and
- * that a threshold has been reached.
+ * @returns whether a pass began. No pass begins while another pass is in progress, or if there is
+ * no definition or nothing new to summarize. An automatic pass also requires the strategy `auto`,
+ * and that a threshold has been reached.
  */
 export function beginCompaction(
   on: Draft,

@@ -26,8 +26,8 @@ export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal
     : undefined
 
 /**
- * Writes each context value that the window does not contain: a new or changed one, or one whose
- * row has left the window. New names beyond the limit are omitted.
+ * Writes each context value that the window does not contain: new values, changed values, and
+ * values whose row has left the window. New names beyond the limit are omitted.
  * @param id id of the turn.
  */
 export function writeContext(on: Draft, id: string, given: readonly AppContext[]): void {

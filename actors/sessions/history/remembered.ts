@@ -1,6 +1,6 @@
 /**
- * A bounded map of the newest keys, stored in small buckets: adding a key copies one bucket instead
- * of the whole map, and the oldest keys are forgotten a bucket at a time. The map is plain JSON and
+ * A bounded map of the newest keys, stored in small buckets. Adding a key copies one bucket instead
+ * of the whole map, and the oldest keys are dropped a bucket at a time. The map is plain JSON and
  * is never mutated.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -14,7 +14,7 @@ const spelled = (key: string): string => `:${key}`
 
 /**
  * The key of a turn that the service starts itself, for a run or a channel. It begins with a space;
- * keys of clients are trimmed, so none equals it.
+ * keys of clients are trimmed, so no client key equals it.
  */
 export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 

@@ -1,12 +1,12 @@
 /**
- * The window: the rows that the model is shown. Compaction keeps it small. It is also bounded when
- * compaction is switched off or fails, so that neither a snapshot nor a commit grows with the
- * conversation.
+ * The window: the rows that the model is shown. Compaction keeps it small. The window is also
+ * bounded when compaction is disabled or fails, so that neither a snapshot nor a commit grows with
+ * the conversation.
  *
  * Invariants:
  * W1. The window begins with the last summary, if there is one, and ends with the last row.
- * W2. A window that exceeds its bounds is cut to about half of them, so cuts are rare and providers
- *     can cache the beginning of the window for longer.
+ * W2. A window that exceeds its bounds is cut to about half of them. Cuts are therefore rare, and
+ *     providers can cache the beginning of the window for longer.
  * W3. The window is cut only before the input of a turn or an appended row, so no result loses its
  *     tool use. The rows of the newest turn are kept, however long the turn is, unless rows were
  *     appended during the turn.

@@ -1,8 +1,7 @@
 /**
  * Turns that channels own. An executor resolves the agent and the definition and then opens the
- * turn. The channel receives the outcome (`turns/report.ts`). The limit of one direct turn does not
- * apply to such a turn: it is queued in the session, and direct turns are not refused because of
- * it.
+ * turn. The channel receives the outcome (`turns/report.ts`). Such a turn is queued in the session.
+ * The limit of one direct turn does not apply to it, and it does not block direct turns.
  */
 
 import { isRefusal, refuse } from '../../../protocol/errors.ts'

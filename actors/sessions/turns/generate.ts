@@ -24,8 +24,8 @@ import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
 
 /**
- * The rows that the model is shown in a generation of a turn: those that were final when the
- * generation began, with the rows of the turn last. The input of a queued turn can precede the
+ * Returns the rows that the model is shown in a generation of a turn. They were final when the
+ * generation began, and the rows of the turn come last. The input of a queued turn can precede the
  * answer of an earlier turn, but the model must see it last.
  */
 export function shownTo(
@@ -43,8 +43,8 @@ export function shownTo(
 }
 
 /**
- * Requests the next row of a turn from the model, or returns the end of the turn if that is not
- * possible.
+ * Requests the next row of a turn from the model, or returns the end of the turn if no further
+ * generation is possible.
  */
 export function generate(on: Draft, id: string): Next {
   const turn = turnOf(on, id)

@@ -57,7 +57,10 @@ export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | u
   tellQueue(on, queue, 'queue.enqueue', { job, record })
 }
 
-/** What a job says about its environment; undefined when no environment of the service is meant. */
+/**
+ * Returns the use of an environment by a job, or undefined if the job has no environment that the
+ * service manages.
+ */
 function environmentOf(
   id: string | undefined,
   agent_id: string,

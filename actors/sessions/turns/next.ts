@@ -1,7 +1,7 @@
 /**
  * The type `Next`: what a turn does after its generation or segment has been handled. Generations
  * and segments return a `Next` instead of advancing the turn themselves, so they do not depend on
- * the lifecycle in `turns.ts`, where `follow` performs the `Next`.
+ * the lifecycle in `turns.ts`. There, `follow` performs the `Next`.
  */
 import type { Ending } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'

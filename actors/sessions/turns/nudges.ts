@@ -3,15 +3,15 @@
  * two iterations, or just before an answer without tool calls would end the turn. A nudge that is
  * undelivered when its turn ends becomes the input of a new turn, unless the turn was cancelled.
  *
- * Invariant: under any race, a nudge is delivered exactly once, as a reminder in its turn or as the
- * input of a new turn, unless the nudge or its turn is cancelled first.
+ * Invariant: a nudge is delivered exactly once under any race, unless the nudge or its turn is
+ * cancelled first. It is delivered as a reminder in its turn or as the input of a new turn.
  */
 import type { SessionNudge } from '../../../protocol/sessions/schema.ts'
 import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'
 import { pendingNudges, type Turn } from '../state.ts'
 import { admit, type TurnRequest } from './admit.ts'
 
-/** Admits a turn whose input is a nudge. The turn is queued after the existing ones. */
+/** Admits a turn whose input is a nudge. The turn is queued after the existing turns. */
 export const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
   admit(on, {
     ...asking,

@@ -104,7 +104,7 @@ export function reportExchange(on: Draft, { record, work: { exchange, ending } }
     ...(error_message !== undefined && { error_message }),
   })
 }
-/** Sends the outcome to the channel, which may live in another shard. */
+/** Sends the outcome to the channel, which may be in another shard. */
 export const tellChannel = ({
   type: _,
   channel_id,

@@ -83,8 +83,8 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 }
 
 /**
- * Resolves the operation that a call requests. Then settles the call, asks people for an answer or
- * an approval, or leaves the call ready.
+ * Resolves the operation that a call requests. Depending on the operation, it settles the call,
+ * asks people for an answer or an approval, or leaves the call ready.
  * @returns the end of the turn if it repeats this call too often.
  */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
@@ -225,8 +225,8 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all others
-  // get one.
+  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all other
+  // tools get one attempt.
   const attempts =
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
       ? limits.attempts

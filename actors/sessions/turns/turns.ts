@@ -8,9 +8,10 @@
  * Invariants:
  * L1. At most one turn runs; queued turns start oldest first. While a turn waits for people, other
  *     turns can run.
- * L2. A turn ends once, together with everything that it has in progress: its jobs are cancelled,
- *     its questions are withdrawn before it ends, its nudges are cancelled or become new turns, and
- *     its open row is removed. So every tool use that a turn commits has a result.
+ * L2. A turn ends once, together with everything that it has in progress. Its questions are
+ *     withdrawn before it ends, and its jobs are cancelled. Its nudges are cancelled or become new
+ *     turns, and its open row is removed. Every tool use that a turn commits therefore has a
+ *     result.
  * L3. Only the time for which a turn runs counts against its time budget.
  */
 
@@ -88,7 +89,7 @@ export const budgetEnds = ({ record, work }: Turn): number =>
     ? work.since + work.definition.timeout_seconds * 1000 - work.spent
     : Infinity
 
-/** Suspends a turn that waits for people, so that others can run. */
+/** Suspends a turn that waits for people, so that other turns can run. */
 function wait(on: Draft, id: string, waiting: Wait): void {
   const turn = turnOf(on, id)
   if (!turn) return

@@ -57,14 +57,14 @@ export function describeFile(
 }
 
 /**
- * Describes an artifact to which a result refers: the name under which it is saved, and the label of
- * its button.
+ * Describes an artifact that a result references: its file name for saving, and the label of its
+ * button.
  */
 export function describeReference(
   { id, name, size }: ArtifactReference,
   locale?: string,
 ): { readonly title: string; readonly words: string } {
-  // The names of artifacts may be paths.
+  // Artifact names may be paths.
   const title = name?.split('/').at(-1) || id
   return { title, words: `${name || id} (${sizeText(size, locale)})` }
 }

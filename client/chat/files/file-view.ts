@@ -1,6 +1,6 @@
 /**
- * Renders the files of a message, and the artifacts to which the result of a tool refers. An image of
- * a message is previewed when it becomes visible, and any stored file can be downloaded. Stored files
+ * Renders the files of a message, and the artifacts that a tool result references. An image of a
+ * message is previewed when it becomes visible, and any stored file can be downloaded. Stored files
  * are fetched with the user's key and never opened as documents.
  */
 import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
@@ -14,15 +14,15 @@ import { describeFile, describeReference, type FileDescription } from './describ
  */
 export type ReadFile = (artifact: string) => Promise<Blob>
 
-/** Fetches files of the session, and other artifacts of the project. */
+/** Functions that fetch the files of the session and other artifacts of the project. */
 export interface ReadFiles {
   readonly attachment: ReadFile
   readonly artifact: ReadFile
 }
 
 /**
- * The artifacts to which the result of a tool refers, each as a button that downloads it. Whether
- * the user may read an artifact is decided by the service when the button is used.
+ * The artifacts that a tool result references, each as a download button. The service checks the
+ * user's permission when the button is clicked.
  */
 export class ArtifactList {
   readonly element = el('div', { class: 'file', hidden: true })
@@ -107,7 +107,8 @@ function preview(title: string, open: () => Promise<string>): Node {
 }
 
 /**
- * A button that fetches a file and saves it, and the reason when that fails.
+ * Creates a button that downloads a file, and an element that shows the error if the download
+ * fails.
  * @param title name under which the file is saved.
  * @param words label of the button.
  */

@@ -1,6 +1,6 @@
 /**
- * Files that are attached to the next message: chosen, dropped or pasted, uploaded one after the
- * other, and shown as a list from which each can be removed.
+ * Files for the next message. They are chosen, dropped or pasted, uploaded one at a time, and shown
+ * in a list from which they can be removed.
  *
  * Invariant: an unsent file is erased from the session when it is removed or the screen is left.
  */

@@ -12,27 +12,30 @@ import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
  */
 export type InvokeAction = (name: string, call: Invoke) => Promise<InvokeResult>
 
-/** A file of a workspace. `path` is relative to it; `size` is in bytes. */
+/** A file of a workspace. `path` is relative to the workspace; `size` is in bytes. */
 export interface WorkspaceFile {
   readonly path: string
   readonly size: number
-  /** RFC 3339. */
+  /** Time of the last change, in RFC 3339 format. */
   readonly modified_at: string
 }
 export interface WorkspaceList {
-  /** The newest first. */
+  /** Newest first. */
   readonly files: readonly WorkspaceFile[]
-  /** There are further files. */
+  /** True if more files exist. */
   readonly truncated: boolean
 }
 
 const LIST = 'environment.files.list'
 const READ = 'environment.files.read'
-/** How long a call waits, which includes the start of the worker. */
+/** Seconds that a call waits for its result, including the start of the worker. */
 const WAIT_S = 60
 /** Maximum number of files and folders in a list. */
 const MAX_ENTRIES = 100
-/** Maximum size in bytes of a file that is downloaded. A file is read in parts, each by a call. */
+/**
+ * Maximum size in bytes of a file that is downloaded. A file is read in parts, with one call per
+ * part.
+ */
 export const MAX_DOWNLOAD = 5_000_000
 
 /** The files of the workspace of one environment. */
@@ -44,7 +47,10 @@ export class WorkspaceFiles {
     this.#invoke = invoke
     this.#environment_id = environment_id
   }
-  /** Whether the user may list and read the files. The service decides it; nothing is executed. */
+  /**
+   * Returns whether the user may list and read the files. Dry runs check the permissions, so
+   * nothing is executed.
+   */
   async allowed(): Promise<boolean> {
     try {
       await this.#invoke(LIST, { ...this.#call({}), dry_run: true })
@@ -55,7 +61,7 @@ export class WorkspaceFiles {
       throw error
     }
   }
-  /** Lists the newest files, folders left out. */
+  /** Lists the newest files. Folders are omitted. */
   async list(): Promise<WorkspaceList> {
     const { entries, truncated } = (await this.#output(LIST, {
       recursive: true,
@@ -81,7 +87,7 @@ export class WorkspaceFiles {
         offset,
       })) as { readonly content?: string; readonly next_offset?: number }
       parts.push(Uint8Array.from(atob(content ?? ''), (character) => character.charCodeAt(0)))
-      // A repeated or earlier offset would never end.
+      // An offset that does not increase would cause an endless loop.
       offset = next_offset !== undefined && next_offset > offset ? next_offset : undefined
     }
     return new Blob(parts)
@@ -90,7 +96,10 @@ export class WorkspaceFiles {
   #call(input: JsonObject): Invoke {
     return { environment_id: this.#environment_id, timeout_seconds: WAIT_S, input }
   }
-  /** Returns the output of an action, or throws the reason why there is none. */
+  /**
+   * Returns the output of an action.
+   * @throws Error if the call did not complete.
+   */
   async #output(name: string, input: JsonObject): Promise<JsonObject> {
     const { status, output = {}, error } = await this.#invoke(name, this.#call(input))
     if (status === 'completed') return output

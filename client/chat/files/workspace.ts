@@ -3,7 +3,7 @@
  *
  * Invariants:
  * P1. The panel is hidden unless the workspace exists and the user may list and read its files.
- * P2. A closed panel sends no requests, except one check of the permissions for each environment.
+ * P2. A closed panel sends requests only to check the user's permissions for an environment.
  */
 import type { SessionDetail } from '../../../protocol/sessions/schema.ts'
 import { el, timeElement } from '../dom.ts'
@@ -22,7 +22,7 @@ export class WorkspacePanel {
   readonly #status = el('p', { class: 'note', role: 'status' })
   readonly #fault = el('p', { class: 'fault', role: 'alert' })
   readonly #list = el('ul', { class: 'workspace', 'aria-label': 'Files of the workspace' })
-  /** The rows by their file, so that an unchanged row keeps its element. */
+  /** Rows by file. An unchanged file keeps its element. */
   #rows: ReadonlyMap<string, HTMLLIElement> = new Map()
   #environment_id: string | undefined
   #files: WorkspaceFiles | undefined
@@ -58,7 +58,7 @@ export class WorkspacePanel {
     await this.#read()
   }
 
-  /** Lists the files, if the panel is open. One list is read at a time. */
+  /** Lists the files if the panel is open. Only one list request is in progress at a time. */
   async #read(): Promise<void> {
     const files = this.#files
     if (!files || this.element.hidden || !this.element.open) return
@@ -94,7 +94,7 @@ export class WorkspacePanel {
     )
     const { activeElement } = document
     this.#list.replaceChildren(...this.#rows.values())
-    // A row loses the focus when it is inserted again.
+    // Reinserting a row removes the focus from it.
     if (activeElement instanceof HTMLElement && this.#list.contains(activeElement))
       activeElement.focus({ preventScroll: true })
   }

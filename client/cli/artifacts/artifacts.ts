@@ -1,4 +1,7 @@
-/** The commands of artifacts that handle bytes. The others are derived from the API table. */
+/**
+ * The artifact commands that transfer bytes. The other artifact commands are derived from the API
+ * table.
+ */
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 import { addGet } from './get.ts'

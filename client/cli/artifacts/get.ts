@@ -1,6 +1,6 @@
 /**
  * `baton artifact get`: downloads an artifact to a file. The bytes are first written to a file with
- * the suffix `.part`. An interrupted download continues there when the command runs again.
+ * the suffix `.part`. An interrupted download continues from this file when the command runs again.
  */
 import { once } from 'node:events'
 import { createReadStream, createWriteStream, renameSync, statSync } from 'node:fs'
@@ -53,7 +53,7 @@ async function download(
   file: string,
   shell: Shell,
 ): Promise<void> {
-  // The name contains the hash, so that bytes of another artifact are never continued.
+  // The name contains the hash, so a download never continues from the bytes of another artifact.
   const part = `${file}.${sha256.slice(0, 12)}.part`
   const after = Math.min(sizeOf(part), size_bytes)
   if (after > 0) shell.note(`Continuing after ${after} of ${size_bytes} bytes.`)

@@ -70,7 +70,7 @@ function sourceOf(file: string): Source {
     throw new Mistake(`${file} cannot be read: ${(error as Error).message}`)
   }
 }
-/** Opens bytes that can be read only once, so an upload of them cannot be repeated. */
+/** Wraps bytes that can be read only once. An upload of such bytes cannot be repeated. */
 function once(bytes: AsyncIterable<Uint8Array>): () => AsyncIterable<Uint8Array> {
   let opened = false
   return () => {

@@ -76,8 +76,8 @@ export function addressesOf(text: string): string[] {
 }
 
 /**
- * The profile to use: the one that a flag or the environment names, otherwise the current one. The
- * current one is not used if `--server` or `BATON_URL` contains a server that is not in the
+ * Returns the profile that a flag or the environment names, otherwise the current profile. The
+ * current profile is not used if `--server` or `BATON_URL` contains a server that is not in the
  * profile, or if only `BATON_PORT` is set.
  * @throws Mistake if the named profile does not exist, or an address is invalid.
  */

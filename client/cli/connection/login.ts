@@ -29,7 +29,6 @@ const realWorld: LoginWorld = {
  * after each temporary failure.
  */
 const SLOWER = 5000
-/** Profile that a login uses by default. */
 const DEFAULT_PROFILE = 'default'
 const MAX_LABEL_LENGTH = 100
 

@@ -65,7 +65,8 @@ export function writeProfiles(env: Environment, profiles: Profiles): void {
 }
 
 /**
- * Adds or replaces a profile. If there is no current profile, it becomes the current one.
+ * Adds or replaces a profile. If there is no current profile, the new profile becomes the current
+ * one.
  * @param use whether the profile becomes the current one in any case.
  */
 export function saveProfile(env: Environment, name: string, profile: Profile, use = false): void {

@@ -1,5 +1,5 @@
 /**
- * `baton env cp`: copies a file to or from an environment, in chunks, with the actions of files. The
+ * `baton env cp`: copies a file to or from an environment, in chunks, through the file actions. The
  * file appears at its destination only when it is complete.
  */
 import { randomUUID } from 'node:crypto'
@@ -24,12 +24,12 @@ import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
-/** Bytes of one call that writes. */
+/** Maximum number of bytes that one call writes. */
 const WRITE = 262_144
 /** Seconds to wait for one call; an environment may have to be started first. */
 const TIMEOUT = 120
 
-/** A file in an environment, or of this machine. */
+/** A file in an environment or on this machine. */
 export type CopyEnd = { readonly env: string; readonly path: string } | { readonly file: string }
 
 /** Parses one argument: `ENV:PATH` names a file in an environment. */
@@ -70,7 +70,10 @@ type Act = (
   action_name: string,
   input: Readonly<Record<string, unknown>>,
 ) => Promise<Readonly<Record<string, unknown>>>
-/** Performs actions in an environment. @throws Mistake with the error of an action. */
+/**
+ * Returns a function that executes actions in an environment. The function throws a `Mistake` with
+ * the error of a failed action.
+ */
 async function remote(transport: Transport, env: string): Promise<Act> {
   const environment_id = await environmentId(transport, env)
   return async (action_name, input) => {
@@ -96,7 +99,8 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   const path = to === '' || to.endsWith('/') ? `${to}${basename(file)}` : to
   const mode = (stat.mode & 0o777).toString(8).padStart(3, '0')
   const isWhole = size <= WRITE
-  // Only a complete file gets its name; one chunk replaces it in one step anyway.
+  // Chunks are written to a temporary file, so the destination is never incomplete. A single chunk
+  // replaces the destination in one step.
   const part = isWhole ? path : `${path}.${randomUUID().slice(0, 8)}.part`
   const bar = shell.progress?.('bytes')
   const from = openSync(file, 'r')
@@ -126,7 +130,10 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   shell.note(`Wrote ${size} bytes to ${path}.`)
 }
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
-/** Gives a file its name, if it has the expected size. A write that was repeated is detected. */
+/**
+ * Renames the temporary file if it has the expected size. The check detects a chunk that was
+ * appended twice.
+ */
 async function rename(act: Act, part: string, path: string, size: number): Promise<void> {
   const { exit_code, stderr } = await act('environment.bash', {
     command:

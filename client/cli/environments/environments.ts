@@ -1,6 +1,6 @@
 /**
- * `baton env`: short forms for environments, and the commands that are no single call: a shell,
- * copies of files, and logs that are followed.
+ * `baton env`: a short form of `environment.list`, and commands that need more than one call:
+ * `shell`, `cp` and `logs`.
  */
 import type { Command } from 'commander'
 import { api } from '../../../protocol/api.ts'

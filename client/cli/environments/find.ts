@@ -4,8 +4,8 @@ import type { Transport } from '../../transport.ts'
 import { resolveNames } from '../names.ts'
 
 /**
- * The id of the environment with this name or id.
- * @throws Mistake if there is none, or several have the name.
+ * Returns the id of the environment with the given name or id.
+ * @throws Mistake if no environment matches, or several environments have the name.
  */
 export async function environmentId(transport: Transport, text: string): Promise<string> {
   const row = api['environment.get']

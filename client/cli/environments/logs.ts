@@ -1,4 +1,4 @@
-/** `baton env logs`: shows a log of the worker of an environment, and follows it. */
+/** `baton env logs`: shows and follows a log of an environment's worker. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
@@ -18,12 +18,12 @@ interface Flags {
 }
 /** Milliseconds between two reads of a log that is followed. */
 const INTERVAL = 2000
-/** Number of characters by which the end of the previous text is recognized. */
+/** Maximum length of the suffix by which the previous text is located in the next text. */
 const ANCHOR = 2000
 
 /**
- * The part of a text that follows the text before. The whole text if the end of the text before is
- * not in it.
+ * Returns the part of `after` that follows the end of `before`; all of `after` if it does not
+ * contain the end of `before`.
  */
 export function addedTo(before: string, after: string): string {
   const anchor = before.slice(-ANCHOR)

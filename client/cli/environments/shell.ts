@@ -1,7 +1,7 @@
 /**
  * `baton env shell`: an interactive terminal in an environment, or one command. On a terminal, keys
- * go to the environment unchanged, Ctrl-C included. Otherwise standard input and output are piped,
- * without echo and without carriage returns.
+ * are sent to the environment unchanged, including Ctrl-C. Otherwise standard input and output are
+ * piped, without echo and without carriage returns.
  */
 import { once } from 'node:events'
 import type { Command } from 'commander'
@@ -12,7 +12,7 @@ import { environmentId } from './find.ts'
 
 /** The size of a terminal whose size is unknown. */
 const STANDARD = { columns: 80, rows: 24 } as const
-/** End of input in a terminal, Ctrl-D. */
+/** The end of input in a terminal: Ctrl-D. */
 const END_OF_INPUT = Buffer.from([4])
 
 /** Adds `baton env shell` to the command `env`. */
@@ -48,7 +48,7 @@ export function addShell(parent: Command, shell: Shell): void {
   )
 }
 
-/** Waits until the output was accepted, so that a slow reader slows the program down. */
+/** Waits until standard output has drained, which applies backpressure to the program. */
 async function write(data: Uint8Array): Promise<void> {
   if (!process.stdout.write(data)) await once(process.stdout, 'drain')
 }
@@ -57,9 +57,12 @@ const sizeOf = () => ({
   rows: process.stdout.rows || STANDARD.rows,
 })
 
-/** The byte that the remote shell prints when its terminal does not echo any more. */
+/** The byte that the remote shell prints after it has disabled echo. */
 const READY = 0
-/** The output of a program whose input is piped, after the byte `READY`. */
+/**
+ * Removes the output up to the byte `READY`, for programs with piped input. `ready` resolves at
+ * that byte.
+ */
 class PipedOutput {
   readonly ready: Promise<void>
   #found!: () => void
@@ -77,7 +80,10 @@ class PipedOutput {
   }
 }
 
-/** The program whose terminal does not echo its input; without words, a shell that reads a script. */
+/**
+ * Returns a command that disables echo and then runs `words`; by default, bash with standard input
+ * as its script.
+ */
 const piped = (words: readonly string[]): readonly string[] => [
   '/bin/bash',
   '-c',
@@ -121,7 +127,10 @@ async function pipe(session: TerminalSession, ready: Promise<void>): Promise<num
     process.stdin.destroy()
   }
 }
-/** Sends standard input to the end. An end of input counts only at the beginning of a line. */
+/**
+ * Sends all of standard input. Ctrl-D ends the input only at the beginning of a line, so elsewhere
+ * it is sent twice.
+ */
 async function forward(session: TerminalSession): Promise<void> {
   let last = 10
   for await (const data of process.stdin as AsyncIterable<Buffer>) {

@@ -13,9 +13,8 @@ export interface FileColumn {
   readonly type: ColumnType
 }
 /**
- * Decimal numbers without leading zeros and with at most 15 digits, which a double represents
- * exactly enough to be written again. Other numerals, such as `007` and long account numbers, are
- * texts.
+ * Decimal numbers without leading zeros and with at most 15 digits, which survive a round trip
+ * through a double. Other numerals, such as `007` and long account numbers, are strings.
  */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?$/
 const isNumber = (text: string): boolean =>
@@ -44,9 +43,9 @@ function typeOf(value: unknown, format: FileFormat): ColumnType {
 }
 
 /**
- * The columns of records, in the order in which they first appear. A column has the type that fits
- * all of its values. A column with different types is `string` in CSV and `any` in JSON Lines, and a
- * date among other texts is a text. The identity column is always `string`.
+ * Returns the columns of records in order of first appearance. A column has the type that fits all
+ * of its values. A column with mixed types is `string` in CSV and `any` in JSON Lines; dates mixed
+ * with other strings are always `string`. The identity column is always `string`.
  */
 export function inferColumns(
   records: readonly FileRecord[],
@@ -74,8 +73,8 @@ function common(known: ColumnType | undefined, next: ColumnType, format: FileFor
 }
 
 /**
- * Converts a record to the data of a row, in which a column without a value is absent.
- * @throws Mistake when a text of CSV is not a value of its column.
+ * Converts a record to the data of a row. A CSV field without a value is omitted.
+ * @throws Mistake if a CSV field does not have the type of its column.
  */
 export function dataOf(
   { line, values }: FileRecord,
@@ -96,7 +95,7 @@ export function dataOf(
     }),
   )
 }
-/** The value that a text of CSV represents; undefined if it represents none of this type. */
+/** Parses a CSV field; undefined if the text is not a value of the given type. */
 function valueIn(text: string, type: ColumnType): unknown {
   if (type === 'string') return text
   if (type === 'any') return jsonIn(text) ?? text
@@ -105,10 +104,7 @@ function valueIn(text: string, type: ColumnType): unknown {
   return isOfType(type, value) ? value : undefined
 }
 
-/**
- * The text of a value in CSV, such that `dataOf` returns the value again. Undefined: a field without
- * a value.
- */
+/** Formats a value for CSV so that `dataOf` restores it; undefined for a field without a value. */
 export function textOf(value: unknown, type: ColumnType): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string') return JSON.stringify(value)

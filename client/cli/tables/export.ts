@@ -1,7 +1,6 @@
 /**
- * `baton table export`: writes the rows of a table as CSV or JSON Lines, page by page, so that
- * tables of any size need little memory. Rows that change during the export appear in one of their
- * states.
+ * `baton table export`: writes the rows of a table as CSV or JSON Lines, page by page, which bounds
+ * memory. A row that changes during the export is written in one of its states.
  */
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -16,7 +15,7 @@ import { headerOf, recordOf } from './lines.ts'
 import { type FileFormat, fileFormats, formatOf } from './records.ts'
 import { findTable } from './table.ts'
 
-/** Number of rows of a page. */
+/** Number of rows per page. */
 const PAGE = 200
 
 interface Flags {
@@ -90,7 +89,7 @@ interface Output {
   line(text: string): Promise<void> | void
   end(): Promise<void> | void
 }
-/** The destination of lines. A line resolves once the destination accepts more. */
+/** Opens the destination. `line` resolves when the destination accepts more data. */
 function openOutput(file: string | undefined, shell: Shell): Output {
   if (file === undefined) return { line: (text) => shell.print(text), end: () => {} }
   const stream = createWriteStream(file)

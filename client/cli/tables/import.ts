@@ -1,6 +1,6 @@
 /**
- * `baton table import`: adds the rows of a file to a table, in bulk and in the order of the file, or
- * inserts and updates them one by one. The file is streamed. What will be written is shown first.
+ * `baton table import`: inserts the rows of a file in bulk and in file order, or upserts them one
+ * by one. The file is streamed. The columns are shown before anything is written.
  */
 import { createReadStream, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
@@ -18,7 +18,7 @@ import { type FileFormat, type FileRecord, fileFormats, formatOf, readRecords } 
 import { findTable } from './table.ts'
 import { insertRows, upsertRows } from './write.ts'
 
-/** Number of records from which the types of columns are inferred. */
+/** Number of records from which column types are inferred. */
 const SAMPLE = 1000
 
 interface Flags {
@@ -130,7 +130,10 @@ interface Columns {
   readonly columns: readonly FileColumn[]
   readonly identity: string
 }
-/** The columns of an existing table. Refuses files with other columns, unless the table is open. */
+/**
+ * Returns the columns of an existing table that the file uses. A closed table refuses unknown
+ * columns; an open table accepts them.
+ */
 function knownColumns(
   { schema, name }: Table,
   sample: readonly FileRecord[],
@@ -193,7 +196,10 @@ const create = async (
     },
   })) as Table
 
-/** Opens a file. `part` is the part of it that has been read, 0 to 1; 0 if its size is unknown. */
+/**
+ * Opens a file. `part` returns the fraction that has been read, from 0 to 1, or 0 if the size is
+ * unknown.
+ */
 function openFile(file: string): { readonly stream: Readable; part(): number } {
   if (file === '-') return { stream: process.stdin, part: () => 0 }
   let size: number

@@ -1,16 +1,16 @@
 /**
- * Writes rows as lines of a file, in a form that `records.ts` reads again. CSV has a header and the
- * columns of the schema; JSON Lines has all stored values.
+ * Writes rows as lines of a file, in the format that `records.ts` reads. CSV contains a header and
+ * the columns of the schema; JSON Lines contains all stored values.
  */
 import { stringify } from 'csv-stringify/sync'
 import { type FileColumn, textOf } from './columns.ts'
 import type { FileFormat } from './records.ts'
 
-/** The header of a file, without its line break; undefined for a format without one. */
+/** Returns the header line without a line break; undefined if the format has no header. */
 export const headerOf = (format: FileFormat, columns: readonly FileColumn[]): string | undefined =>
   format === 'csv' ? csvLine(columns.map(({ name }) => name)) : undefined
 
-/** A row as one record of a file, without its line break. */
+/** Formats a row as one record of a file, without a line break. */
 export const recordOf = (
   data: Readonly<Record<string, unknown>>,
   format: FileFormat,
@@ -24,7 +24,9 @@ export const recordOf = (
       )
     : JSON.stringify(data)
 
-/** An empty text is quoted, which distinguishes it from a field without a value. */
+/**
+ * Formats a CSV record. Empty strings are quoted to distinguish them from fields without a value.
+ */
 const csvLine = (fields: readonly (string | undefined)[]): string =>
   stringify([fields], {
     eof: false,

@@ -1,16 +1,16 @@
 /**
- * Reads the records of a file, CSV or JSON Lines, one by one, so that files of any size need little
- * memory. Conversion to the types of columns is in `columns.ts`.
+ * Reads the records of a CSV or JSON Lines file one by one, which bounds memory. `columns.ts`
+ * converts values to the types of columns.
  *
  * CSV has a header with the names of the columns (RFC 4180). An empty field has no value; an empty
- * text is written as `""`. JSON Lines has one JSON object per line; blank lines are skipped.
+ * string is written as `""`. JSON Lines has one JSON object per line; blank lines are skipped.
  */
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { Mistake } from '../mistake.ts'
 
-/** The formats of files, by the last part of a file's name. */
+/** File formats by file name extension. */
 const FORMATS = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl' } as const
 export type FileFormat = 'csv' | 'jsonl'
 export const fileFormats: readonly FileFormat[] = ['csv', 'jsonl']
@@ -19,11 +19,11 @@ export const fileFormats: readonly FileFormat[] = ['csv', 'jsonl']
 export interface FileRecord {
   /** The line on which the record ends; the first line is 1. */
   readonly line: number
-  /** The values by column name. Values of CSV are texts; undefined stands for a field without one. */
+  /** Values by column name. CSV values are strings, or undefined for empty fields. */
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** The format that a file's name implies; undefined if it has none of the known endings. */
+/** Returns the format that a file name extension implies; undefined if the extension is unknown. */
 export function formatOf(file: string): FileFormat | undefined {
   const ending = file.toLowerCase().split('.').at(-1) ?? ''
   return Object.hasOwn(FORMATS, ending) ? FORMATS[ending as keyof typeof FORMATS] : undefined
@@ -31,7 +31,7 @@ export function formatOf(file: string): FileFormat | undefined {
 
 /**
  * Reads the records of a file.
- * @throws Mistake when a record cannot be read; the message names its line.
+ * @throws Mistake if a record cannot be read; the message names its line.
  */
 export const readRecords = (from: Readable, format: FileFormat): AsyncIterable<FileRecord> =>
   format === 'csv' ? readCsv(from) : readLines(from)

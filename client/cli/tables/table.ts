@@ -4,7 +4,7 @@ import { isId } from '../../../protocol/ids.ts'
 import type { Table } from '../../../protocol/tables/schema.ts'
 import type { Transport } from '../../transport.ts'
 
-/** The table with this name or id; undefined if there is none with this name. */
+/** Returns the table with the given name or id; undefined if no table has the name. */
 export async function findTable(transport: Transport, text: string): Promise<Table | undefined> {
   if (isId(text, 'table')) return (await transport.call(api['table.get'], { id: text })) as Table
   const { items } = (await transport.call(api['table.list'], { name: text })) as {

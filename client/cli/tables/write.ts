@@ -1,15 +1,15 @@
 /**
  * Writes rows to a table. Invariants:
- * W1. Inserts are sent in the order of the file, one bulk after the other. Each bulk is stored as a
- *     whole or not at all, so a fault leaves a known number of rows.
- * W2. Updates of one identity are sent in the order of the file, one after the other.
+ * W1. Bulk inserts are sent in file order, one at a time. Each bulk insert is atomic, so a failure
+ *     leaves a known number of rows.
+ * W2. Updates of one identity are sent in file order, one at a time.
  */
 import { api } from '../../../protocol/api.ts'
 import { tableLimits } from '../../../protocol/tables/schema.ts'
 import { BatonError, type Transport } from '../../transport.ts'
 import { Mistake } from '../mistake.ts'
 
-/** Characters of JSON at which a bulk is full; far below the limit of a request. */
+/** Maximum size of a bulk insert in characters of JSON, far below the request limit. */
 const BULK_SIZE = 1_048_576
 /** Maximum number of concurrent updates. */
 const AT_ONCE = 16
@@ -19,10 +19,10 @@ export interface Target {
   readonly table_id: string
   /** Name of the identity column. */
   readonly identity: string
-  /** Called after rows were written, with their number. */
+  /** Called with the number of rows after each write. */
   advanced(count: number): void
 }
-/** A row with the line of the file that contains it. */
+/** A row, and the number of its line in the file. */
 export interface FileRow {
   readonly line: number
   readonly data: Readonly<Record<string, unknown>>
@@ -30,7 +30,7 @@ export interface FileRow {
 
 /**
  * Inserts rows.
- * @throws Mistake when the service refuses rows; the message names their lines.
+ * @throws Mistake if the service refuses rows; the message names their lines.
  */
 export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   let bulk: FileRow[] = []
@@ -58,7 +58,7 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
 
 /**
  * Inserts rows, or updates those whose identity exists.
- * @throws Mistake when the service refuses a row; the message names its line.
+ * @throws Mistake if the service refuses a row; the message names its line.
  */
 export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   const active = new Map<unknown, Promise<void>>()
@@ -89,7 +89,10 @@ export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): 
   if (failure !== undefined) throw failure
 }
 
-/** A refusal with the lines of the rows that it is about; other errors are returned unchanged. */
+/**
+ * Converts a refusal to an error that names the lines of the affected rows. Other errors are
+ * returned unchanged.
+ */
 function located(error: unknown, lineOf: (index: number) => number | undefined): unknown {
   if (!(error instanceof BatonError)) return error
   const { fields, rows } = error.details as {

@@ -11,7 +11,7 @@ import { ActionFault, optionalText, requiredText, textMap, wholeNumber } from '.
 import { descriptor, type Workspace } from '../workspace.ts'
 import { openFile, replaceWith } from './files.ts'
 
-/** Does something with the API; a refusal fails the job with its code as the type. */
+/** Makes API calls. A `BatonError` fails the job with its code as the error type. */
 export async function refusable<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -46,7 +46,7 @@ export const publishArtifact =
     })
   }
 
-/** Downloads an artifact. The file appears when all bytes have arrived. */
+/** Downloads an artifact. The file appears after all bytes have arrived. */
 export const downloadArtifact =
   (workspace: Workspace, transport: Transport): Action =>
   async (parameters, { signal }) => {
@@ -64,7 +64,7 @@ export const downloadArtifact =
         `${artifact_id} has ${size_bytes} bytes, which is more than max_bytes: ${limit}`,
       )
     const dest = optionalText(parameters, 'dest') ?? basename(name)
-    // As of cp: into a folder, under the name of the artifact.
+    // As with `cp`, a destination folder receives the file under the artifact's name.
     const inFolder = dest.endsWith('/') || (await isFolder(workspace, dest))
     const path = inFolder ? join(dest, basename(name)) : dest
     return workspace.use(path, { create: true }, async (entry) => {

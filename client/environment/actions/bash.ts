@@ -13,12 +13,12 @@ export interface CommandWorld {
   readonly variables: Readonly<Record<string, string>>
   readonly secrets: Secrets
 }
-/** The limits of the output of a command. */
+/** Default and maximum size in bytes of each output stream of a command. */
 export const outputLimits = { standard: resultSizes.usual, maximum: resultSizes.most } as const
 
 /**
- * Runs a command in the workspace. A command that fails is a result with its exit code, not a
- * failure of the job.
+ * Runs a command in the workspace. A failed command does not fail the job; the result contains its
+ * exit code.
  */
 export const bash =
   ({ workspace, variables, secrets }: CommandWorld): Action =>
@@ -35,7 +35,7 @@ export const bash =
       throw new ActionFault('invalid_parameters', `env has the invalid name ${wrong}`)
     const cwd = await workspace.folder(optionalText(parameters, 'dir'))
     const env = { ...variables, ...given }
-    // Not a login shell: /etc/profile would replace PATH.
+    // A login shell is not used, because /etc/profile would replace PATH.
     const { stdout, stderr, exit_code } = await runProgram('/bin/bash', ['-c', command], {
       cwd,
       env,

@@ -20,7 +20,7 @@ const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } 
 const NEW_FILE = 0o644
 const encodings = ['text', 'base64'] as const
 
-/** Opens a regular file, without following a link and without waiting for a pipe. */
+/** Opens a regular file, without following a link or blocking on a pipe. */
 export async function openFile({ path, shown }: Entry, flags = O_RDONLY): Promise<FileHandle> {
   const handle = await open(path, flags | O_NOFOLLOW | O_NONBLOCK, NEW_FILE)
   const status = await handle.stat()
@@ -31,7 +31,7 @@ export async function openFile({ path, shown }: Entry, flags = O_RDONLY): Promis
     : new ActionFault('not_a_file', `${shown} is not a regular file`)
 }
 
-/** Reads a part of a file. A text never ends within a character. */
+/** Reads part of a file. Text never ends inside a character. */
 export const readFile =
   (workspace: Workspace): Action =>
   (parameters) => {
@@ -81,7 +81,7 @@ function asText(bytes: Buffer): { content: string; note?: string } {
     const content = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     if (!content.includes('\0')) return { content }
   } catch {
-    // Announced below.
+    // Falls through to the note about invalid UTF-8.
   }
   return {
     content: bytes.toString('utf8'),
@@ -89,7 +89,7 @@ function asText(bytes: Buffer): { content: string; note?: string } {
   }
 }
 
-/** Writes a file. It is replaced as a whole, or appended to. */
+/** Writes a file: replaces its content or appends to it. */
 export const writeFile =
   (workspace: Workspace): Action =>
   (parameters) => {
@@ -127,7 +127,7 @@ async function appendTo(entry: Entry, bytes: Buffer, mode: number | undefined): 
     await handle.close()
   }
 }
-/** Replaces a file in one step. Its mode stays unless the call gives one. */
+/** Replaces a file atomically. The mode is preserved unless the call sets one. */
 async function replace(entry: Entry, bytes: Buffer, mode: number | undefined): Promise<void> {
   const before = await lstat(entry.path).catch(() => undefined)
   if (before && !before.isFile())
@@ -140,7 +140,7 @@ async function replace(entry: Entry, bytes: Buffer, mode: number | undefined): P
     if (wanted !== undefined) await handle.chmod(wanted)
   })
 }
-/** Fills a new file, and gives it the name of the entry when that has succeeded. */
+/** Writes a temporary file, and renames it to the entry after `fill` has succeeded. */
 export async function replaceWith(
   entry: Entry,
   fill: (handle: FileHandle) => Promise<void>,
@@ -160,7 +160,7 @@ export async function replaceWith(
   }
 }
 
-/** Deletes a file, a link or a folder; never the workspace itself. */
+/** Deletes a file, a link or a folder, but never the workspace itself. */
 export const deleteFile =
   (workspace: Workspace): Action =>
   async (parameters) => {

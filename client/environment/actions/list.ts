@@ -5,7 +5,7 @@ import type { Action } from '../../worker/options.ts'
 import { flag, optionalText, wholeNumber } from '../fault.ts'
 import { descriptor, type Workspace } from '../workspace.ts'
 
-/** Maximum number of entries that one call looks at. */
+/** Maximum number of entries that one call inspects. */
 const MAX_SCANNED = 50_000
 const entryCounts = { standard: 200, maximum: 5000 } as const
 
@@ -17,13 +17,13 @@ interface Listed {
 }
 interface Scan {
   readonly found: Listed[]
-  /** Whether folders below are listed too. */
+  /** Whether subfolders are listed too. */
   readonly recursive: boolean
   scanned: number
   skippedGit: boolean
 }
 
-/** Lists a folder, the newest entries first. */
+/** Lists a folder, newest entries first. */
 export const listFiles =
   (workspace: Workspace): Action =>
   (parameters, { signal }) => {
@@ -80,7 +80,7 @@ async function list(folder: string, shown: string, scan: Scan, signal: AbortSign
     else await listBelow(path, join(shown, name), scan, signal)
   }
 }
-/** Lists a folder that was just found. It is left out if it is a link now, or cannot be read. */
+/** Lists a subfolder. A folder that cannot be opened, or was replaced by a link, is omitted. */
 async function listBelow(
   path: string,
   shown: string,

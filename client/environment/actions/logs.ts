@@ -7,7 +7,10 @@ import { ActionFault, choice, wholeNumber } from '../fault.ts'
 import { openLog, tailOf } from '../log.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** @param folder with the logs; undefined: the worker keeps none. */
+/**
+ * Creates the action that returns the end of a log.
+ * @param folder the folder with the logs; undefined if the worker writes none.
+ */
 export const tailLog =
   (folder: string | undefined, secrets: Secrets): Action =>
   async (parameters) => {

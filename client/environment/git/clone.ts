@@ -14,9 +14,9 @@ import type { Ended } from '../process/run.ts'
 import { argument, type GitContext, type GitWorld, repositoryOf, runGit, succeeded } from './git.ts'
 import { remoteUrl } from './remote.ts'
 
-/** Number of attempts, and milliseconds between them. */
+/** Maximum number of attempts, and milliseconds between attempts. */
 const attempts = { maximum: 3, pause: 2000 } as const
-/** Failures that a further attempt would repeat. */
+/** Messages of failures that a retry would repeat. */
 const permanent: readonly RegExp[] = [
   /couldn't find remote ref|Remote branch .* not found|invalid refspec/i,
   /not our ref|unadvertised object|unknown revision/i,
@@ -72,7 +72,10 @@ export const gitClone =
       ...(helperError !== undefined && { git_credential_helper_error: helperError }),
     }
   }
-/** Creates the folder of a clone, and returns its real path. @throws ActionFault if it has files. */
+/**
+ * Creates the folder of a clone and returns its real path.
+ * @throws ActionFault if the folder is not empty.
+ */
 async function emptyFolder({ workspace }: GitWorld, dest: string): Promise<string> {
   const path = await workspace.createFolder(dest)
   if ((await readdir(path)).length > 0)
@@ -108,7 +111,7 @@ async function repeated(
     }
   }
 }
-/** Waits, unless the job is cancelled. */
+/** Waits; rejects if the job is cancelled. */
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((done, failed) => {
     const timer = setTimeout(done, ms)
@@ -155,7 +158,7 @@ async function cloneOnce(
     exit_code: 0,
   }
 }
-/** Full ids can be fetched directly; abbreviated ones are looked up among what is fetched. */
+/** A full id can be fetched directly. An abbreviated id is resolved among the fetched commits. */
 const isFullId = (commit: string): boolean => commit.length === 40 || commit.length === 64
 
 async function fetchTarget(
@@ -167,7 +170,7 @@ async function fetchTarget(
     try {
       return await git('fetch', ...shallow, '--', 'origin', commit)
     } catch (error) {
-      // Some hosts serve only what a reference names.
+      // Some hosts do not serve commits by id, so the reference is fetched instead.
       if (fetch_ref === undefined) throw error
     }
   }
@@ -175,7 +178,7 @@ async function fetchTarget(
   return git('fetch', ...(commit === undefined ? shallow : []), '--', 'origin', fetch_ref)
 }
 
-/** What is checked out. */
+/** Returns the branch and commit that are checked out, and whether the clone is shallow. */
 async function facts(world: GitWorld, cwd: string, { signal }: GitContext) {
   const read = async (...args: string[]) =>
     (await runGit(world, args, { cwd, signal })).stdout.trim()

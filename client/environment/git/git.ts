@@ -1,4 +1,4 @@
-/** Runs git for the actions of the worker, and the actions on an existing clone. */
+/** Runs git for the actions of the worker, and defines the actions on an existing clone. */
 import type { Action, ActionContext, Parameters } from '../../worker/options.ts'
 import { refusable } from '../actions/artifacts.ts'
 import { type CommandWorld, outputLimits } from '../actions/bash.ts'
@@ -17,9 +17,9 @@ export interface GitWorld extends CommandWorld {
   readonly relay: CredentialRelay
   readonly ask: AskCredential
 }
-/** Seconds after which an operation of git is killed. */
+/** Seconds after which a git operation is killed. */
 const TIMEOUT_SECONDS = 3600
-/** Characters of the output that the message of a failure contains. */
+/** Maximum number of characters of output in the message of a failure. */
 const MAX_MESSAGE = 2000
 
 /**
@@ -37,11 +37,11 @@ export async function runGit(
   }: { cwd: string; signal: AbortSignal; max_bytes?: number; protocols?: string },
 ): Promise<Ended> {
   const options = [
-    // Only the helper of the worker, even if the user has configured one that stores credentials.
+    // The empty value removes the user's helpers, which might store credentials.
     ['credential.helper', ''],
     ['credential.helper', relay.helper],
     ['credential.useHttpPath', 'true'],
-    // A connection that stands still is given up.
+    // Git aborts a transfer that is slower than 1000 bytes per second for 60 s.
     ['http.lowSpeedLimit', '1000'],
     ['http.lowSpeedTime', '60'],
   ].flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -54,13 +54,20 @@ export async function runGit(
   })
   return { stdout: secrets.redact(stdout), stderr: secrets.redact(stderr), exit_code }
 }
-/** Returns the result of git. @throws ActionFault `git_failed` if its exit code is not 0. */
+/**
+ * Returns the result of git.
+ * @throws ActionFault `git_failed` if the exit code is not 0.
+ */
 export function succeeded(ended: Ended, doing: string): Ended {
   if (ended.exit_code === 0) return ended
   const output = (ended.stderr.trim() || ended.stdout.trim()).slice(-MAX_MESSAGE)
   throw new ActionFault('git_failed', `${doing} failed with ${ended.exit_code}: ${output}`)
 }
-/** Returns a parameter that becomes an argument of git. @throws ActionFault for an option. */
+/**
+ * Returns a parameter that is passed to git as an argument.
+ * @throws ActionFault if the value could be read as an option, or contains white space or control
+ * characters.
+ */
 export function argument(parameters: Parameters, name: string): string | undefined {
   const value = optionalText(parameters, name)
   if (value === undefined || value === '') return undefined
@@ -68,7 +75,10 @@ export function argument(parameters: Parameters, name: string): string | undefin
     throw new ActionFault('invalid_parameters', `${name} must not begin with - or contain spaces`)
   return value
 }
-/** Returns the repository of a call. @throws ActionFault if its name is not valid. */
+/**
+ * Returns the repository name of a call; undefined if it is absent.
+ * @throws ActionFault if the name is invalid.
+ */
 export function repositoryOf(parameters: Parameters): string | undefined {
   const name = optionalText(parameters, 'repo_full_name')
   if (name !== undefined && !isRepositoryName(name))
@@ -86,7 +96,7 @@ const read =
 /** Shows the branch and the changed files. */
 export const gitStatus = (world: GitWorld): Action =>
   read(world, 'git status', () => ['status', '--short', '--branch'])
-/** Shows the changes that are not committed. */
+/** Shows the unstaged changes, or the staged ones if `staged` is set. */
 export const gitDiff = (world: GitWorld): Action =>
   read(world, 'git diff', (parameters) => {
     const context = wholeNumber(parameters, 'context', { standard: 3, minimum: 0, maximum: 1000 })
@@ -94,7 +104,7 @@ export const gitDiff = (world: GitWorld): Action =>
     return ['diff', '--no-color', '--no-ext-diff', `-U${context}`, ...(staged ? ['--staged'] : [])]
   })
 
-/** Fetches the branches of a clone. */
+/** Fetches the branches of a clone's remote. */
 export const gitFetch =
   (world: GitWorld): Action =>
   async (parameters, context) => {
@@ -112,7 +122,7 @@ export const gitFetch =
       credential_expires_at: found.expires_at,
     }
   }
-/** Finds the repository of a remote among the names that its URL may mean. */
+/** Finds the repository of a remote. The URL may match several names, which are tried in turn. */
 async function locate(world: GitWorld, url: string, named: string | undefined) {
   let failure: unknown = new ActionFault('invalid_parameters', `${url} names no repository`)
   for (const name of named === undefined ? namesOf(url) : [named]) {

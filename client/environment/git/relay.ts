@@ -1,11 +1,11 @@
 /**
- * Gives git the credentials of repositories. Git starts a small helper, which asks the worker over a
- * socket; the worker asks the service.
+ * Provides git with the credentials of repositories. Git runs a small helper that asks the worker
+ * over a socket; the worker asks the service.
  *
  * Invariants:
- * G1. No credential is stored, or is part of a URL, an argument or a configuration file.
- * G2. A credential is given only for the exact host and repository for which the service answered
- *     it, so a URL of another host with the same path gets none.
+ * G1. Credentials are never stored, and never appear in a URL, an argument or a configuration file.
+ * G2. A credential is given only for the exact host and repository for which the service issued it.
+ *     A URL with the same path on another host gets none.
  */
 import { rmSync } from 'node:fs'
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
@@ -15,7 +15,10 @@ import { join } from 'node:path'
 import { BatonError } from '../../transport.ts'
 import { type AskCredential, isSameRepository, namesOf, remoteUrl } from './remote.ts'
 
-/** The helper: sends the operation and what git writes to the socket, and prints the answer. */
+/**
+ * The helper program. It sends the operation and the input from git to the socket, and prints the
+ * answer.
+ */
 const HELPER = `'use strict'
 const socket = require('node:net').connect(require('node:path').join(__dirname, 'socket'))
 let answer = ''
@@ -29,19 +32,19 @@ socket.on('end', () => {
 socket.write(process.argv[2] + '\\n')
 process.stdin.pipe(socket)
 `
-/** Maximum size of a request of git in characters. */
+/** Maximum size of a request from git in characters. */
 const MAX_REQUEST = 64_000
 
-/** Quotes a text for a shell. */
+/** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
-/** Quotes a value for a configuration file of git. */
+/** Quotes a value for a git configuration file. */
 const configured = (text: string): string =>
   `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 
 export class CredentialRelay {
-  /** Value of `credential.helper` in the configuration of git. */
+  /** Value of `credential.helper` in the git configuration. */
   readonly helper: string
-  /** A configuration file of git with the lowest precedence, in place of /etc/gitconfig. */
+  /** Path of a git configuration file that replaces /etc/gitconfig and includes it. */
   readonly config: string
   readonly #folder: string
   readonly #server: Server
@@ -60,7 +63,7 @@ export class CredentialRelay {
   }
   /** Starts the relay in a private folder. */
   static async start(ask: AskCredential, log: (line: string) => void): Promise<CredentialRelay> {
-    // In the folder for temporary files, because the path of a socket may have only 107 bytes.
+    // The path of a socket is limited to 107 bytes, so the folder for temporary files is used.
     const folder = await mkdtemp(join(tmpdir(), 'worker-git-'))
     const relay = new CredentialRelay(folder, ask, log)
     await chmod(folder, 0o700)
@@ -69,7 +72,7 @@ export class CredentialRelay {
       relay.config,
       [
         '[include]\n\tpath = /etc/gitconfig',
-        // An empty helper removes those that were configured before.
+        // The empty value removes the helpers that /etc/gitconfig defines.
         `[credential]\n\thelper =\n\thelper = ${configured(relay.helper)}\n\tuseHttpPath = true`,
         '[user]\n\tname = Environment worker\n\temail = worker@environment.invalid',
         '[init]\n\tdefaultBranch = main',
@@ -82,13 +85,13 @@ export class CredentialRelay {
     })
     return relay
   }
-  /** Returns why the last request for a URL was refused, once. */
+  /** Returns and forgets the reason why the last request for a URL was refused. */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)
     this.#refusals.delete(url)
     return refusal
   }
-  /** Ends the relay and removes its folder. */
+  /** Stops the relay and removes its folder. */
   close(): void {
     this.#server.close()
     rmSync(this.#folder, { recursive: true, force: true })
@@ -109,10 +112,10 @@ export class CredentialRelay {
       )
     })
   }
-  /** Answers a request of git (https://git-scm.com/docs/git-credential#IOFMT). */
+  /** Answers a request from git (https://git-scm.com/docs/git-credential#IOFMT). */
   async #answer(request: string): Promise<string> {
     const [operation = '', ...lines] = request.split('\n')
-    // Nothing is stored, so there is nothing to store or to erase.
+    // Credentials are not stored, so `store` and `erase` have no effect.
     if (operation !== 'get') return ''
     const given = new Map(
       lines.map((line) => {

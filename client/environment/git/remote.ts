@@ -1,16 +1,22 @@
-/** Names and addresses of repositories, and the credentials that the service answers for them. */
+/** Names and URLs of repositories, and requests for their credentials. */
 import { api } from '../../../protocol/api.ts'
 import type { GitCredential } from '../../../protocol/environments/schema.ts'
 import type { Transport } from '../../transport.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** Requests a credential for a repository. @throws BatonError if the service refuses it. */
+/**
+ * Requests a credential for a repository.
+ * @throws BatonError if the service refuses the request.
+ */
 export type AskCredential = (
   repo_full_name: string,
   operation: 'clone' | 'fetch' | 'push',
 ) => Promise<GitCredential>
 
-/** Creates the function that requests credentials. Their tokens are removed from later output. */
+/**
+ * Creates the function that requests credentials. The returned tokens are redacted from later
+ * output.
+ */
 export const credentialsOf =
   (transport: Transport, environment_id: string, secrets: Secrets): AskCredential =>
   async (repo_full_name, operation) => {
@@ -24,7 +30,7 @@ export const credentialsOf =
   }
 
 const SEGMENT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/
-/** Whether the text is `owner/name`; the owner may be a path of groups. */
+/** Returns whether a name has the form `owner/name`; the owner may be a path of groups. */
 export function isRepositoryName(name: string): boolean {
   const segments = name.split('/')
   return (
@@ -39,21 +45,24 @@ export const remoteUrl = (
   repo_full_name: string,
 ): string => `${url.replace(/\/+$/, '')}/${repo_full_name}.git`
 
-/** The address of a repository, compared as hosts of repositories do. */
+/**
+ * Normalizes the URL of a repository for comparison. Repository hosts ignore letter case, trailing
+ * slashes and the suffix `.git`.
+ */
 function normalized(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, host, pathname } = new URL(url)
   const path = pathname.replace(/\/+$/, '').replace(/\.git$/, '')
   return `${protocol}//${host}${path}`.toLowerCase()
 }
-/** Whether two URLs name the same repository. Users and passwords in them are ignored. */
+/** Whether two URLs name the same repository. User names and passwords are ignored. */
 export function isSameRepository(a: string, b: string): boolean {
   const one = normalized(a)
   return one !== undefined && one === normalized(b)
 }
 /**
- * The names that the repository of a URL may have, the longest first. Hosts may serve repositories
- * below a path of their own.
+ * Returns the possible repository names of a URL, longest first. A host may serve its repositories
+ * below a common path.
  */
 export function namesOf(url: string): readonly string[] {
   if (!URL.canParse(url)) return []

@@ -1,15 +1,15 @@
 /**
- * Kills what a command has left: the processes of its group and its session, and those that still
- * have its mark in their environment. Processes that left the session and have overwritten their
- * environment are not found; a sandbox ends them together with the worker.
+ * Kills the processes that a command left behind: those of its process group and session, and those
+ * with its mark in their environment. Processes that left the session and overwrote their
+ * environment are not found. A sandbox ends them together with the worker.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Milliseconds. `limit`: how long processes are looked for. `pause`: time between two searches. */
+/** Milliseconds. `limit`: maximum duration of the search. `pause`: time between two searches. */
 const timing = { limit: 2000, pause: 20 } as const
 
 /**
- * Kills a process group at once, if it exists.
+ * Sends a signal to a process group, if the group exists.
  * @param group id of the group.
  */
 export function signalGroup(group: number, signal: NodeJS.Signals): void {
@@ -20,9 +20,10 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
   }
 }
 /**
- * Kills everything that the command has left, and resolves when nothing of it is found.
+ * Kills the processes that a command left behind. Resolves when no process is found, or after the
+ * time limit.
  * @param group process group and session of the command.
- * @param mark the variable, with its value, that marks its processes.
+ * @param mark the environment variable, as `name=value`, that marks the processes.
  */
 export async function killLeftovers(group: number, mark?: string): Promise<void> {
   const end = performance.now() + timing.limit
@@ -54,14 +55,14 @@ function entries(): readonly string[] {
   try {
     return readdirSync('/proc')
   } catch {
-    // Not Linux: the signal to the group is all that can be done.
+    // Without /proc, only the process group can be signaled.
     return []
   }
 }
 function belongs(id: number, group: number, mark: string | undefined): boolean {
   try {
     const stat = readFileSync(`/proc/${id}/stat`, 'latin1')
-    // After the name, which may contain spaces: state, parent, group, session.
+    // The fields after the name, which may contain spaces, are: state, parent, group, session.
     const [state, , itsGroup, session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (state === 'Z' || state === 'X') return false
     if (Number(itsGroup) === group || Number(session) === group) return true

@@ -3,14 +3,14 @@
  *
  * Invariants:
  * O1. At most twice the limit is kept in memory, whatever the stream contains.
- * O2. The text has at most `limit` bytes as UTF-8 when the limit is at least twice `NOTICE`, and at
- *     most three times the limit as JSON.
- * O3. A character of UTF-8 is never split, and bytes that were left out are announced in the text.
+ * O2. If the limit is at least twice `NOTICE`, the text has at most `limit` bytes as UTF-8, and at
+ *     most three times as many as JSON.
+ * O3. A character of UTF-8 is never split, and the text reports the number of omitted bytes.
  */
 
-/** Maximum size of the announcement of bytes that were left out. */
+/** Maximum size in bytes of the notice about omitted bytes. */
 const NOTICE = 64
-/** Number of chunks above which they are joined. */
+/** Number of chunks above which the chunks are joined. */
 const MAX_CHUNKS = 256
 /** Control characters except tab, line feed, carriage return and escape. */
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g
@@ -27,7 +27,7 @@ export class Capture {
 
   /**
    * @param limit maximum number of bytes.
-   * @param omitted bytes that an earlier capture of the stream left out.
+   * @param omitted number of bytes that an earlier capture of the stream omitted.
    */
   constructor(limit: number, omitted = 0) {
     this.#limit = limit
@@ -56,7 +56,7 @@ export class Capture {
     this.#tailSize += rest.length
     if (this.#tailSize > 2 * tailLimit || this.#tail.length > MAX_CHUNKS) this.#compact(tailLimit)
   }
-  /** The captured text. */
+  /** Returns the captured text. */
   text(): string {
     this.#compact(this.#limit - this.#headLimit)
     let head = Buffer.concat(this.#head)
@@ -71,7 +71,10 @@ export class Capture {
     return this.#clean(Buffer.concat([head, notice, tail]), omitted)
   }
 
-  /** Decodes bytes. Replacement characters make the text longer; it is then shortened again. */
+  /**
+   * Decodes bytes. Replacement characters can make the text too long; the text is then shortened
+   * again.
+   */
   #clean(bytes: Buffer, omitted: number): string {
     let text = decoder.decode(bytes).replace(CONTROLS, '\ufffd')
     if (Buffer.byteLength(JSON.stringify(text)) > 3 * this.#limit)
@@ -91,12 +94,12 @@ export class Capture {
     this.#tailSize = kept.length
   }
 }
-/** Returns how many bytes of the stream fit beside the announcement. */
+/** Returns the number of bytes of the stream that fit together with the notice. */
 const budgetOf = (limit: number): number =>
   limit >= 2 * NOTICE ? limit - NOTICE : Math.ceil(limit / 2)
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
-/** Returns the length of the bytes without an incomplete character at their end. */
+/** Returns the length of the bytes without an incomplete character at the end. */
 export function endOfCharacter(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -106,7 +109,7 @@ export function endOfCharacter(bytes: Uint8Array): number {
   }
   return bytes.length
 }
-/** Returns the first position from `from` on that does not continue a character. */
+/** Returns the first position at or after `from` that does not continue a character. */
 function startOfCharacter(bytes: Uint8Array, from: number): number {
   let at = from
   while (at < bytes.length && at < from + 3 && isContinuation(bytes[at] ?? 0)) at++

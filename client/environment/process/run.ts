@@ -3,9 +3,9 @@
  *
  * Invariants:
  * R1. The program is the leader of its own session and process group.
- * R2. When the result is known, nothing that the program started is running any more, as far as it
- *     can be found (`leftovers.ts`).
- * R3. Background processes that keep a stream open do not delay the result.
+ * R2. Before the result is returned, all processes that the program started and that `leftovers.ts`
+ *     can find are killed.
+ * R3. After these processes are killed, a stream that stays open delays the result by at most 1 s.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -19,7 +19,7 @@ import { Capture } from './output.ts'
  * reached its timeout. `drain`: time that streams may stay open after the program has ended.
  */
 const timing = { grace: 2000, drain: 1000 } as const
-/** Exit code of a program that was ended by its timeout, as of timeout(1). */
+/** Exit code of a program that reached its timeout, as in timeout(1). */
 const TIMED_OUT = 124
 /** Name of the variable that marks the processes of one command. */
 const MARK = 'WORKER_COMMAND_ID'
@@ -30,13 +30,13 @@ export interface RunOptions {
   readonly timeout_seconds: number
   /** Maximum number of bytes of each stream in the result. */
   readonly max_bytes: number
-  /** Kills the program at once. */
+  /** Kills the program immediately when aborted. */
   readonly signal: AbortSignal
 }
 export interface Ended {
   readonly stdout: string
   readonly stderr: string
-  /** 128 plus the number of the signal that ended the program; 124 after a timeout. */
+  /** Exit code of the program: 128 plus the signal number after a signal, 124 after a timeout. */
   readonly exit_code: number
 }
 

@@ -1,9 +1,9 @@
 /**
- * The fifth part of the tour: an agent with a workspace. The tour serves two git repositories of its
- * own. The agent clones one, runs its test, which fails, corrects a file, pushes a branch with a
- * credential that the service gives it, and publishes the change as an artifact. The other repository
- * is declared without the right to push, so its push is refused. Afterwards, even after a failure,
- * the tour deletes everything except the session.
+ * The fifth part of the tour: an agent with a workspace. The tour serves two git repositories. The
+ * agent clones the first, runs its failing test and corrects a file. It then pushes a branch with a
+ * credential from the service, and publishes the change as an artifact. The second repository is
+ * declared without push access, so a push to it is refused. Afterwards, even after a failure, the
+ * tour deletes everything except the session.
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -83,7 +83,7 @@ const TASK =
   `file, push a branch named fix, and publish the diff of main and fix as an artifact. Then clone ` +
   `${CLOSED} and try to push a branch named try; that is expected to be refused.`
 
-/** Creates a repository with a first commit on its server. */
+/** Creates a repository with an initial commit on the server. */
 async function fill(
   server: GitServer,
   folder: string,
@@ -104,8 +104,8 @@ async function fill(
 
 type Undo = () => Promise<unknown>
 /**
- * Runs this part of the tour; returns whether all checks passed. Skips it with a line when there is
- * no git, or when no host of the service can prepare an environment.
+ * Runs this part of the tour; returns whether all checks passed. The part is skipped if git is
+ * missing, the service refuses the repository host, or no host prepares the environment.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfCoding(tour: Question): Promise<boolean> {
@@ -189,7 +189,9 @@ async function code(tour: Question, folder: string, made: Undo[]): Promise<boole
   return checked.every(Boolean)
 }
 
-/** Waits until the environment is ready. Returns the reason when it does not become so. */
+/**
+ * Waits until the environment is ready. Returns the environment, or the reason why it is not ready.
+ */
 async function prepared(
   { at, signal }: Question,
   environment_id: string,
@@ -227,7 +229,7 @@ async function work(tour: Question, agent_id: string, name: string, made: Undo[]
 const read = async (bare: string, ...args: string[]): Promise<string> =>
   (await exec('git', [`--git-dir=${bare}`, ...args]).catch(() => ({ stdout: '' }))).stdout
 
-/** Compares the branches of both repositories with what the agent was to do. */
+/** Compares the branches of both repositories with the expected result. */
 async function checkPush(
   { shown }: Question,
   server: GitServer,

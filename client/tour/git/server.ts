@@ -1,12 +1,12 @@
 /**
  * A git server on loopback, for tests and the tour: the smart HTTP protocol of git over bare
- * repositories in a folder (https://git-scm.com/docs/http-protocol). Each repository has a token
- * that can read it and one that can push, which clients send as the password of HTTP Basic.
+ * repositories in a folder (https://git-scm.com/docs/http-protocol). Each repository has a read
+ * token and a push token. Clients send a token as the password of HTTP Basic authentication.
  *
  * Invariants:
  * - Only repositories that were added are served, by their exact names.
- * - The token for reading never pushes: such a request is answered with 403.
- * - The numbers of processes, the size of a request and the duration of a process are bounded.
+ * - The read token never permits a push: such a request is answered with 403.
+ * - The number of processes, the size of a request and the duration of a process are bounded.
  */
 import { execFile, spawn } from 'node:child_process'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -38,7 +38,8 @@ export interface GitServer {
   /** The requests so far. */
   readonly requests: readonly GitRequest[]
   /**
-   * Adds an empty bare repository with the branch `main`, or replaces the tokens of one.
+   * Adds an empty bare repository with the branch `main`, or replaces the tokens of an existing
+   * one.
    * @returns the folder of the repository.
    */
   add(full_name: string, tokens: GitTokens): Promise<string>
@@ -46,11 +47,11 @@ export interface GitServer {
 }
 
 type Service = 'git-upload-pack' | 'git-receive-pack'
-/** A request, as far as its URL determines it. */
+/** The repository and the operation that a request addresses. */
 interface Wanted {
   readonly repository: string
   readonly service: Service
-  /** The request asks for the references only. */
+  /** True if only the references are requested. */
   readonly advertise: boolean
 }
 
@@ -67,7 +68,7 @@ function wantedBy({ method, url = '' }: IncomingMessage): Wanted | undefined {
     : undefined
 }
 
-/** The user name and the password of HTTP Basic. */
+/** Returns the user name and the password of HTTP Basic authentication. */
 function basicOf({ headers }: IncomingMessage): { username?: string; password?: string } {
   const [, encoded = ''] = /^Basic (.+)$/i.exec(headers.authorization ?? '') ?? []
   const [, username, password] =
@@ -75,7 +76,7 @@ function basicOf({ headers }: IncomingMessage): { username?: string; password?: 
   return { ...(username && { username }), ...(password && { password }) }
 }
 
-/** Fails when more than `most` bytes pass. */
+/** Creates a stream that fails after more than `most` bytes. */
 const limited = (most: number): Transform => {
   let size = 0
   return new Transform({
@@ -86,12 +87,12 @@ const limited = (most: number): Transform => {
   })
 }
 
-/** Starts a server whose repositories are in a folder. */
+/** Starts a server for the repositories in a folder. */
 export async function startGitServer(folder: string): Promise<GitServer> {
   const repositories = new Map<string, GitTokens>()
   const requests: GitRequest[] = []
   const running = new Set<() => void>()
-  /** Arguments of `env` that run git without the configuration of the user and of the machine. */
+  /** Arguments of `env` that isolate git from the configuration of the user and the machine. */
   const isolated = [
     ...['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE'].flatMap((name) => ['-u', name]),
     `HOME=${folder}`,

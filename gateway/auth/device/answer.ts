@@ -1,8 +1,7 @@
 /**
- * A person's answer to a device that wants to sign in: the preparation of the API row, and the
- * lookups that it shares with the page (`page.ts`). A request with an unknown user code is counted
- * against the rate limit of its IP address, like a failed authentication, because such a short code
- * could be guessed.
+ * Prepares a person's answer to a device that wants to sign in, and contains the lookups that the
+ * page (`page.ts`) shares. A request with an unknown user code is counted against the rate limit of
+ * its IP address, like a failed authentication, because such a short code could be guessed.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -48,7 +47,7 @@ export async function findDevice(
 }
 
 /**
- * The data about the answering caller that the organization's command receives: the project, the
+ * Returns the data about the answering caller for the organization's command: the project, the
  * permissions and the expiry.
  */
 export async function answererOf(

@@ -19,7 +19,10 @@ const DEVICE_CODE_BYTES = 32
 /** Returns a new random device code, as hex. */
 export const newDeviceCode = (world: Pick<World, 'random'>): string =>
   hexOf(world.random(DEVICE_CODE_BYTES))
-/** The id of a device request. It is derived from the device code, which is never stored. */
+/**
+ * Returns the id of a device request, derived from the device code. The code itself is never
+ * stored.
+ */
 export const deviceId = (world: Pick<World, 'hash'>, deviceCode: string): string =>
   world.hash(`device code\n${deviceCode}`).slice(0, 40)
 
@@ -32,8 +35,8 @@ export function newUserCode(world: Pick<World, 'random'>): string {
   return written(letters)
 }
 /**
- * Converts the text that a person typed to the stored form of a user code. Undefined when the text
- * cannot be a user code.
+ * Converts the text that a person typed to the stored form of a user code. Returns undefined when
+ * the text cannot be a user code.
  */
 export function readUserCode(text: string): string | undefined {
   const letters = text.toUpperCase().replace(/[\s-]+/g, '')

@@ -24,7 +24,7 @@ const unavailable = notice(
 
 const faultOf = (fault: string | undefined): string =>
   fault === undefined ? '' : `<p class="fault" role="alert">${escaped(fault)}</p>`
-/** The page with the form for the user code. */
+/** Returns the page with the form for the user code. */
 const codeForm = (status: number, fault?: string): Answer =>
   pageOf(
     status,
@@ -38,7 +38,8 @@ const codeForm = (status: number, fault?: string): Answer =>
 </form>`,
   )
 /**
- * The page that shows the device's request, with the form for the person's credential and decision.
+ * Returns the page that shows the device's request, with the form for the person's credential and
+ * decision.
  */
 const decisionForm = (
   status: number,

@@ -1,5 +1,5 @@
 /**
- * What an upload is made for: the lease in its header, and its idempotency key. Both are looked up
+ * Finds the lease that the header of an upload names, and binds the idempotency key of an upload,
  * before the body is read.
  */
 import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
@@ -11,8 +11,8 @@ import type { World } from '../../ports.ts'
 import { artifactAt, type Lease, toArtifact, type UploadContext } from './reservation.ts'
 
 /**
- * The lease with this token. A token names its queue but not its shard, so the queue of each shard
- * is asked. Refused with `lease_lost` when none of them knows the token.
+ * Finds the lease with the given token. The token names its queue but not the shard, so the queue
+ * of every shard is asked. Refused with `lease_lost` when no queue has the lease.
  */
 export async function findLease(
   world: World,
@@ -34,9 +34,9 @@ export async function findLease(
 }
 
 /**
- * Binds an idempotency key to a new artifact. Returns the record of the artifact that was uploaded
- * under the key before, `undefined` when the upload may begin, or the refusal of a key whose upload
- * has not ended or whose artifact was deleted.
+ * Binds an idempotency key to a new artifact. Returns undefined when the upload may begin, or the
+ * record of the artifact that was uploaded under the key before. Refuses a key whose upload has not
+ * ended, or whose artifact was deleted.
  * @param artifact_id id of the new artifact.
  */
 export async function claimKey(
@@ -65,7 +65,7 @@ export async function claimKey(
   if (kept && isRefusal(kept)) return kept
   if (kept?.state === 'ready') return kept.artifact
   if (kept && kept.state !== 'abandoned') return refuse('artifact_conflict')
-  // Makes sure that the bound id is never used, whatever a delayed command of its upload does.
+  // Abandons the artifact of the bound id, so that a delayed command of its upload cannot store it.
   const given = await toArtifact(context, to, 'artifact.abandon', { unreserved: true })
   if (isRefusal(given)) return given
   if (given.reply.state !== 'abandoned') return refuse('artifact_conflict')

@@ -14,7 +14,7 @@ import {
 } from '../../files/streaming/form.ts'
 import { unsafe } from '../../http/validate.ts'
 
-/** What a complete form says about its file. */
+/** The description of the file in a complete form. */
 export interface ArtifactForm {
   readonly name: string
   readonly mime_type: string
@@ -33,11 +33,11 @@ const assigned = new Set([
   'owned_by',
   'tags',
 ])
-/** Maximum number of bytes of a field, for those that need not be shorter. */
+/** Maximum number of bytes of a field without a smaller limit of its own. */
 const FIELD = 4096
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/
 
-/** The media type in a header value or field, without its parameters. */
+/** Returns the media type in a header value or field, without its parameters. */
 const bareType = (text: string | undefined): string | undefined => {
   const type = text?.split(';')[0]?.trim().toLowerCase() ?? ''
   return MEDIA_TYPE.test(type) ? type : undefined
@@ -127,7 +127,7 @@ export class ArtifactFields {
   }
 
   /**
-   * The complete form.
+   * Checks and returns the complete form.
    * @param type the media type of the file's part; undefined when it has none.
    */
   whole(type: string | undefined): ArtifactForm {

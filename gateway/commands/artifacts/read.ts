@@ -1,6 +1,6 @@
 /**
- * Reads of artifacts: their records, their bytes, signed URLs and the storage that they use. A
- * private artifact does not exist for other principals. The list is answered by the view.
+ * Reads artifacts: their records, their bytes, signed URLs and the storage that they use. Only its
+ * owner can read a private artifact; other principals receive `not_found`. A view answers the list.
  */
 import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
 import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'
@@ -25,7 +25,7 @@ const unavailable = refuse('artifact_storage_unavailable')
 type Kept = Extract<KeptArtifact, { readonly blob: string }>
 
 /**
- * An artifact that was not deleted or given up, with the name of its bytes.
+ * Finds an artifact that was neither deleted nor abandoned, with the name of its blob.
  * @param reader principal id of the caller; undefined for the bearer of a signed URL.
  */
 async function find(
@@ -44,8 +44,8 @@ async function find(
 }
 const ready = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notReady : kept)
 /**
- * Returns `not_found` for an artifact of a session that the caller may not read. An artifact of a
- * session is readable by the readers of the session, and by its owner.
+ * Returns `not_found` for an artifact of a session that the caller may not read. Such an artifact
+ * is readable by the readers of the session and by the artifact's owner.
  */
 export async function closedTo(
   edge: Edge,
@@ -59,7 +59,7 @@ export async function closedTo(
   const closed = await edge.sessionVisibility.check(scopeId(edge, call), { session_id }, caller)
   return closed?.refused === 'not_found' ? missing : closed
 }
-/** An artifact that is ready and that the caller may read. */
+/** Finds an artifact that is ready and that the caller may read. */
 async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   const { caller, slots } = call
   const project = scopeId(edge, call)
@@ -95,7 +95,7 @@ async function send(
       body: errorBody(refuse('range_not_satisfiable', { size_bytes: artifact.size_bytes })),
     }
   const size = end - start
-  // Bytes that are opened and never read would occupy a connection to the store.
+  // A stream that is opened but never read would occupy a connection to the store.
   if (incoming.method === 'HEAD')
     return { status, headers, type, content: { size, chunks: noBytes() } }
   const failed = (error: unknown): void =>
@@ -114,7 +114,7 @@ async function send(
   }
 }
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
-/** The same bytes; an error is also reported. */
+/** Yields the same bytes, and reports an error before it is thrown again. */
 async function* reported(
   bytes: AsyncIterable<Uint8Array>,
   failed: (error: unknown) => void,
@@ -127,7 +127,7 @@ async function* reported(
   }
 }
 
-/** Answers with the record of an artifact. An upload that has not ended has none yet. */
+/** Returns the record of an artifact, or `not_found` while its upload has not ended. */
 export async function readArtifact(edge: Edge, call: Call): Promise<ArtifactRecord | Refusal> {
   const found = await findFor(edge, call)
   return !isRefusal(found) ? found.artifact : found === notReady ? missing : found
@@ -137,7 +137,10 @@ const DOWNLOAD = 'artifact download'
 /** Route of signed URLs below the base URL. */
 const DOWNLOADS = '/v1/artifact-downloads'
 
-/** Answers with a URL that reads the bytes of an artifact without a credential for a short time. */
+/**
+ * Returns a URL with which the bytes of an artifact can be read without a credential for a short
+ * time.
+ */
 export async function signArtifact(edge: Edge, call: Call): Promise<SignedUrl | Refusal> {
   const { world } = edge
   const found = await findFor(edge, call)

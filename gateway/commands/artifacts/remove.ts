@@ -1,4 +1,6 @@
-/** Deletion of artifacts: the bytes are deleted and leave the quota before the call is answered. */
+/**
+ * Deletes artifacts. Their bytes are deleted and refunded to the quota before the call is answered.
+ */
 import { isRefusal } from '../../../protocol/errors.ts'
 import { viewerOf } from '../../auth/viewer.ts'
 import { scopeId } from '../../call.ts'
@@ -8,9 +10,8 @@ import { closedTo } from './read.ts'
 import { artifactAt, type Sender, toQuota } from './reservation.ts'
 
 /**
- * Deletes the bytes of an artifact that was just deleted, and takes them out of the quota. Returns
- * false, and does nothing, for an artifact that was not just deleted. The artifact's effects do the
- * same again.
+ * Deletes the bytes of a recently deleted artifact, and refunds them to the quota. Does nothing and
+ * returns false for any other artifact. The effects of the artifact repeat this work.
  */
 export async function completeRemoval(
   { world, origin }: Sender,
@@ -28,8 +29,8 @@ export async function completeRemoval(
 }
 
 /**
- * Adds the caller to a deletion, and completes it. To a caller that may not read the session of an
- * artifact, the artifact does not exist.
+ * Prepares a deletion: adds the caller to the command, and deletes the bytes after the command.
+ * Returns `not_found` to a caller that may not read the session of the artifact.
  */
 const remove: Prepare = async (edge, call, _identity, origin) => {
   const { world } = edge

@@ -1,12 +1,12 @@
 /**
- * An upload in progress: the artifact that announces it, and the storage that it reserves.
+ * Manages an upload in progress: the pending artifact, and the storage that it reserves.
  *
  * Invariants:
- * R1. Bytes are stored only under a name that a pending artifact knows. So if this gateway dies, the
- *     artifact gives the upload up at its deadline and erases them.
- * R2. Bytes are deleted only after the artifact has been given up. When the outcome of a command is
- *     unknown, the artifact decides at its deadline.
- * R3. The reservation never falls behind the received bytes by more than `STEP`, and it covers all
+ * R1. Bytes are stored only under a name that a pending artifact contains. So if this gateway dies,
+ *     the artifact abandons the upload at its deadline and erases the bytes.
+ * R2. The gateway deletes bytes only after the artifact was abandoned. When the outcome of that
+ *     command is unknown, the artifact decides about the bytes at its deadline.
+ * R3. The reservation never lags behind the received bytes by more than `STEP`, and it covers all
  *     bytes before the artifact is published.
  */
 import {
@@ -31,7 +31,7 @@ export interface Lease {
   readonly queue: AddressOf<'queue'>
   readonly facts: LeaseFacts
 }
-/** What an upload belongs to. */
+/** The context of an upload: its project, its origin and, for a worker, its lease. */
 export interface UploadContext {
   readonly world: World
   readonly files: Files
@@ -43,16 +43,16 @@ export interface Reservation {
   /** The name of the bytes in the object store. */
   readonly blob: string
   /**
-   * Announces that `size` bytes have arrived. Returns the refusal of an upload that exceeds the
-   * quota or was given up.
+   * Extends the reservation to `size` received bytes. Returns a refusal if the upload exceeds the
+   * quota or was abandoned.
    * @param whole whether no further bytes follow.
    */
   grow(size: number, whole: boolean): Promise<Refusal | undefined>
-  /** Makes the artifact visible. Returns its record, or the refusal of an upload that has ended. */
+  /** Makes the artifact visible. Returns its record, or a refusal if the upload has ended. */
   publish(stored: CompleteUpload): Promise<ArtifactRecord | Refusal>
   /**
-   * Gives the upload up. Returns the record if it was published nevertheless, by a command whose
-   * outcome was unknown.
+   * Abandons the upload. Returns the record if a command with an unknown outcome has published the
+   * artifact nevertheless.
    */
   giveUp(): Promise<ArtifactRecord | undefined>
   /** Stops the renewal of the deadline. */
@@ -62,7 +62,7 @@ export interface Reservation {
 /** Bytes that may arrive before the reservation is extended. */
 const STEP = 8 * 1_048_576
 
-/** Who sends a command, and how. */
+/** The origin of a command, and the `world` that sends it. */
 export type Sender = Pick<UploadContext, 'world' | 'origin'>
 const commandId = (world: World): string => hexOf(world.random(16))
 /** Sends a command to the organization about the storage of artifacts. */
@@ -100,7 +100,7 @@ export const toArtifact = <
 ) => world.command({ ...to, command_id: commandId(world), name, input, origin })
 
 /**
- * Announces an upload and reserves its storage.
+ * Creates the pending artifact of an upload, and reserves its storage.
  * @param size the declared size in bytes; undefined when it is unknown.
  */
 export async function reserveUpload(
@@ -166,7 +166,7 @@ export async function reserveUpload(
         ? await publishUnder(context, lease, to, stored)
         : await completed(context, to, stored)
       if (isRefusal(record)) return record
-      // The artifact repeats this as an effect if it fails.
+      // If this command fails, an effect of the artifact repeats it.
       await toQuota(context, 'quota.settle', { artifact, bytes: record.size_bytes })
       return record
     },
@@ -175,7 +175,7 @@ export async function reserveUpload(
   }
 }
 
-/** The record of an artifact that is ready and has these bytes. */
+/** Returns the record of an artifact that is ready and has the given hash. */
 const readyWith = (kept: KeptArtifact | null, sha256: string): ArtifactRecord | undefined =>
   kept?.state === 'ready' && kept.artifact.sha256 === sha256 ? kept.artifact : undefined
 
@@ -188,8 +188,9 @@ async function completed(
   return isRefusal(outcome) ? outcome : outcome.reply
 }
 /**
- * Publishes through the queue, which does so only while the lease is current. The artifact, not the
- * reply, says whether that happened: a repeat of the command may come after the end of the lease.
+ * Publishes through the queue, which publishes only under a current lease. The result depends on
+ * the state of the artifact, not on the reply, because a repeated command may arrive after the end
+ * of the lease.
  */
 async function publishUnder(
   { world, origin }: UploadContext,

@@ -1,8 +1,9 @@
 /**
- * Uploads of artifacts: the body is read part by part, and the file goes to the object store while
- * it arrives. Before that, the caller, its lease and its idempotency key are checked, and the upload
- * is announced (`reservation.ts`). The artifact becomes visible once all bytes are stored and the
- * whole form is valid. An upload that ends in any other way leaves nothing.
+ * Receives uploads of artifacts. The body is read part by part, and the file is streamed to the
+ * object store. Before that, the caller, its lease and its idempotency key are checked, and the
+ * storage is reserved (`reservation.ts`). The artifact becomes visible once all bytes are stored
+ * and the whole form is valid. An upload that ends in any other way leaves no artifact and no
+ * bytes.
  */
 import { type ArtifactRecord, publishedArtifact } from '../../../protocol/artifacts/schema.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
@@ -42,7 +43,9 @@ export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | 
   return outcome
 }
 
-/** The refusal of a caller that may not upload; a lease requires another permission than none. */
+/**
+ * Refuses a caller that may not upload. An upload under a lease requires a different permission.
+ */
 const denied = ({ world }: Edge, { caller }: Call, leased: boolean): Refusal | undefined =>
   caller.environment && leased
     ? undefined
@@ -91,7 +94,7 @@ async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answ
   const foreign = held && (await checkHolder(edge, call, project, held))
   if (foreign) return foreign
   const artifact = world.id('artifact', undefined, held && slotOf(held.facts.job_id))
-  // A repeat gets its artifact also after the end of its lease.
+  // A repeated upload receives its artifact even after the end of its lease.
   const known =
     key === undefined ? undefined : await claimKey({ world, project, origin }, key, artifact)
   if (known) return isRefusal(known) ? known : { status: 200, body: publishedArtifact(known) }
@@ -165,7 +168,10 @@ const stillAllowed = async (
   return isRefusal(caller) ? caller : denied(edge, { ...call, caller }, lease !== undefined)
 }
 
-/** The bytes of the file as they arrive, while they fit the limit, the declared size and the quota. */
+/**
+ * Yields the bytes of the file as they arrive. Throws `UploadRefused` when they exceed the limit,
+ * the declared size or the quota.
+ */
 async function* arriving(
   { bytes }: ArrivingPart,
   fields: ArtifactFields,
@@ -187,7 +193,7 @@ async function* arriving(
   await check(true)
 }
 
-/** Stores the file. Errors of the store are refusals; those of the upload are passed on. */
+/** Stores the file. Converts errors of the store to refusals, and rethrows errors of the upload. */
 async function store(
   world: World,
   files: Files,

@@ -13,7 +13,7 @@ export interface Binding {
 }
 const modes: readonly Bound[] = ['run', 'agent', 'loop']
 
-/** Faults of a creation whose mode and ids of owners do not match. */
+/** Returns the faults of a creation whose owner ids do not match its mode. */
 export function bindingFields(asked: CreateEnvironment): FieldError[] {
   const { mode = 'manual' } = asked
   return modes.flatMap((owner) => {
@@ -28,15 +28,15 @@ export function bindingFields(asked: CreateEnvironment): FieldError[] {
     ]
   })
 }
-/** The binding of a creation without faults; undefined for the mode `manual`. */
+/** Returns the binding of a creation without faults; undefined for the mode `manual`. */
 export function bindingOf({ mode = 'manual', ...asked }: CreateEnvironment): Binding | undefined {
   const owner_id = mode === 'manual' ? undefined : asked[`${mode}_id`]
   return mode === 'manual' || owner_id === undefined ? undefined : { mode, owner_id }
 }
 
 /**
- * The refusal of an environment for this owner: `not_found` when the project has no such owner, and
- * `conflict` for a run that has ended.
+ * Refuses a binding to an owner that the project does not have (`not_found`), and to a run that has
+ * ended (`conflict`).
  */
 export async function bindingFault(
   { world, directory }: Edge,

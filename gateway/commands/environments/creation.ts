@@ -1,6 +1,6 @@
 /**
- * What a gateway adds to the creation of an environment: its name, its owner and its provider. The
- * holder of the name decides the creation (`environment_name`).
+ * Completes the creation of an environment with its name, owner and provider. The actor that holds
+ * the name (`environment_name`) decides the creation.
  */
 import type { EnvironmentFacts } from '../../../protocol/environments/commands.ts'
 import {
@@ -16,10 +16,10 @@ import { type Binding, bindingFault, bindingFields, bindingOf } from './binding.
 import { resolveProvider } from './providers.ts'
 
 const GENERATED = /^env-[0-9A-HJKMNP-TV-Z]{10}([0-9A-HJKMNP-TV-Z]{16})?$/
-/** The name of an environment that the client does not name: a part of a generated id. */
+/** Returns the name of an environment that the client does not name: part of a generated id. */
 const generatedName = ({ world }: Edge, { seed }: Identity): string =>
   `env-${world.id('environment', seed).slice(-12, -2)}`
-/** Faults of names and tags that only the service may give. */
+/** Returns the faults of names and tags that are reserved for the service. */
 export function reservedFaults(
   { world }: Edge,
   { name, tags }: Pick<CreateEnvironment, 'name' | 'tags'>,
@@ -33,11 +33,11 @@ export function reservedFaults(
     })
   return faults
 }
-/** Id of the holder of a name. */
+/** Returns the id of the actor that holds a name. */
 export const nameHolder = ({ world }: Edge, project: string, name: string): string =>
   world.id('environment_name', `${project}/${name}`)
 
-/** A creation that can be sent, and the id of the holder of its name. */
+/** A checked and completed creation, and the id of the actor that holds its name. */
 export interface ResolvedCreation {
   readonly facts: EnvironmentFacts
   /** Whether the client gave the name. */
@@ -46,9 +46,9 @@ export interface ResolvedCreation {
   readonly binding?: Binding
 }
 /**
- * Checks and completes the creation in the body of a call. Refused with `bad_request` and the
- * fields. An owner that does not exist is not refused here: the actor refuses `facts.fault`, unless
- * it remembers the answer to an earlier request under the same idempotency key.
+ * Checks and completes the creation in the body of a call. Faults of fields are refused with
+ * `bad_request`. A missing owner is not refused here. The actor refuses it instead (`facts.fault`),
+ * unless the actor remembers the answer to an earlier request under the same idempotency key.
  */
 export async function resolveCreation(
   edge: Edge,

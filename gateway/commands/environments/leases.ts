@@ -1,6 +1,6 @@
 /**
- * Tokens of leases of environments. Actors identify a lease by its id. Clients get a token that only
- * this installation can make from the id, so that a record, which shows the id, gives no right.
+ * Seals the tokens of environment leases. Actors identify a lease by its id. Clients receive a
+ * token that only this installation can derive from the id. So the id in a record grants no right.
  */
 import { withAdditions } from '../../../protocol/additions.ts'
 import type { Command } from '../../../protocol/entry.ts'
@@ -17,10 +17,10 @@ import type { Prepare } from '../../prepare.ts'
 
 const purpose = (project: string): string => `environment lease\n${project}`
 
-/** The record inside of an answer, without members that clients must ask for. */
+/** Returns the record as part of an answer, without the members that require `include`. */
 export const published = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
-/** The answer to an acquisition, with the token. */
+/** Returns the answer to an acquisition, with the token. */
 const granted = (
   world: Sealer,
   project: string,
@@ -34,8 +34,9 @@ const granted = (
 })
 
 /**
- * The input of a command with the id of the lease instead of its token. Refused with `bad_request`
- * when the token is not one of this environment, and with `not_found` when there is none.
+ * Returns the input of a command, with the id of the lease instead of its token. Refused with
+ * `bad_request` when the token is not a lease token of this environment, and with `not_found` when
+ * the environment does not exist.
  */
 async function leaseInput({ world }: Edge, project: string, id: string, token: unknown) {
   if (typeof token !== 'string') return {}
@@ -70,7 +71,7 @@ export const release: Prepare = async (edge, call) => {
 
 /**
  * Acquires the lease of an environment that a call has found or created.
- * @param sent what identifies the command, so that a repeat gets the same lease.
+ * @param sent identifies the command, so that a repeat gets the same lease.
  */
 export async function acquireFound(
   edge: Edge,

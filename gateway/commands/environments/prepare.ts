@@ -1,7 +1,8 @@
 /**
- * Preparations of the commands of environments. A name is decided by its holder, in the shard of the
- * environments that have it. The environment of a run, an agent or a loop that has no name of its own
- * has an id derived from its owner, like the one that the first job creates.
+ * Prepares the commands of environments. The holder of a name decides commands about it, in the
+ * shard of the environments with this name. If the client gives no name to the environment of a
+ * run, an agent or a loop, the id of the environment is derived from this owner. An environment
+ * that the first job of the owner creates has the same id.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'
@@ -27,7 +28,7 @@ import { prepareAttach } from '../environment-attach.ts'
 import { nameHolder, type ResolvedCreation, reservedFaults, resolveCreation } from './creation.ts'
 import { acquire, acquireFound, published, release } from './leases.ts'
 
-/** What identifies the command of a call. */
+/** Returns the members that identify the command of a call. */
 const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
   command_id,
   origin,
@@ -35,8 +36,9 @@ const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
 })
 const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
 /**
- * The resolved creation of a call. Its idempotency key is bound to the request first, because the
- * name in a different request leads to another holder. Refused with `idempotency_key_conflict`.
+ * Resolves the creation of a call, and binds its idempotency key to the request. Without this, a
+ * different request under the same key could reach the holder of a different name undetected. Such
+ * a request is refused with `idempotency_key_conflict`.
  */
 async function begin(
   edge: Edge,
@@ -126,8 +128,9 @@ const recordOf = ({ world }: Edge, project: string, id: string) =>
     ? world.ask({ project, kind: 'environment', id }, 'get', {})
     : refuse('not_found')
 /**
- * Takes the name under the new scope and owner. Returns the time of the record for which it was
- * taken, because the holder drops a name that another change does not keep.
+ * Takes the name for the new scope and owner. Returns the time of the record on which this is
+ * based. The environment refuses an update with an outdated time, because the holder releases a
+ * name that a concurrent update does not keep.
  */
 async function takeName(
   edge: Edge,

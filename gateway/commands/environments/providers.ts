@@ -1,6 +1,6 @@
 /**
- * The names of providers that requests may contain. A definition may also name `worker`: the worker
- * that registers for the environment of the definition then performs its jobs.
+ * Checks the names of providers in requests. A definition may also name `worker`; the worker that
+ * registers for the environment of the definition then performs its jobs.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -16,10 +16,12 @@ const defaultProviders: Providers = {
   providers: ['local'],
   aliases: { sprites: 'local', cloudflare_containers: 'local' },
 }
-/** The name of the environments that workers attach; no client can create one. */
+/**
+ * The provider name of environments that workers attach. Clients cannot create such an environment.
+ */
 const ATTACHED = 'worker'
 
-/** Returns the provider for which a name stands; the default provider without a name. */
+/** Resolves the name or alias of a provider. Without a name, returns the default provider. */
 export function resolveProvider(
   { environments: { default_provider, providers, aliases } = defaultProviders }: Configured,
   name: string | undefined,

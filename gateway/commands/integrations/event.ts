@@ -68,8 +68,8 @@ const ofGitHub = ({ header, body }: Received): Facts => ({
 })
 
 /**
- * GitLab sends the same `X-Gitlab-Event-UUID` with all webhooks that one event triggers, so it
- * identifies a delivery only together with the body. It is used when a request has neither
+ * GitLab sends the same `X-Gitlab-Event-UUID` with all webhooks that one event triggers. So this
+ * header identifies a delivery only together with the body. It is used when a request has neither
  * `Idempotency-Key` nor `webhook-id`.
  */
 function ofGitLab({ header, body, text }: Received): Facts {

@@ -86,8 +86,8 @@ export const receiveIntegration =
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such receiver.')
 
 /**
- * The receiver that the path names. Refused with `not_found` unless its project has a secret for
- * the provider.
+ * Finds the receiver that the path names. Refused with `not_found` unless its project has a secret
+ * for the provider.
  */
 async function find(
   { world, directory }: Edge,
@@ -125,7 +125,10 @@ function refused(receiver: Receiver, incoming: Incoming, now: number): Refusal |
     : refuse('invalid_signature')
 }
 
-/** The body as a JSON object. GitHub can also send the object as the field `payload` of a form. */
+/**
+ * Parses the body as a JSON object. GitHub can also send the object as the field `payload` of a
+ * form.
+ */
 function bodyOf(incoming: Incoming): JsonObject | Refusal {
   const form = incoming.header('content-type')?.toLowerCase().startsWith(FORM)
   const text = form ? (new URLSearchParams(incoming.body).get('payload') ?? '') : incoming.body

@@ -23,7 +23,7 @@ const hmac = (key: string | Buffer, text: string): Buffer =>
   createHmac('sha256', key).update(text, 'utf8').digest()
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
-/** A secret, or undefined when it is missing or too short to authenticate a request. */
+/** Returns a secret, or undefined when it is missing or too short to authenticate a request. */
 const secretIn = (entries: Entries, name: string): string | undefined => {
   const secret = getOwn(entries, name)
   return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
@@ -68,7 +68,7 @@ function fromGitLab({ header, body }: Signed, entries: Entries, now: number): bo
 }
 
 /**
- * Whether a request comes from the provider.
+ * Returns whether a request comes from the provider.
  * @param now Unix milliseconds.
  */
 export const isFrom = (

@@ -1,6 +1,7 @@
 /**
  * Preparations and queries of repository hosts. A preparation checks the URL and the key, and seals
- * keys and tokens, so that the command has none in clear. `queries/git-credentials.ts` unseals them.
+ * keys and tokens, so that the command contains no secret in clear text.
+ * `queries/git-credentials.ts` unseals them.
  */
 import { createPrivateKey } from 'node:crypto'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
@@ -18,7 +19,7 @@ import type { Prepare, Prepared } from '../../prepare.ts'
 /** Minimum size of the RSA key of a GitHub App, in bits. */
 const KEY_BITS = 2048
 
-/** The fault of a private key, as the end of a sentence. */
+/** Returns the fault of a private key, as text that follows the name of the field. */
 function keyFault(pem: string): string | undefined {
   try {
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPrivateKey(pem)
@@ -57,7 +58,10 @@ async function sealHost(
   return { input: { ...cleared, host, material } }
 }
 
-/** The secrets of a host; undefined when this installation did not seal them for the project. */
+/**
+ * Returns the secrets of a host; undefined when this installation did not seal them for the
+ * project.
+ */
 export function unsealHost(
   world: Pick<World, 'unlock'>,
   project: string,

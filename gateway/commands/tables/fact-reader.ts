@@ -1,9 +1,9 @@
-/** Reads the facts of several commands about one table together. */
+/** Batches the reads of facts for concurrent commands about one table. */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { TableFacts } from '../../../protocol/tables/events.ts'
 import type { RowsAsked } from './facts.ts'
 
-/** Maximum number of rows of one read for several commands, with and without their data. */
+/** Maximum number of rows of a batch, with and without the data of the rows. */
 const MAX_TOGETHER = { content: 32, names: 1000 } as const
 
 interface Reading {
@@ -14,8 +14,9 @@ interface Reading {
 const countOf = ({ identities, row_ids }: RowsAsked): number => identities.length + row_ids.length
 
 /**
- * The reads of one table. At most one is in flight, and those that arrive meanwhile form the next
- * one, so each begins after its command has arrived. A reader without reads has ended.
+ * Reads facts about one table, with at most one read in flight. Requests that arrive during a read
+ * form the next read, so each read begins after its commands have arrived. The reader ends when no
+ * request is left.
  */
 export class FactReader {
   readonly #content: boolean

@@ -1,14 +1,14 @@
 /**
- * The facts about rows that travel with a command. Rows are stored in views, so the gateway reads
- * what a command needs to know about the rows with its identities and ids. The table's actor decides
- * with these facts and its own window of recent changes, or asks for later facts.
+ * Reads the facts about rows that commands contain. Rows are stored in views, so the gateway looks
+ * up the rows with the identities and ids of a command. The table's actor decides with these facts
+ * and its own window of recent changes, or requests later facts.
  */
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TableFacts } from '../../../protocol/tables/events.ts'
 import type { World } from '../../ports.ts'
 import { FactReader } from './fact-reader.ts'
 
-/** A table of a project, with the world in which it is read. The table need not exist. */
+/** A table of a project, and the `world` through which it is read. The table need not exist. */
 export interface TableAt {
   readonly world: Pick<World, 'ask' | 'view' | 'now' | 'settings'>
   readonly project: string
@@ -18,14 +18,14 @@ export interface TableAt {
 /** Maximum number of tables whose identity columns a gateway remembers. */
 const REMEMBERED = 10_000
 /**
- * The identity columns of tables, by id. They never change, and a command for a table that has been
- * deleted is refused by the table's actor.
+ * The identity columns of tables, by project and id. An identity column never changes, and the
+ * actor of a deleted table refuses every command.
  */
 const identityColumns = new WeakMap<TableAt['world'], Map<string, string>>()
 
 /**
- * The name of the identity column of a table. Refused with `not_found` when there is no such table
- * in the project.
+ * Returns the name of the identity column of a table. Refused with `not_found` when there is no
+ * such table in the project.
  */
 export async function identityColumn({ world, project, id }: TableAt): Promise<string | Refusal> {
   const known = identityColumns.get(world) ?? new Map<string, string>()
@@ -45,7 +45,7 @@ export async function identityColumn({ world, project, id }: TableAt): Promise<s
   return identity_column
 }
 
-/** Which rows a command is about, and whether their data is needed. */
+/** The rows that a command concerns, and whether their data is needed. */
 export interface RowsAsked {
   readonly identities: readonly string[]
   readonly row_ids: readonly string[]
@@ -55,8 +55,8 @@ export interface RowsAsked {
 /**
  * Reads facts from the view. Reads that wait while another read of the same table is in flight are
  * sent together, because a message to a view costs more than the lookup of a row.
- * @param fresh whether the view first applies everything that was committed before. Otherwise it
- *   answers at once, because the table's actor usually knows what the view has not applied yet.
+ * @param fresh whether the view first applies everything that was committed before. Otherwise the
+ * view answers immediately, because the table's actor usually has the changes that the view lacks.
  */
 export function readFacts(
   { world, project, id }: TableAt,

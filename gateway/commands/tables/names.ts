@@ -1,13 +1,13 @@
 /**
- * Claims of names before a table is created or renamed. The holder of a name is an actor of its own,
- * so the name is claimed first; the table confirms the claim in the commit that uses it. The claim of
- * a refused command is given back through the table, which then never uses it. Other claims that are
- * not used lapse by themselves.
+ * Claims the name of a table before the table is created or renamed. Each name has an actor of its
+ * own (the holder), so the name is claimed first. The table confirms the claim in the commit that
+ * uses it. After a refused command, the claim is released through the table, so that the table
+ * never uses it. Any other unused claim expires.
  */
 import type { Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { NameClaim } from '../../../protocol/tables/events.ts'
-import { type Call, type Edge, scopeId } from '../../call.ts'
+import { type Call, type Edge, newId, scopeId } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
 import type { Identity } from '../../http/idempotency.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
@@ -38,7 +38,10 @@ async function claimName(
   return isRefusal(outcome) ? outcome : { holder, claim: outcome.reply.claim }
 }
 
-/** A claim on a name for a command, which may need several until the table is in time to use one. */
+/**
+ * Adds a claim on a name to a command. Claims the name again if a claim expires before the table
+ * uses it.
+ */
 async function withClaim(
   edge: Edge,
   call: Call,
@@ -84,7 +87,7 @@ async function create(
 ): Promise<Prepared | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
-  const id = world.id('table', seed)
+  const id = newId(edge, call, 'table', seed)
   if (seed !== undefined) {
     const made = await world.ask({ project, kind: 'table', id }, 'definition', {})
     if (isRefusal(made)) return made

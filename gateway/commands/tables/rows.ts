@@ -1,7 +1,7 @@
 /**
- * Commands about rows: the facts that travel with them, their repetition when the facts were too
- * old, and the completion of the reply, which does not contain what the client sent. The endpoints
- * and the built-in actions on tables use them.
+ * Prepares commands about rows for the endpoints and for the built-in actions on tables. It adds
+ * facts to a command, repeats the command if the facts were too old, and completes the reply, which
+ * lacks the data that the client sent.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -22,7 +22,7 @@ import type { Prepare } from '../../prepare.ts'
 import type { Revise } from '../decide.ts'
 import { identityColumn, type RowsAsked, readFacts, type TableAt } from './facts.ts'
 
-/** A command about rows that can be sent. */
+/** A prepared command about rows. */
 export interface RowChange<R> {
   readonly input: { readonly facts: TableFacts }
   readonly revise: Revise
@@ -35,8 +35,8 @@ type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row
 type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, Stale>
 
 /**
- * Adds facts to a command, and repeats it with later facts for as long as the table asks for them.
- * After the time limit of a command, the call is refused with `overdue`.
+ * Adds facts to a command, and repeats it with later facts while the table requests them. After the
+ * time limit of a command, the call is refused with `overdue`.
  */
 async function withFacts<N extends RowCommand, R>(
   at: TableAt,
@@ -76,7 +76,7 @@ async function withIdentities<N extends RowCommand, R>(
     : withFacts(at, { ...about, identities: identitiesIn(sent, column) }, answer, overdue)
 }
 
-/** The identities among values. Values of another type are refused by the table. */
+/** Returns the identities in the given data. The table refuses values of another type. */
 const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
   [
     ...new Set(
@@ -86,7 +86,7 @@ const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
     ),
   ] as string[]
 
-/** The rows of an insertion, from the data that the client sent and the reply of the table. */
+/** Returns the rows of an insertion, from the client's data and the reply of the table. */
 const rowsOf = (
   { id: table_id }: TableAt,
   sent: readonly JsonObject[],
@@ -100,13 +100,15 @@ const rowsOf = (
     created_at,
     updated_at: created_at,
   }))
-/** The only row of an insertion; see `rowsOf`. */
+/** Returns the only row of an insertion; see `rowsOf`. */
 function rowOf(at: TableAt, data: JsonObject, reply: Inserted): TableRow {
   const [row] = rowsOf(at, [data], reply)
   if (!row) throw new Error('a table has inserted no row')
   return row
 }
-/** The row of an update. Its data is read from the view if the reply does not contain it. */
+/**
+ * Returns the row of an update. Its data is read from the view if the reply does not contain it.
+ */
 const updatedRow = (
   { world, project, id }: TableAt,
   { row: { data, ...row } }: Updated,
@@ -118,7 +120,7 @@ export const insertRow = (at: TableAt, data: JsonObject): Changes<TableRow> =>
   withIdentities<'row.insert', TableRow>(at, [data], { row_ids: [], content: false }, (reply) =>
     rowOf(at, data, reply),
   )
-/** Inserts a row, or changes the row with the same identity. `created`: the row is new. */
+/** Inserts a row, or changes the row with the same identity. `created` is true for a new row. */
 export const upsertRow = (
   at: TableAt,
   data: JsonObject,
@@ -133,7 +135,7 @@ export const upsertRow = (
         : andThen(updatedRow(at, reply), (row) => (isRefusal(row) ? row : { row, created: false })),
     refuse('conflict', undefined, 'The row is changed too often by others; try again later.'),
   )
-/** Deletes a row. There is no answer. */
+/** Deletes a row. The answer is empty. */
 export const deleteRow = (at: TableAt, row_id: string): Changes<undefined> =>
   withFacts<'row.delete', undefined>(
     at,

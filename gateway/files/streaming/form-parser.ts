@@ -9,7 +9,7 @@
  */
 import { headOf, MULTIPART_LIMITS, type PartHead } from '../multipart.ts'
 
-/** What a chunk contains: the headers of a part, some of its bytes, or its end. */
+/** An element of a form: the headers of a part, some of its bytes, or its end. */
 export type FormEvent =
   | { readonly kind: 'part'; readonly head: PartHead }
   | { readonly kind: 'data'; readonly bytes: Buffer }
@@ -22,8 +22,8 @@ const BREAK = 2
 export class FormParser {
   readonly #delimiter: Buffer
   /**
-   * The bytes that are not interpreted yet. The body begins with a line break, as if a delimiter
-   * at its start ended a line like the other ones.
+   * The bytes that are not interpreted yet. A line break is put in front of the body, because the
+   * parser expects a line break before every delimiter.
    */
   #rest: Buffer = Buffer.from('\r\n')
   #state: 'preamble' | 'delimiter' | 'head' | 'content' | 'closed' = 'preamble'
@@ -62,8 +62,9 @@ export class FormParser {
   }
 
   /**
-   * The rest and the next chunk. When the rest of a content does not begin a delimiter, which is the
-   * usual case, it becomes a separate event, so that the chunk is not copied.
+   * Returns the uninterpreted bytes followed by the next chunk. If these bytes are content and do
+   * not begin a delimiter, which is the usual case, they become a separate event. Then the chunk is
+   * not copied.
    */
   #joined(chunk: Buffer, events: FormEvent[]): Buffer {
     const rest = this.#rest

@@ -7,7 +7,7 @@ import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import type { PartHead } from '../multipart.ts'
 import { type FormEvent, FormParser } from './form-parser.ts'
 
-/** An upload is refused while its body arrives, or while its file is stored. */
+/** Thrown to refuse an upload while its body arrives or its file is stored. */
 export class UploadRefused extends Error {
   readonly refusal: Refusal
   constructor(refusal: Refusal) {
@@ -15,14 +15,17 @@ export class UploadRefused extends Error {
     this.refusal = refusal
   }
 }
-/** @throws {UploadRefused} always, with the faults of fields. */
+/**
+ * Refuses an upload.
+ * @throws {UploadRefused} always, with the given field errors.
+ */
 export function refuseUpload(...faults: Parameters<typeof refuseFields>): never {
   throw new UploadRefused(refuseFields(...faults))
 }
 
 /**
- * A part whose bytes arrive. They can be read once, and before the next part. Each chunk is valid
- * until the next one is requested.
+ * A part whose bytes are arriving. They can be read once, before the next part is requested. Each
+ * chunk is valid until the next chunk is requested.
  */
 export interface ArrivingPart extends PartHead {
   readonly bytes: AsyncIterable<Buffer>

@@ -139,8 +139,8 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
 }
 
 /**
- * The principal for whom a link was created. Undefined when it is no longer active, or when the
- * project was deleted.
+ * Returns the principal for whom a link was created, or undefined when the principal is no longer
+ * active or the project was deleted.
  */
 async function speakerOf(
   { directory }: Edge,
@@ -156,7 +156,7 @@ async function speakerOf(
   return party && principalOf(party)
 }
 
-/** The page that explains why a link is no longer valid. Undefined while it is valid. */
+/** Returns the page that explains why a link is no longer valid, or undefined while it is valid. */
 function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | undefined {
   if (
     record.responses.some(
@@ -182,15 +182,15 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
 }
 
 /**
- * A text with its original line breaks. Forms send them as CRLF (HTML Standard, "Constructing the
+ * Restores the line breaks of a text, which forms send as CRLF (HTML Standard, "Constructing the
  * entry list").
  */
 const textOf = (field: string | null | undefined): string | undefined =>
   field?.replaceAll('\r\n', '\n')
 
 /**
- * The value in a form. Undefined when the form has none. The interaction's actor decides whether
- * the value is a valid answer.
+ * Returns the value in a form, or undefined when the form has none. The interaction's actor decides
+ * whether the value is a valid answer.
  */
 function chosen(record: Interaction, fields: URLSearchParams): unknown {
   const given = fields.getAll('value')

@@ -64,12 +64,13 @@ ${content}
 `,
 })
 
-/** A page that only shows a message. */
+/** Returns a page that only shows a message. */
 export const notice = (status: number, title: string, text: string): Answer =>
   pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
 
 /**
- * The page with the form of an interaction. The status is 400 when `fault` is given, otherwise 200.
+ * Returns the page with the form of an interaction. The status is 400 when `fault` is given,
+ * otherwise 200.
  * @param who name of the answering person.
  * @param fault the reason why the last attempt was rejected.
  * @param given the fields of the last attempt, which the form shows again.
@@ -112,17 +113,17 @@ export function form(
   )
 }
 
-/** A time in a readable form, rounded down to the minute, such as `2031-02-03 04:05 UTC`. */
+/** Formats a time, rounded down to the minute, such as `2031-02-03 04:05 UTC`. */
 export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`
 
 /**
- * The question of an interaction. Without a spec, an approval is a yes-or-no question, and any
- * other interaction asks for text.
+ * Returns the question of an interaction. Without a spec, an approval is a yes-or-no question, and
+ * any other interaction asks for text.
  */
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
   spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
 
-/** The question, with the fields of the last attempt as its defaults. */
+/** Returns the question, with the fields of the last attempt as its defaults. */
 function filled(question: Question, given: readonly string[]): Question {
   const { default_value: _, default_confirmed: __, ...rest } = question
   const [first] = given

@@ -23,7 +23,7 @@ export const linkToken = (
   { project, interaction, target, round, expires }: LinkClaim,
 ): string => sealToken(world, PURPOSE, [project, interaction, target, round, expires ?? 0])
 
-/** The content of a token. Undefined when this installation did not issue the token. */
+/** Returns the content of a token, or undefined when this installation did not issue the token. */
 export function readToken(world: Sealer, token: string): LinkClaim | undefined {
   const content = openToken(world, PURPOSE, token)
   if (!content) return undefined

@@ -37,7 +37,7 @@ export type Change =
       readonly row?: TranscriptMessage
     }
   /**
-   * A whole streaming row, which replaces everything sent for this row so far. `again` says whether
+   * A whole streaming row, which replaces everything sent for this row so far. `again` is true if
    * chunks of the row were sent before.
    */
   | {
@@ -72,27 +72,29 @@ export type End = 'idle' | 'rotate'
 export interface Dialect {
   readonly name: 'v1' | 'v2'
   caught(caught: Caught): string
-  /** The frame that reports that everything up to the given revision has been sent. */
+  /** Returns the frame that reports that everything up to the given revision has been sent. */
   ready(revision: number): string
   change(change: Change): string
   end(reason: End): string
   /**
-   * The time in milliseconds for which the stream of a session without active turns stays open.
+   * Returns the time in milliseconds for which the stream of a session without active turns stays
+   * open.
    * @param settled whether the client has received the end of a turn.
    */
   patience(settled: boolean): number
 }
 
 /**
- * Whether a compaction is in progress after an event. Undefined if the event does not determine it.
+ * Returns whether a compaction is in progress after an event, or undefined if the event does not
+ * determine it.
  */
 export const compacts = ({ type }: SessionEvent): boolean | undefined =>
   type === 'compaction.started' ||
   (type === 'compaction.created' || type === 'compaction.failed' ? false : undefined)
-/** The ids of the active turns of a page that have begun. */
+/** Returns the ids of the active turns of a page that have begun. */
 export const begunOf = ({ active }: TranscriptPage): string[] =>
   active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
-/** Whether a change ends a turn. */
+/** Returns whether a change ends a turn. */
 export const endsTurn = (change: Change): boolean =>
   change.kind === 'frame' &&
   change.frame.type === 'turn.upsert' &&
@@ -110,6 +112,6 @@ function oneLine(data: JsonObject): string {
       )
     : json
 }
-/** The text of one frame. Without an id, a client cannot resume after the frame. */
+/** Returns the text of one frame. Without an id, a client cannot resume after the frame. */
 export const spell = (event_type: string, data: JsonObject, id?: string | number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`

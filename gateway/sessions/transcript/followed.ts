@@ -28,10 +28,10 @@ export interface FollowedSessions {
 /** Delays in milliseconds between queries to a view that has not reached the reader's cursor. */
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
- * Repeats a query until the view has reached the reader's cursor. A view may lag behind it after
- * having read the last committed position from a stream leader that had been replaced. A reader
- * that is still ahead after all attempts has a cursor from before the restore of a backup, and
- * receives the page as it is.
+ * Repeats a query until the view has reached the reader's cursor. A view may lag behind the cursor
+ * if it has read the last committed position from a replaced stream leader. A reader that is still
+ * ahead after all attempts has a cursor from before the restore of a backup, and receives the page
+ * as it is.
  */
 export async function patient(
   ask: () => Promise<TranscriptPage | Refusal>,

@@ -22,8 +22,8 @@ export interface Ports {
     fresh?: number,
   ): Promise<TranscriptPage | Refusal>
   /**
-   * Returns the preview of a row, as far as it has been generated. Undefined when no node publishes
-   * it.
+   * Returns the preview of a row, as far as it has been generated, or undefined when no node
+   * publishes it.
    */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
@@ -35,7 +35,7 @@ export interface Ports {
   given(changes: number): void
 }
 
-/** A client of a follower. `settled` says whether the client has received the end of a turn. */
+/** A client of a follower. `settled` is true once the client has received the end of a turn. */
 export interface Client {
   readonly sink: Sink
   readonly dialect: Dialect

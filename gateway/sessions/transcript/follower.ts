@@ -1,7 +1,7 @@
 /**
- * Follows one session for many clients. A client first receives the changes after its cursor, and
- * then every commit, and chunks of model output in between. The stream formats are in `v1.ts` and
- * `v2.ts`, and the subscriptions are in `followed.ts`.
+ * Follows one session for many clients. A client first receives the changes after its cursor. Then
+ * it receives every commit, and chunks of model output in between. The stream formats are in
+ * `v1.ts` and `v2.ts`, and the subscriptions are in `followed.ts`.
  *
  * Invariants:
  * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
@@ -383,8 +383,8 @@ export class SessionFollower {
     }
   }
   /**
-   * Whether a client has something to wait for: an active turn or, if the client has not received
-   * the end of a turn, a compaction.
+   * Returns whether a client has something to wait for: an active turn or, if the client has not
+   * received the end of a turn, a compaction.
    */
   #keeps = ({ settled }: Client) => this.#active.size > 0 || (this.#compacting && !settled)
   async #idle(client: Client): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * The streaming rows of a session in a follower: the stored content of each row and, for rows
- * without stored content, the content of their chunks so far (the shown content). Which chunks are
- * valid is defined in protocol/sessions/transcript/previews.ts.
+ * without stored content, the content of their chunks so far (the shown content).
+ * protocol/sessions/transcript/previews.ts defines which chunks are valid.
  */
 import { patchBlock, rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
@@ -113,11 +113,11 @@ export class LiveRows {
     return { row: live.row, void: this.#shown.delete(id) }
   }
 
-  /** The current rows, with their shown content. */
+  /** Returns the current rows, with their shown content. */
   rows(): TranscriptMessage[] {
     return [...this.#rows.keys()].map((id) => this.#composed(id))
   }
-  /** The streaming row that contains this tool use. */
+  /** Returns the streaming row that contains this tool use. */
   rowOf(tool_use: string): TranscriptMessage | undefined {
     for (const { row } of this.#rows.values())
       if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use))
@@ -163,7 +163,7 @@ export class LiveRows {
   }
   /**
    * Applies a whole preview of a row. Returns the row with its new content, or undefined if the
-   * preview contains nothing new. `again` says whether there was shown content before.
+   * preview contains nothing new. `again` is true if the row had shown content before.
    */
   take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
     const live = this.#open(given.message_id)
@@ -181,8 +181,8 @@ export class LiveRows {
     }
   }
   /**
-   * The ids of rows whose chunks may have been published before this follower subscribed. A row is
-   * returned once, and again only after a restart.
+   * Returns the ids of rows whose chunks may have been published before this follower subscribed. A
+   * row is returned once, and again only after a restart.
    */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {
@@ -194,6 +194,6 @@ export class LiveRows {
   }
 }
 
-/** A row with the content of its preview, if the row has no stored content. */
+/** Returns a row with the content of its preview, if the row has no stored content. */
 export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
   row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

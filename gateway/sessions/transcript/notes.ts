@@ -15,7 +15,7 @@ export interface Told {
 }
 
 /**
- * The event of the older stream for a stored event. Undefined when there is none.
+ * Returns the event of the older stream for a stored event, or undefined when there is none.
  * @param at time of the event in Unix milliseconds.
  * @param row the message to which the event refers.
  */
@@ -104,7 +104,7 @@ function nudge({
   }
 }
 /**
- * The result of a tool call as data of the event `tool.result`.
+ * Returns the result of a tool call as data of the event `tool.result`.
  * @param at time of the result in Unix milliseconds.
  */
 export function cameTo(

@@ -74,7 +74,7 @@ interface Publisher {
   forget: () => void
 }
 
-/** The approximate number of characters of a chunk. Most chunks contain only text. */
+/** Returns the approximate number of characters of a chunk. Most chunks contain only text. */
 const sizeOf = ({ text, ...more }: JsonObject): number =>
   CHUNK_LENGTH +
   (typeof text === 'string' ? text.length : 0) +

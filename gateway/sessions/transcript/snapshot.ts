@@ -24,7 +24,7 @@ import { compose } from './live.ts'
 import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
 import { callsOf, preview } from './v1.ts'
 
-/** The streaming rows, with the content of their previews so far. */
+/** Returns the streaming rows, with the content of their previews so far. */
 const shown = (
   world: World,
   project: string,
@@ -51,7 +51,7 @@ const pageBinding = (project: string, session_id: string) => ({
   route: 'session.transcript.page',
   filters: { session_id },
 })
-/** The requested page. A page token takes precedence over a cursor and a limit. */
+/** Determines the requested page. A page token takes precedence over a cursor and a limit. */
 function wanted(
   edge: Edge,
   { query }: Call,
@@ -109,8 +109,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   }
 }
 /**
- * The turns that have changed, and further active turns: all active turns when the request has no
- * cursor, otherwise only the turns of streaming rows.
+ * Returns the turns that have changed, and further active turns: all active turns when the request
+ * has no cursor, otherwise only the turns of streaming rows.
  */
 function turnsOf(
   { after, turns, active }: TranscriptPage,

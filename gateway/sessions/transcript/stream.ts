@@ -52,7 +52,7 @@ const starts: Readonly<
     }
   },
 }
-/** Whether an operation is a stream of a session. */
+/** Returns whether an operation is a stream of a session. */
 export const isSessionStream = (name: string): boolean => Object.hasOwn(starts, name)
 
 /**
@@ -123,8 +123,8 @@ async function follow(
 }
 
 /**
- * Whether a command that starts a turn is to be answered with the stream of the session, as its
- * `Accept` header requests.
+ * Returns whether a command that starts a turn must be answered with the stream of the session, as
+ * its `Accept` header requests.
  */
 export const wantsStream = ({ row, incoming }: Call): boolean =>
   row.verb === 'command' &&

@@ -11,14 +11,16 @@ const binding = (project: string, session_id: string) => ({
   route: 'session.transcript',
   filters: { session_id },
 })
-/** The cursor of a revision. */
+/** Returns the cursor of a revision. */
 export const sealTranscriptCursor = (
   world: Pick<World, 'seal'>,
   project: string,
   session_id: string,
   revision: number,
 ): string => sealCursor(world, binding(project, session_id), revision)
-/** The revision in a cursor of this session. Any other text is refused with `bad_request`. */
+/**
+ * Returns the revision in a cursor of this session. Any other text is refused with `bad_request`.
+ */
 export function openTranscriptCursor(
   world: Pick<World, 'seal'>,
   project: string,

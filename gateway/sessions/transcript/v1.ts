@@ -14,7 +14,7 @@ import { type Caught, type Change, type Dialect, spell } from './change.ts'
 import { told } from './notes.ts'
 
 /**
- * The event for a final row.
+ * Returns the event for a final row.
  * @param summing details of the compaction, for a row with a summary.
  */
 function said(
@@ -41,7 +41,7 @@ function said(
     return ['compaction.created', { ...summing, ...base, covers_through_sequence }]
   return [role === 'assistant' ? 'agent.message' : 'user.message', base]
 }
-/** The event for the status of a turn. Undefined for a queued turn. */
+/** Returns the event for the status of a turn, or undefined for a queued turn. */
 function moved({
   id: turn_id,
   status,
@@ -69,7 +69,7 @@ function moved({
   }
 }
 /**
- * The preview of a whole streaming row, as data of the event `session.message.preview`.
+ * Returns the preview of a whole streaming row, as data of the event `session.message.preview`.
  * @param at Unix milliseconds.
  */
 export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
@@ -84,7 +84,7 @@ export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
   emitted_at: timestamp(at),
 })
 /**
- * The tool calls of a streaming row, as data of the event `tool.call`.
+ * Returns the tool calls of a streaming row, as data of the event `tool.call`.
  * @param at Unix milliseconds.
  */
 export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
@@ -123,8 +123,8 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
           .map((call) => event('tool.call', call))
           .join('')}`
   /**
-   * The event for a turn. The start of a turn is sent only once, even if the turn continues after a
-   * wait.
+   * Returns the event for a turn. The start of a turn is sent only once, even if the turn continues
+   * after a wait.
    */
   const goesOn = (record: TurnUpsert, began: boolean): string =>
     began && record.status === 'running' ? '' : turn(record)

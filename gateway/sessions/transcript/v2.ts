@@ -10,7 +10,7 @@ import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { type Caught, type Dialect, spell } from './change.ts'
 
-/** Whether a committed frame has an id, from which a client can resume. */
+/** Returns whether a committed frame has an id, from which a client can resume. */
 const isPlace = (frame: SessionFrame): boolean =>
   frame.type === 'turn.upsert' ||
   frame.type === 'interaction.upsert' ||
@@ -29,7 +29,7 @@ export function transcriptDialect(
 ): Dialect {
   const row = (message: TranscriptMessage): string => spell('message.upsert', message as JsonObject)
   /**
-   * The frames of a page: active turns, final rows, ended turns and questions, and then the
+   * Returns the frames of a page: active turns, final rows, ended turns and questions, and then the
    * streaming rows. The last frame before the streaming rows has an id.
    */
   const caught = ({ page, rows }: Caught): string => {

@@ -1,17 +1,17 @@
 /**
- * The environment of a registering worker. The environment decides before the registration whether
- * the worker may serve it, and is notified of the session after it, so that two live sessions never
- * serve one environment. Ids that are not those of environments of this service are labels that
- * workers choose, and need no decision.
+ * Checks the environment of a registering worker. Before the registration, the environment decides
+ * whether the worker may serve it. After the registration, the environment is notified of the
+ * session. So two live sessions never serve one environment. An id that is not that of a managed
+ * environment is a label that workers choose, and needs no decision.
  *
- * Invariant: no refusal here is one of the codes at which a worker process ends.
+ * Invariant: no refusal in this file has a code at which a worker process exits.
  */
 import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { FrameError, Register } from '../../../protocol/workers/socket.ts'
 import { command, type Edge, type Grant } from '../edge.ts'
 
-/** Why a worker may not serve the environment, as an error frame. */
+/** The reason why a worker may not serve the environment, for an error frame. */
 export interface Barred {
   readonly code: FrameError
   readonly message: string
@@ -23,8 +23,8 @@ interface Place {
 }
 
 /**
- * The environment that a worker serves: its own for the worker of an environment, otherwise the one
- * that it names.
+ * Returns the id of the environment that a worker serves: the environment of its credential, or
+ * else the environment that the frame names.
  */
 export const placeOf = ({ environment }: Grant, frame: Register): string | undefined =>
   environment?.id ?? (frame.environment_id || undefined)
@@ -41,7 +41,10 @@ function barredBy({ refused, message = refused }: Refusal): Barred {
     : { code: 'environment_forbidden', message }
 }
 
-/** Asks the environment for the registering worker. Returns why the worker may not serve it. */
+/**
+ * Asks the environment whether the registering worker may serve it. Returns the reason if it may
+ * not.
+ */
 export async function enterEnvironment(
   edge: Edge,
   grant: Grant,
@@ -62,7 +65,7 @@ export async function enterEnvironment(
   return isRefusal(outcome) ? barredBy(outcome) : undefined
 }
 
-/** Notifies the environment of the registered session. Returns why this was not possible. */
+/** Notifies the environment of the registered session. Returns the reason if this fails. */
 export async function confirmEnvironment(
   edge: Edge,
   grant: Grant,

@@ -1,11 +1,11 @@
 /**
- * The worker's side of terminals: relays between the socket of a worker and the gateway of the
- * person (`gateway/terminals/`).
+ * The worker side of terminals: relays messages between the socket of a worker and the gateway of
+ * the client (`gateway/terminals/`).
  *
  * Invariants:
- * T1. A terminal belongs to one connection of a worker, and ends with it.
- * T2. A terminal ends when its worker exceeds the window of output, when input was lost on the way,
- *     and when the gateway of the person has been silent for `terminalLimits.silence`.
+ * T1. A terminal belongs to one connection of a worker, and ends when this connection ends.
+ * T2. A terminal ends when its worker exceeds the output window, when input was lost, and when the
+ *     gateway of the client has been silent for `terminalLimits.silence`.
  */
 import type { Up } from '../../../protocol/workers/socket.ts'
 import {
@@ -24,7 +24,9 @@ import type { Session } from '../session.ts'
 type Frame = Extract<Up, { readonly type: `terminal.${string}` }>
 
 export interface WorkerTerminals {
-  /** Offers terminals of the session's environment, if the session has one and can open them. */
+  /**
+   * Offers terminals of the session's environment, if it has an environment and supports terminals.
+   */
   serve(session: Session): void
   /** Handles a frame of a worker. */
   handle(session: Session, frame: Frame): void
@@ -37,7 +39,7 @@ interface Terminal {
   readonly output: ByteWindow
   /** Sequence number of the next input. */
   input: number
-  /** Time of the last message of the person's gateway. */
+  /** Time of the last message from the client's gateway. */
   heard: number
   readonly stop: () => void
 }
@@ -105,7 +107,7 @@ export function openWorkerTerminals(
     if (world.now() - terminal.heard > terminalLimits.silence)
       end(terminal, { error: 'The connection to the terminal was lost.' })
   }
-  /** Passes a message of the person's gateway on to the worker. */
+  /** Forwards a message from the client's gateway to the worker. */
   function relay(terminal_id: string, message: TowardsWorker): void {
     const terminal = terminals.get(terminal_id)
     if (!terminal) return

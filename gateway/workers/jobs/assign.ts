@@ -148,8 +148,8 @@ function withFiles(
   )
 }
 /**
- * Milliseconds for which a job waits for the conversion of files. Shorter than the time that an
- * owner waits for the answer to an assignment.
+ * Maximum time in milliseconds for which a job waits for the conversion of files. It is shorter
+ * than the time for which an owner waits for the answer to an assignment.
  */
 const CONVERSION_TIMEOUT_MS = 1500
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */

@@ -9,9 +9,9 @@
  *     not fit wait for the next claim.
  * C2. The number of jobs in an answer exceeds neither the remaining slots of its claim nor those of
  *     the latest claim.
- * C3. After an answer that leaves slots free or jobs undelivered, a worker that takes jobs and has
- *     no other open claim receives `work.available` unless the gateway is stopping, because many
- *     workers do not claim again on their own.
+ * C3. After an answer that leaves slots free or jobs undelivered, the worker receives
+ *     `work.available`, because many workers do not claim again on their own. No such frame is sent
+ *     if the worker takes no jobs or has another open claim, or if the gateway is stopping.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'

@@ -75,7 +75,7 @@ export function sharedWants(): (filters: Filters) => Wants {
   }
 }
 
-/** The filters of one claim. The lists in the claim replace the registered lists. */
+/** Returns the filters of one claim. The lists in the claim replace the registered lists. */
 export const narrowed = (registered: Filters, claim: Filters): Filters => ({
   ...registered,
   ...(claim.queues && { queues: claim.queues }),
@@ -84,7 +84,7 @@ export const narrowed = (registered: Filters, claim: Filters): Filters => ({
 })
 
 /**
- * Whether a worker with these filters may take a job of a queue.
+ * Returns whether a worker with these filters may take a job of a queue.
  * - The job must be for workers (`customer_worker`).
  * - A pinned job matches only workers of its environment. With `pinned_only`, no other job matches.
  * - A generation matches only workers that list its model; its queue is ignored.

@@ -24,7 +24,8 @@ interface Lapsed {
 const GRACE = 5000
 
 /**
- * The time until which a lease that is granted or renewed now is counted, in Unix milliseconds.
+ * Returns the time until which a lease that is granted or renewed now is counted, in Unix
+ * milliseconds.
  * @param seconds duration of the lease.
  */
 export const leaseUntil = (edge: Edge, seconds: number): number =>
@@ -93,7 +94,9 @@ export function giveBack(edge: Edge, session: Session): void {
   }
 }
 
-/** Removes a job from the ready jobs, and returns it. Undefined when it is not ready. */
+/**
+ * Removes a job from the ready jobs, and returns it. Returns undefined when the job is not ready.
+ */
 export function withdraw(session: Session, job_id: string): ClaimedJob | undefined {
   const at = session.ready.findIndex(({ job }) => job.id === job_id)
   const [item] = at < 0 ? [] : session.ready.splice(at, 1)

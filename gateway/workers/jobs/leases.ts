@@ -4,9 +4,9 @@
  *
  * Invariants:
  * L1. A resumed session receives no job until its leases are counted.
- * L2. A job of an earlier connection is returned to its queue only under the lease that is current
- *     in the queue, and only if the worker sent a list of its leases that does not include this
- *     one. The queue ignores the return if it has received a heartbeat under the lease.
+ * L2. A job of an earlier connection is returned to its queue only if the worker sent a list of its
+ *     leases without the lease of the job. It is returned only under the lease that is current in
+ *     the queue. The queue ignores the return if it has received a heartbeat under the lease.
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -31,8 +31,8 @@ const AGAIN = 2000
 
 /**
  * Counts the leases of a resumed session. If the worker sent a list of its leases, the jobs that it
- * never received go back to their queues. For a new session that has replaced another one, ends the
- * leases of the other session.
+ * never received return to their queues. For a new session that has replaced another session, ends
+ * the leases of the other session.
  * @param held tokens of the leases that the worker has; undefined when it sent no list.
  */
 export async function countLeases(

@@ -2,11 +2,11 @@
  * Subscribes to offers of jobs, and takes jobs for sessions. Each interest (project, queue,
  * capability) has one subscription, which all sessions with this interest share. An offer is
  * matched against all sessions with a matching interest, regardless of the subscription that
- * received it. The order of jobs across shards is decided in `order.ts`.
+ * received it. `order.ts` decides the order of jobs across shards.
  *
  * Invariants:
  * O1. A job is taken only for a session that has a free slot and either an open claim or a next
- *     claim that is expected at once, so that a busy worker need not wait between two claims. The
+ *     claim that is expected immediately. So a busy worker need not wait between two claims. The
  *     slot is reserved before the offer is answered.
  * O2. A session without an open or expected claim never receives a job, only `work.available`.
  * O3. Of the sessions for which a job may be taken, the least recently served one receives it.
@@ -53,8 +53,8 @@ export interface OfferSubscription {
   /** The orders that merge the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
   /**
-   * `announced` is the time of the last announcement of demand. `again` says whether another one is
-   * scheduled.
+   * `announced` is the time of the last announcement of demand. `again` is true while another
+   * announcement is scheduled.
    */
   announced: number
   again: boolean
@@ -91,7 +91,7 @@ function* listenedBy(subscription: OfferSubscription, session: Session): Generat
     }
   }
 }
-/** The subscriptions that match an offer. All jobs of an offer have the same capability. */
+/** Returns the subscriptions that match an offer. All jobs of an offer have the same capability. */
 function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)
@@ -101,8 +101,8 @@ function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: 
 }
 
 /**
- * Whether the subscriptions of a session are known to be up to date. The check allocates nothing.
- * False if a session that should listen has a claim with different filters.
+ * Returns whether the subscriptions of a session are known to be up to date, without allocations.
+ * Returns false if a session that should listen has a claim with different filters.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens
@@ -157,8 +157,8 @@ export function gained(edge: Edge, session: Session): void {
 
 /**
  * Answers an offer. All of its jobs have the same capability, so all of them are executed either by
- * workers or by the service itself. Undefined when this cannot be determined, or when the offer is
- * empty.
+ * workers or by the service itself. Returns undefined when this cannot be determined, or when the
+ * offer is empty.
  */
 function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
   const [first] = offer.jobs
@@ -172,7 +172,7 @@ function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
 }
 
 /**
- * Takes jobs for sessions. If none is taken, the answer is `busy`, so that the shard offers the
+ * Takes jobs for sessions. If none can be taken, the answer is `busy`, so that the shard offers the
  * jobs to another gateway.
  */
 function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Taking> {
@@ -192,7 +192,7 @@ function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Ta
     return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
   })
 }
-/** The order that merges this offer with the offers of other shards. */
+/** Returns the order that merges this offer with the offers of other shards. */
 function orderOf(
   edge: Edge,
   subscription: OfferSubscription,
@@ -217,8 +217,8 @@ function orderOf(
   return order
 }
 /**
- * The earliest `since` of the interests that match an offer and have claimants. Infinity when there
- * are none.
+ * Returns the earliest `since` of the interests that match an offer and have claimants, or Infinity
+ * when there are none.
  */
 const openSince = (subscription: OfferSubscription, offer: Offer): number =>
   Math.min(
@@ -226,7 +226,7 @@ const openSince = (subscription: OfferSubscription, offer: Offer): number =>
       claimants.size > 0 ? [since] : [],
     ),
   )
-/** Whether a job of an offer may be taken for at least one session. */
+/** Returns whether a job of an offer may be taken for at least one session. */
 function hasRoom(
   { world }: Edge,
   subscription: OfferSubscription,
@@ -307,8 +307,8 @@ function reserve(
 }
 
 /**
- * Returns the least recently served of the sessions for which a job may be taken, and makes it the
- * most recently served one.
+ * Returns the least recently served of the sessions for which a job may be taken, and marks it as
+ * the most recently served.
  */
 function firstFor(
   { world }: Edge,

@@ -11,10 +11,10 @@
  *     jobs that precede its own. It also waits for shards that have not sent an offer yet, if it is
  *     unknown which shards have jobs, and if slots became free less than `COLLECT_TIMEOUT_MS` ago.
  * R2. A job does not wait for an older job of another shard if the difference of their ages is
- *     within a tolerance: 100 ms when few jobs are left, and 1 s when many are left, because slots
- *     left idle would then reduce the throughput.
- * R3. What is known about other shards is only a hint. It may delay an offer, but never prevents a
- *     job from being taken.
+ *     within a tolerance. The tolerance is 100 ms when few jobs are left. It is 1 s when many jobs
+ *     are left, because idle slots would then reduce the throughput.
+ * R3. Knowledge about other shards is only a hint. It may delay an offer, but never prevents a job
+ *     from being taken.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
@@ -32,8 +32,8 @@ const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs that counts as few. */
 const FEW = 32
 /**
- * Milliseconds for which it counts as known which shards have jobs, after every shard has had time
- * to send an offer.
+ * Milliseconds for which the set of shards with jobs counts as known, after every shard has had
+ * time to send an offer.
  */
 const KNOWN = 2000
 /** Number of fairness keys above which keys with past turns are removed. */
@@ -49,7 +49,7 @@ interface Parts<J, T> {
   /** Whether a job may be taken for at least one worker session. */
   readonly fits: (job: J) => boolean
   /**
-   * Takes a job. Undefined when it cannot be taken.
+   * Takes a job. Returns undefined when it cannot be taken.
    * @param again whether to take the job only if it is reserved already.
    */
   readonly take: (job: J, again: boolean) => T | undefined
@@ -76,8 +76,8 @@ interface OpenOffer<J, T> {
 }
 
 /**
- * The jobs of an offer that may be next in the order: the first job of each fairness key, which is
- * also the job of this key with the highest priority.
+ * Returns the jobs of an offer that may be next in the order: the first job of each fairness key,
+ * which is also the job of this key with the highest priority.
  */
 function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   const heads: J[] = []
@@ -248,7 +248,7 @@ export class Order<J extends Ranked, T> {
     return false
   }
   /**
-   * Whether a job precedes another job.
+   * Returns whether a job precedes another job.
    * @param tolerance difference in age, in milliseconds, up to which both count as equally old.
    */
   #precedes(job: J, other: J, tolerance: number): boolean {

@@ -1,6 +1,6 @@
 /**
- * Checks the artifact references in the results of jobs. A result is stored unchanged whatever its
- * references say, so a wrong reference is only reported in the log, for the author of the worker.
+ * Checks the artifact references in the results of jobs. A result is stored unchanged even if its
+ * references are wrong. A wrong reference is only logged, for the author of the worker.
  */
 import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
@@ -9,7 +9,8 @@ import type { World } from '../../ports.ts'
 
 /**
  * Writes one warning if the result of a job refers to artifacts that its project does not have.
- * Artifacts whose state cannot be read are left out. Never rejects, because no caller waits for it.
+ * Artifacts whose state cannot be read are skipped. The promise never rejects, because no caller
+ * awaits it.
  */
 export async function checkReferences(
   world: Pick<World, 'ask' | 'log'>,

@@ -68,7 +68,7 @@ export function analyse(
 
 /**
  * Checks an expression when it is authored.
- * @param roots the root names that it may read.
+ * @param roots the root names that the expression may read.
  * @returns on failure, a message for the author and, if known, the offset of the error in `source`.
  */
 export function compile(
@@ -123,7 +123,7 @@ function truthOf(value: unknown, source: string): boolean {
 
 /** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** If present: the condition is false for every document that has another value at `path`. */
+  /** If present, the condition is false for every document that does not match the guard. */
   readonly guard?: Guard | undefined
   /**
    * Evaluates the condition like `predicate`.

@@ -129,8 +129,8 @@ function length(value: unknown, budget: Budget): number {
 }
 
 /**
- * Functions by name. Each can be called as `name(a, b)` and as `a.name(b)`; functions of two
- * operands also as `a name b`.
+ * Functions by name. Each can be called as `name(a, b)` and as `a.name(b)`. Functions of two
+ * operands can also be called as `a name b`.
  */
 export const functions: Readonly<
   Record<

@@ -82,16 +82,16 @@ export const renderText = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: false, sizeBudget: { left: MAX_SIZE } })
 
 /**
- * Renders a document like `renderText`, except that a string which is exactly one interpolation
- * becomes the value of the expression with its type.
+ * Renders a document like `renderText`, except that a string that consists of one interpolation
+ * becomes the value of the expression, with its type.
  * @throws ExpressionError if an interpolation cannot be evaluated or the result is too large.
  */
 export const renderNative = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: true, sizeBudget: { left: MAX_SIZE } })
 
 /**
- * Checks a reference to a step by a literal name. Returns why the reference is rejected, or
- * undefined.
+ * Checks a reference to a step by a literal name. Returns the reason for rejecting the reference,
+ * or undefined.
  */
 export type StepRule = (step: Reference) => string | undefined
 

@@ -1,7 +1,7 @@
 /**
- * Scanner for the tokens of an expression. The CEL parser defines the grammar. This scanner exists
- * because two things must be known before parsing: where an interpolation ends, and which words are
- * operators. For both, string literals must be skipped.
+ * Scanner for the tokens of an expression. The CEL parser defines the grammar. Two facts must be
+ * known before parsing: the end of an interpolation, and the words that are operators. To find
+ * both, the scanner skips string literals.
  *
  * Invariant: scanning never fails and always advances. Text that is not a token has the kind
  * `other`, and the parser rejects it.
@@ -35,7 +35,7 @@ function closing(source: string, quote: string, from: number): number | undefine
   return undefined
 }
 
-/** Returns the next token at or after an offset, or undefined at the end. */
+/** Returns the next token at or after an offset, or undefined at the end of the source. */
 export function nextToken(source: string, from: number): Token | undefined {
   const start = from + (match(SPACE, source, from)?.length ?? 0)
   if (start >= source.length) return undefined

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * V1. Only own properties exist: `constructor` and `__proto__` are unknown names like any other.
- * V2. Operations whose cost grows with their operands charge it to the budget, so the work of an
- *     evaluation is bounded.
+ * V2. Operations whose cost grows with their operands charge the cost to the budget, so the work of
+ *     an evaluation is bounded.
  */
 
 /**

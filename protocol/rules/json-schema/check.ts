@@ -32,8 +32,8 @@ export interface Check {
    */
   inner(schema: unknown, key: string | number, value: unknown, quiet?: boolean): boolean
   /**
-   * Returns how many of the schemas the value fits. If it fits none, the errors of the closest
-   * schema are reported, or `message` if no schema is close.
+   * Returns the number of schemas that the value fits. If the value fits none, reports the errors
+   * of the closest schema, or `message` if no schema is close.
    */
   fitting(schemas: readonly unknown[], message: string): number
   /** Resolves a reference to its schema. */

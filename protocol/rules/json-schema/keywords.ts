@@ -1,8 +1,8 @@
 /**
  * The keywords of JSON Schema, one function each. A keyword function reports errors and returns
  * whether the value fits. It returns true when the keyword does not apply to the type of the value;
- * most functions also ignore a malformed keyword. Work that depends on the size of the schema or of
- * the value is charged to the budget where it occurs.
+ * most functions also ignore a malformed keyword. Each function charges work that depends on the
+ * size of the schema or of the value to the budget.
  */
 
 import { equal, isObject, spend } from '../expressions/values.ts'
@@ -205,7 +205,7 @@ const lists: Keywords = {
   },
 }
 
-/** Keywords that depend on what all other keywords have evaluated. */
+/** Keywords that depend on the evaluations of all other keywords. */
 const last: Keywords = {
   unevaluatedProperties: ({ value, budget, evaluated, inner, fail }, given) => {
     if (!isObject(value)) return true

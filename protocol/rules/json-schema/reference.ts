@@ -31,8 +31,8 @@ function unescaped(part: string): string | undefined {
 }
 
 /**
- * Returns the schema with an anchor, or undefined. It works without recursion, because deep
- * documents would overflow the stack.
+ * Returns the schema with an anchor, or undefined. Avoids recursion, because deep documents would
+ * overflow the stack.
  */
 function anchored(document: unknown, name: string, budget: Budget): unknown {
   const todo: unknown[] = [document]

@@ -112,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** For each form that a simple test can check: the test, and the message of its fault. */
+/** The forms that a simple test can check, each with the test and the message of the fault. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],
@@ -257,8 +257,8 @@ export function schemaFaults(schema: unknown, path: string, rules: SchemaRules =
 }
 
 /**
- * Whether a document is nested deeper than a number of levels. It works without recursion, because
- * deep documents would overflow the stack.
+ * Whether a document is nested deeper than a number of levels. Avoids recursion, because deep
+ * documents would overflow the stack.
  */
 function isDeeper(document: unknown, levels: number): boolean {
   let level: unknown[] = [document]

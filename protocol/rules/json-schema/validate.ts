@@ -80,8 +80,7 @@ class Checking {
 
   /**
    * Whether a value fits a schema.
-   * @param faults receives the reasons if it does not fit; undefined when the caller needs no
-   *   reasons.
+   * @param faults receives the faults of the value; undefined when the caller needs no faults.
    */
   check(
     schema: unknown,
@@ -235,7 +234,7 @@ function isCloser(
 /**
  * Checks a value against a schema.
  * @param path path of the value in the request, such as `input`. The fields of faults begin with
- *   it.
+ *   this path.
  * @param steps maximum number of steps of the check.
  */
 export function checkValue(
@@ -264,8 +263,8 @@ export function checkValue(
 }
 
 /**
- * Returns the path of an object in a document, or undefined if it is not part of the document. It
- * works without recursion, because deep documents would overflow the stack.
+ * Returns the path of an object in a document, or undefined if the object is not part of the
+ * document. Avoids recursion, because deep documents would overflow the stack.
  */
 function placeOf(document: unknown, wanted: object): string | undefined {
   const todo: [value: unknown, path: string][] = [[document, '']]

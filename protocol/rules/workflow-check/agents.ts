@@ -62,7 +62,7 @@ export const checkJudge = (
     : checkTemplate(prompt, roots, below(path, 'prompt'), rule)
 
 /**
- * A field of a workflow that refers to an agent. Without a name, it refers to the agent of the
+ * A field of a workflow that refers to an agent. A field without a name refers to the agent of the
  * loop.
  */
 interface NamedAgent {

@@ -31,7 +31,7 @@ function valuesIn(value: unknown, depth: number, before: number): number {
 }
 
 /**
- * Returns where a document exceeds the maximum nesting or number of values. It works without
+ * Returns the fault of a document that exceeds the maximum nesting or number of values. Avoids
  * recursion, because deep documents would overflow the stack.
  */
 function placesOf(document: unknown, path: string): FieldError[] {

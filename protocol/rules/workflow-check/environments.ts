@@ -1,6 +1,6 @@
 /**
- * Validation of where the actions of a workflow are performed: the environment policy, and the steps
- * that depend on it.
+ * Validation of the environment policy of a workflow, and of the locations at which its actions are
+ * performed.
  */
 import type { FieldError } from '../../errors.ts'
 import { isId } from '../../ids.ts'
@@ -9,7 +9,7 @@ import type { Spec, Step } from '../../workflows/spec.ts'
 import { below } from './path.ts'
 import { placesIn } from './places.ts'
 
-/** What a workflow needs to know about the loop that it belongs to. */
+/** The facts about a loop that the validation of its workflow needs. */
 export interface LoopFacts {
   /** Id or name of the agent of the loop. */
   readonly agent_id?: string
@@ -17,7 +17,7 @@ export interface LoopFacts {
   readonly prepares: readonly string[]
 }
 
-/** Paths of the action steps that use an environment and do not name it. */
+/** Returns the paths of action steps that need an environment but do not name one. */
 const unnamed = (steps: readonly Step[], path: string): string[] =>
   placesIn(steps, path, ({ kind, config }, at) =>
     kind === 'action' && config.environment_id === undefined && needsEnvironment(config)

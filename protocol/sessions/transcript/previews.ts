@@ -1,14 +1,14 @@
 /**
  * Previews: the output of a model before it is committed, which followers of the session receive.
- * Previews are broadcast, never stored, and have no cursor. One process publishes a generation: the
- * gateway of the worker, or the executor. It numbers the chunks, so that a follower detects a gap.
- * On request, it returns the whole output so far.
+ * Previews are broadcast, never stored, and have no cursor. The publisher of a generation is one
+ * process: the gateway of the worker, or the executor. It numbers the chunks, so that a follower
+ * detects a gap. On request, it returns the whole output so far.
  *
  * Invariants:
  * P1. A preview belongs to a streaming row without stored content. `base` is the revision at which
  *     the publisher read the row. A later `message.upsert` of the row makes the preview obsolete.
- * P2. If a row has two publishers, the one with the larger `base` takes precedence, and with equal
- *     `base` the one with the larger `born`.
+ * P2. If a row has two publishers, the publisher with the larger `base` takes precedence. If their
+ *     `base` is equal, the larger `born` decides.
  * P3. The chunks of a publisher are numbered 1, 2, 3…. The content after n chunks is their fold
  *     with `appendDelta`.
  */
@@ -56,7 +56,7 @@ export interface Previewed extends PreviewOf {
 export const rank = (a: PreviewOf, b: PreviewOf): number => a.base - b.base || a.born - b.born
 
 /**
- * The content of a message after a chunk. The chunk extends the last block if that has the same
+ * The content of a message after a chunk. The chunk extends the last block if both have the same
  * type, and otherwise opens a new block.
  */
 export interface Appended {

@@ -34,18 +34,18 @@ export interface GrantedTool {
     readonly destructive?: boolean
     readonly read_only?: boolean
   }
-  /** Who executes the action: a worker (`worker`), or the service (`http`, `builtin`). */
+  /** Whether a worker (`worker`) or the service (`http`, `builtin`) executes the action. */
   readonly kind: 'worker' | 'http' | 'builtin'
   readonly queue?: string
   readonly environment_id?: string
   /**
-   * Only for a destructive action. Absent in turns that earlier releases admitted: the requester of
-   * the turn then approves or, if the requester is an agent or the service, administrators and
-   * owners do.
+   * Only for a destructive action. Absent in turns that earlier releases admitted. The requester of
+   * the turn then approves the calls. If the requester is an agent or the service, administrators
+   * and owners approve the calls.
    */
   readonly approvers?: readonly Approver[]
 }
-/** The environment in which the tools of a turn work; `use` goes to the jobs of the turn. */
+/** The environment in which the tools of a turn work, and its `use` by the jobs of the turn. */
 export interface TurnEnvironment {
   readonly id: string
   readonly use: JobEnvironment
@@ -64,14 +64,14 @@ export interface TurnDefinition
   readonly skills: readonly EffectiveSkill[]
   /** Text from the memory of the agent, which the model receives after the instructions. */
   readonly memory?: string
-  /** Why the text from the memory could not be produced. The turn fails with this message. */
+  /** The reason why there is no text from the memory. The turn fails with this message. */
   readonly memory_fault?: string
   /**
    * Text about the tables of the project, which the model receives after the memory. Present if a
    * tool of the turn works on tables and there are tables.
    */
   readonly tables?: string
-  /** The environment of the tools that work in one, and what their jobs say about it. */
+  /** The environment of the tools that require an environment. */
   readonly environment?: TurnEnvironment
   readonly max_tokens?: number
   /**
@@ -89,7 +89,7 @@ export interface TurnDefinition
 }
 /**
  * The data that the gateway adds to a request for a turn: the resolved definition, and the inline
- * config to store. An absent config leaves the stored one unchanged, and null removes it.
+ * config to store. An absent config leaves the stored config unchanged, and null removes it.
  */
 export interface Defined {
   readonly definition: TurnDefinition

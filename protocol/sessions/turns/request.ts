@@ -78,8 +78,8 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
     : messages
 }
 /**
- * Returns why a conversation is invalid, or undefined. The message after a tool use must contain
- * its result, and the last message must have the role `user`. Adjacent rows are joined as in
+ * Returns the fault of a conversation, or undefined. The message after a tool use must contain the
+ * result, and the last message must have the role `user`. Adjacent rows are joined as in
  * `messagesOf`.
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {

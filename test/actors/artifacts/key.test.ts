@@ -1,4 +1,7 @@
-/** Idempotency keys of uploads: a key is bound to one artifact id, until that is found abandoned. */
+/**
+ * Idempotency keys of uploads: a key is bound to one artifact id, until the artifact is found
+ * abandoned.
+ */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { artifactKeyActor } from '../../../actors/artifacts/key.ts'

@@ -1,9 +1,9 @@
 /**
  * Random orders of uploads and deletions by gateways that fail at any point. The organization
- * receives direct messages late, repeatedly, in any order or never, and the effects of artifacts
- * late, in order. Invariants: once everything has arrived, the quota is exactly that of the ready
- * artifacts, each of them has its bytes, and no other bytes are stored. Before, the quota never
- * exceeds its limit and is never negative.
+ * receives direct messages late, repeatedly, out of order or never. The effects of artifacts arrive
+ * late but in order. Invariants: after all deliveries, the quota equals that of the ready
+ * artifacts, each ready artifact has its bytes, and no other bytes are stored. At any time, the
+ * quota is neither negative nor above its limit.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -44,7 +44,7 @@ class World {
   organization: Scene<never> = given<never>(organization)
   readonly uploads: readonly Upload[]
   readonly store = new Set<string>()
-  /** Direct messages that may arrive, once more, at any time. */
+  /** Direct messages. Each may be delivered at any time, more than once. */
   readonly direct: Message[] = []
   constructor(sizes: readonly number[]) {
     this.uploads = sizes.map((size, index) => new Upload(index, size))
@@ -79,7 +79,7 @@ class World {
         this.deliver(effect.tell as Message)
     }
   }
-  /** Gives up the upload: bytes are erased only if it was not completed. */
+  /** Abandons the upload. Bytes are erased only if the upload was not completed. */
   fail(one: Upload): void {
     if (one.stage === 'new' || one.stage === 'gone') return
     const { reply } = this.tell(one, 'artifact.abandon')
@@ -92,7 +92,7 @@ class World {
     }
     one.stage = 'gone'
   }
-  /** Lets the gateway of an upload make its next step. */
+  /** Performs the next step of an upload's gateway. */
   advance(one: Upload): void {
     const { id: artifact, size, blob, stage } = one
     if (stage === 'new') {
@@ -134,7 +134,7 @@ class World {
     for (const one of this.uploads)
       if ((one.scene.deadline() ?? Infinity) <= this.at) this.tell(one, 'wake')
   }
-  /** Lets the time of everything pass, and performs all effects. */
+  /** Advances the time beyond all timeouts, and performs all effects. */
   settle(): void {
     this.at += 24 * 3_600_000
     this.wake()

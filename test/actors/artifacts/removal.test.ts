@@ -1,4 +1,4 @@
-/** A deleted project deletes its artifacts by an errand, which is repeated until it succeeds. */
+/** A deleted project deletes its artifacts through an errand that is repeated until it succeeds. */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { projectActor } from '../../../actors/projects/project.ts'

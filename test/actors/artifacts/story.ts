@@ -35,7 +35,7 @@ export const bytes: CompleteUpload = {
   mime_type: 'text/plain',
 }
 
-/** The state as tests read it: the fields of all states. */
+/** The state as tests read it, with the fields of all variants. */
 export type State = Partial<Exclude<KeptArtifact, { state: 'abandoned' }>> &
   Pick<KeptArtifact, 'state'>
 export const fresh = (): Scene<State | null> => given<State | null>(actor)

@@ -1,4 +1,4 @@
-/** The random steps of the models of uploads: of artifacts, and of attachments. */
+/** Random steps for the models of uploads of artifacts and of attachments. */
 import fc from 'fast-check'
 
 /** @param count number of uploads. */
@@ -17,6 +17,6 @@ export const uploadSteps = (count: number) => {
     pass: fc.record({ do: fc.constant('pass' as const), minutes: fc.nat({ max: 20 }) }),
   }
 }
-/** The sizes of uploads in bytes. */
+/** Random upload sizes in bytes. */
 export const uploadSizes = (count: number) =>
   fc.array(fc.integer({ min: 0, max: 60 }), { minLength: count, maxLength: count })

@@ -1,4 +1,4 @@
-/** Environments in the state from which tests begin. */
+/** Brings environments into the states in which tests start. */
 import { defineActor } from '../../../actors/actor.ts'
 import { newEnvironment } from '../../../actors/environments/creation.ts'
 import { defaultEnvironmentSettings } from '../../../actors/environments/draft.ts'
@@ -52,14 +52,14 @@ export const use = (
   holder: Holder = agent,
   more: object = {},
 ): Decided => scene.when('environment.use', { job_id, queue: '0.default', holder, ...more })
-/** The worker of the current number registers. */
+/** Registers the worker of the current generation. */
 export const connect = (scene: Environments, session = 'wst_1'): Decided => {
   const worker = { instance: 'worker-1', generation: scene.state?.worker.generation ?? 0 }
   return scene
     .when('environment.connect', worker)
     .when('environment.connected', { ...worker, session })
 }
-/** An environment whose worker does the given job. */
+/** An environment whose worker executes the given job. */
 export const working = (job_id = 'job_1'): Decided => connect(report(claim(use(ready(), job_id))))
 export const done = (scene: Environments, job_id: string): Decided =>
   scene.when('environment.done', { job_id })

@@ -1,6 +1,6 @@
 /**
- * How many listeners an event is compared with. Invariant: this depends only on how many listeners
- * may match.
+ * The number of listeners with which an event is compared. Invariant: the number depends only on
+ * the listeners that may match.
  */
 import t from 'tap'
 import { Listeners } from '../../../actors/events/listeners.ts'

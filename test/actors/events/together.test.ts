@@ -1,4 +1,4 @@
-/** Events that the service publishes together by one command. */
+/** Events that the service publishes together, in one command. */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'

@@ -1,7 +1,7 @@
 /**
  * Random orders of answers, repeats, answers by others, cancellations and the passage of time.
- * Invariants: there is at most one outcome; it equals the model's; the waiting run is notified of
- * it exactly once, or never if the run withdrew the question.
+ * Invariants: there is at most one outcome, which equals the model's; the waiting run is notified
+ * exactly once, or never if the run withdrew the question.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,8 +1,8 @@
 /**
- * Random histories of commands to a queue. Invariants: every job ends exactly once, its failures
- * and losses are bounded, a superseded token has no effect, every unfinished job is either gated by
- * its environment, waiting, leased or resting, and an environment is told of every job that is pinned
- * to it and of its end.
+ * Random histories of commands to a queue. Invariants: every job ends exactly once. Its failures
+ * and losses are bounded. A superseded token has no effect. Every unfinished job is gated by its
+ * environment, waiting, leased or resting. An environment is notified of every job that is pinned
+ * to it, and of the job's end.
  */
 import fc from 'fast-check'
 import t from 'tap'

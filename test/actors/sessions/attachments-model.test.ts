@@ -1,10 +1,10 @@
 /**
  * Random orders of uploads, deletions and the end of a session, with gateways that fail at any
- * point. The organization receives direct messages late, repeatedly, in any order or never, and the
- * effects of artifacts late, in order. A gateway stores bytes only before the session gives the
- * upload up. Invariants: a file of the session and its artifact always agree; once everything has
- * arrived, the quota is exactly that of the stored files, and exactly these have bytes. Before, the
- * quota is never negative, and no reservation exceeds its limit.
+ * point. The organization receives direct messages late, repeatedly, out of order or never. The
+ * effects of artifacts arrive late but in order. A gateway stores bytes only until the session
+ * abandons the upload. Invariants: a file of the session and its artifact always agree. After all
+ * deliveries, the quota equals that of the stored files, and exactly these files have bytes. At any
+ * time, the quota is not negative, and no reservation exceeds its limit.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -39,7 +39,7 @@ class World {
   organization: Scene<never> = given<never>(organization)
   readonly uploads: readonly Upload[]
   readonly store = new Set<string>()
-  /** Direct messages that may arrive, once more, at any time. */
+  /** Direct messages. Each may be delivered at any time, more than once. */
   readonly direct: Message[] = []
   constructor(uploads: readonly Pick<Upload, 'size' | 'key'>[]) {
     this.story.answers(say('x'))
@@ -82,7 +82,7 @@ class World {
     }
     one.stage = 'gone'
   }
-  /** Lets the gateway of an upload make its next step. */
+  /** Performs the next step of an upload's gateway. */
   advance(one: Upload): void {
     const { story } = this
     const { size, id: artifact, key } = one
@@ -191,7 +191,7 @@ const step = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant({ do: 'end' as const }) },
 )
-/** The uploads with one key have the same bytes. */
+/** Random uploads. Uploads with the same key have the same bytes. */
 const uploads = fc
   .tuple(
     uploadSizes(UPLOADS),

@@ -1,4 +1,4 @@
-/** The conversion of the Office files of a session: their artifacts convert them and report it. */
+/** The conversion of a session's Office files, which their artifacts perform and report. */
 import t from 'tap'
 import { limits } from '../../../protocol/artifacts/schema.ts'
 import type { Attached } from '../../../protocol/sessions/attachments.ts'

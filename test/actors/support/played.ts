@@ -1,6 +1,7 @@
 /**
- * Runs one actor by hand: tests send commands and read replies. Each `send` also asserts that the
- * decision does not mutate the state. Events and state pass through JSON, as in a shard.
+ * Runs one actor under manual control: tests send commands and read replies. Each `send` also
+ * asserts that the decision does not mutate the state. Events and state pass through JSON, as in a
+ * shard.
  */
 import assert from 'node:assert'
 import {

@@ -1,4 +1,6 @@
-/** Runs one actor by hand: tests set the time, send commands, and read each decision. */
+/**
+ * Runs one actor under manual control: tests set the time, send commands, and read each decision.
+ */
 import {
   type AnyActor,
   type Cause,

@@ -1,4 +1,4 @@
-/** The commands by which the rows of a bulk insert are published. */
+/** The commands that publish the rows of a bulk insert. */
 import t from 'tap'
 import type { Address, Event } from '../../../protocol/entry.ts'
 import { actor, created, facts } from './support.ts'

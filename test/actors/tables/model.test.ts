@@ -1,10 +1,10 @@
 /**
- * Tables compared with a model: random schemas, changes of schemas, and commands about rows, with
- * facts of a view that lags behind by a random number of changes. The model knows the current rows
- * and never needs facts.
+ * Tables compared with a model: random schemas, schema changes and row commands, with the facts of
+ * a view that lags by a random number of changes. The model knows the current rows and never needs
+ * facts.
  *
- * The properties: the outcome of each command is that of the model; identities stay unique; versions
- * grow by one; and the rows that the events yield are those of the model, so no update is lost.
+ * Invariants: each command has the outcome of the model; identities stay unique; versions grow by
+ * one; and the events yield the rows of the model, so no update is lost.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -16,7 +16,7 @@ import type { ColumnType, TableSchema } from '../../../protocol/tables/schema.ts
 import { given, type Outcome, type Scene } from '../../support/given.ts'
 import { actor, claim, rowsAfter } from './support.ts'
 
-/** Bounds so small that the window forgets within a few changes, and caches few rows. */
+/** Small bounds, so the window forgets changes early and caches few rows. */
 const window = { generation: 250, cachedRow: 40, cachedRows: 100 }
 const tight = actor({ window, table_rows: 12 })
 
@@ -72,9 +72,9 @@ const commands = fc.record({
   rekey: fc.option(keys, { freq: 3 }),
   rows: fc.array(keyed, { minLength: 1, maxLength: 3 }),
   version: fc.nat(3),
-  /** Which of the rows that ever existed the command is about. */
+  /** Index of the affected row among all rows that ever existed. */
   row: fc.nat(20),
-  /** By how many changes the view lags behind. */
+  /** The number of changes by which the view lags. */
   lag: fc.nat(10),
   schema: schemas,
 })
@@ -105,7 +105,7 @@ const mayBeSent = ({ columns, open }: TableSchema, sent: JsonObject): boolean =>
 const merge = (...parts: readonly (readonly Member[])[]): JsonObject =>
   Object.fromEntries([...new Map(parts.flat())].filter(([, value]) => value !== null))
 
-/** The naive table. */
+/** A naive table. */
 class Model {
   schema: TableSchema
   readonly rows = new Map<string, StoredRow>()
@@ -174,7 +174,10 @@ function factsAt(scene: Scene<TableState>, through: number, input: unknown): Tab
     ),
   }
 }
-/** Sends a command as a gateway does: with the facts of a lagging view, until they suffice. */
+/**
+ * Sends a command as a gateway does: with the facts of a lagging view, and again with later facts
+ * until they suffice.
+ */
 function send(
   scene: Scene<TableState>,
   name: string,
@@ -203,7 +206,10 @@ const sorted = (rows: Iterable<StoredRow>): string =>
       ]),
   )
 
-/** How often a command needed later facts, and how often the window had forgotten. */
+/**
+ * Counts the covered cases: commands that needed later facts, commands that exceeded the window,
+ * and stored changes.
+ */
 const seen = { stale: 0, forgotten: 0, stored: 0 }
 
 function run(schema: TableSchema, list: readonly Command[]): void {

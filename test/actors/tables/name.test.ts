@@ -75,7 +75,7 @@ t.test('the table is asked about a claim that was not confirmed', async (t) => {
   )
 })
 
-/** A message that has been sent and not yet received, and to whom. */
+/** A message in transit, and its receiver. */
 interface Message {
   readonly to: string
   readonly name: string
@@ -94,7 +94,7 @@ class World {
   )
   /** Messages by receiver and sender, each list in order. */
   readonly effects = new Map<string, Message[]>()
-  /** Commands of gateways with claims, in no order. */
+  /** Commands with claims that gateways have sent. They arrive in any order. */
   readonly commands: Message[] = []
   at = START
 
@@ -123,7 +123,7 @@ class World {
       this.send(to, next)
     }
   }
-  /** Claims a name for a table; the command that uses the claim is on its way afterwards. */
+  /** Claims a name for a table, and sends the command that uses the claim. */
   claim(table_id: string, name: string): void {
     const id = `tbn_${name}`
     const before = this.holders.get(id)
@@ -136,7 +136,7 @@ class World {
     const exists = this.tables.get(table_id)?.state.table !== undefined
     this.commands.push({ to: table_id, name: exists ? 'table.update' : 'table.create', input })
   }
-  /** Delivers a message of a random lane. */
+  /** Delivers the next message of a random lane. Returns false if all lanes are empty. */
   deliver(choice: number): boolean {
     const lanes = [...this.effects].filter(([, messages]) => messages.length > 0)
     const [lane, [message, ...rest]] = lanes[choice % lanes.length] ?? ['', []]
@@ -145,7 +145,7 @@ class World {
     this.receive(message)
     return true
   }
-  /** Receives a command of a gateway. `again`: it may arrive once more. */
+  /** Delivers a command of a gateway. With `again`, the command may arrive once more later. */
   arrive(choice: number, again: boolean): void {
     const [message] = again
       ? [this.commands[choice % this.commands.length]]

@@ -8,7 +8,7 @@ import type { RowFact, StoredRow, TableFacts } from '../../../protocol/tables/ev
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
 import { given, type Scene } from '../../support/given.ts'
 
-/** A table actor with other limits than the default. */
+/** Creates a table actor, with default limits unless others are given. */
 export const actor = (limits: { table_rows?: number; window?: WindowBounds } = {}): AnyActor =>
   defineActor(tableActor({ brand: 'Test', ...limits }))
 export const schema: TableSchema = {

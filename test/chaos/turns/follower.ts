@@ -1,6 +1,6 @@
 /**
- * Follows a session through the gateways, folds its frames as the client library does, and records
- * the state of each turn at the moment when its end is shown.
+ * Follows a session through the gateways and folds its frames as the client library does. Records
+ * the state of each turn when its end is shown.
  */
 import { followTranscript, Transcript } from '../../../client/transcript.ts'
 import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'

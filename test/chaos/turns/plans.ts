@@ -5,8 +5,8 @@
 
 const kinds = ['one', 'pair', 'chain', 'broken'] as const
 /**
- * `one`: a turn with one tool call. `pair`: with two concurrent calls. `chain`: with two calls in
- * sequence. `broken`: with a call that fails.
+ * `one`: a turn with one tool call. `pair`: a turn with two concurrent calls. `chain`: a turn with
+ * two calls in sequence. `broken`: a turn with a call that fails.
  */
 export type Kind = (typeof kinds)[number]
 /** The kind of turn `n`. Turns 0 to 3, 4 to 7, and so on include one of each kind. */

@@ -35,8 +35,8 @@ interface TurnOutcome {
   readonly violations: readonly Violation[]
 }
 /**
- * `PATIENCE`: if no turn ends for this number of milliseconds, the remaining turns are not waited
- * for. `TELL`: milliseconds between two progress reports.
+ * `PATIENCE`: milliseconds without an ended turn until the wait for the remaining turns ends.
+ * `TELL`: milliseconds between two progress reports.
  */
 const PATIENCE = 60_000
 const TELL = 5000

@@ -1,7 +1,7 @@
 /**
  * How the command line finds its server and key: from flags, the environment, profiles or the data
  * folder. Invariant: a key that is stored in a profile or a data folder is sent only to the servers
- * that it belongs to.
+ * to which it belongs.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** `environment.bash` with real processes: output, exit codes, timeouts, and what is left. */
+/** `environment.bash` with real processes: output, exit codes, timeouts, and leftover processes. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** The actions on files: contents, lists, and that no path leaves the workspace. */
+/** The actions on files: contents, lists, and the confinement of paths to the workspace. */
 import { execFileSync } from 'node:child_process'
 import {
   existsSync,
@@ -31,7 +31,7 @@ t.test('a file is written, appended to, read in parts and deleted', async (t) =>
     content: 'grün\n€',
     truncated: false,
   })
-  // Five bytes end within the line feed and the euro sign of three bytes.
+  // The first 8 bytes end inside the euro sign, which has three bytes.
   const part = await execute(read, { path, max_bytes: 8 })
   t.match(part, { content: 'grün\n', truncated: true, next_offset: 6 })
   t.match(await execute(read, { path, offset: 6 }), { content: '€', truncated: false })
@@ -130,7 +130,7 @@ t.test('no path leads out of the workspace', async (t) => {
   })
   t.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret')
   t.strictSame(readdirSync(outside).sort(), ['secret', 'workspace'])
-  // Links that stay inside are followed, and paths of the workspace may be absolute.
+  // Links that stay inside the workspace are followed, and paths may be absolute.
   writeFileSync(join(inside, 'real'), 'real')
   symlinkSync('real', join(inside, 'alias'))
   t.match(await execute(readFile(workspace), { path: 'alias' }), { path: 'real', content: 'real' })

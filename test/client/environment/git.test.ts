@@ -1,4 +1,4 @@
-/** The actions on repositories, with the real git and a git server over HTTP. */
+/** The actions on repositories, with real git and a git server over HTTP. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ const topic = commitOf('topic', 'three\n')
 git('push', '--quiet', 'origin', 'topic', 'topic:refs/pull/7/head')
 
 const host = new URL(server.url).host
-/** Answers as the service does: `scope` decides which token it gives. */
+/** Issues credentials as the service does; `scope` selects the token. */
 const answering =
   (scope: keyof typeof TOKENS, asked: string[] = []): AskCredential =>
   async (repo_full_name, operation) => {

@@ -221,7 +221,7 @@ t.test('the log stays bounded, and its end is read', async (t) => {
 t.test('a terminal has a size, takes input and Ctrl-C, and ends with an exit code', async (t) => {
   const cwd = t.testdir({})
   const env = { PATH: process.env['PATH'] ?? '' }
-  // The end of a terminal does not keep the process alive.
+  // A terminal does not keep the process alive, so a timer does.
   const alive = setInterval(() => {}, 60_000)
   t.teardown(() => clearInterval(alive))
   const terminalOf = async (...command: string[]) => {
@@ -248,7 +248,7 @@ t.test('a terminal has a size, takes input and Ctrl-C, and ends with an exit cod
   terminal.resize(100, 40)
   terminal.write('stty size\n')
   await shows('40 100')
-  // The shell of the trap is in the foreground when it prints.
+  // The output shows that the shell with the trap is in the foreground.
   const trap = 'trap "echo ca""ught; exit" INT; echo rea""dy; while :; do sleep 0.05; done'
   terminal.write(`sh -c '${trap}'\n`)
   await shows('ready')

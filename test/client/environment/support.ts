@@ -61,7 +61,7 @@ export const execute = async (
   more: Partial<ActionContext> = {},
 ): Promise<Record<string, never>> =>
   (await action(parameters, contextOf(more))) as Record<string, never>
-/** Executes an action that must fail, and returns the type of its failure and the message. */
+/** Executes an action that must fail, and returns the type and the message of the failure. */
 export const failure = async (
   action: Action,
   parameters: Record<string, unknown> = {},

@@ -1,4 +1,4 @@
-/** The git server of tests and of the tour, with the real git as its client. */
+/** The git server of tests and of the tour, with real git as its client. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ const git = (at: string, ...args: string[]) => exec('git', ['-C', at, ...args], 
 /** The URL of a repository with a token. */
 const urlOf = (token: string | undefined, name: string) =>
   `${server.url.replace('://', token === undefined ? '://' : `://x:${token}@`)}/${name}.git`
-/** Runs git, which must fail, and returns what it wrote. */
+/** Runs git, which must fail, and returns its standard error. */
 const refused = (...args: Parameters<typeof git>) =>
   git(...args).then(
     () => 'it succeeded',
@@ -41,7 +41,7 @@ const work = join(folder, 'work')
 await exec('git', ['clone', '--quiet', urlOf('p1', 'acme/app'), work], { env })
 
 t.test('a push with the token for pushing, and a clone with the one for reading', async (t) => {
-  // The request of the push is larger than the buffer of git, so that it is sent in chunks.
+  // The push request is larger than git's buffer, so it is sent in chunks.
   writeFileSync(join(work, 'file'), Array.from({ length: 200_000 }, (_, n) => n * 7919).join())
   await git(work, 'add', 'file')
   await git(work, 'commit', '--quiet', '-m', 'first')

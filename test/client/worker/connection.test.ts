@@ -1,4 +1,4 @@
-/** The behaviour of a worker when its connection fails, when it is refused, and when it stops. */
+/** The behavior of a worker when its connection fails, when it is refused, and when it stops. */
 import t from 'tap'
 import { WorkerError } from '../../../client/worker/options.ts'
 import { deferred, jobOf, settled, stand } from './stand.ts'

@@ -4,7 +4,7 @@ import t from 'tap'
 import { Terminals, type WorkerTerminal } from '../../../client/worker/terminals.ts'
 import { ByteWindow, bytesIn, terminalLimits } from '../../../protocol/workers/terminals.ts'
 
-/** A program whose output the test prints. */
+/** A program whose output the test supplies. */
 class Program implements WorkerTerminal {
   paused = false
   closed = false

@@ -1,4 +1,4 @@
-/** The behaviour of a worker with jobs: claiming, running, renewing, cancelling, reporting. */
+/** The behavior of a worker with jobs: claiming, running, renewing, cancelling, reporting. */
 import t from 'tap'
 import { deferred, jobOf, settled, stand } from './stand.ts'
 

@@ -1,4 +1,4 @@
-/** Reads of facts about rows: which of them are sent together, and what each of them gets. */
+/** Reads of row facts: which reads are sent together, and the facts that each read receives. */
 import t from 'tap'
 import { type RowsAsked, readFacts, type TableAt } from '../../../gateway/commands/tables/facts.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -18,7 +18,7 @@ interface Query extends RowsAsked {
   readonly answer: (facts: TableFacts | Refusal) => void
   readonly fail: (error: Error) => void
 }
-/** A view that keeps its queries until they are answered. */
+/** A view whose queries stay pending until the test answers them. */
 function scripted() {
   const queries: Query[] = []
   const view = (_: string, __: string, input: RowsAsked & { id: string }, fresh?: number) =>

@@ -1,6 +1,6 @@
 /**
- * What a gateway does for the commands of tables: facts about rows, repeats with later facts,
- * completed replies, and claims of names. The actors and the view are scripted.
+ * Table commands in a gateway: row facts, repeats with later facts, completed replies, and name
+ * claims. The actors and the view are scripted.
  */
 import t, { type Test } from 'tap'
 import type { Command } from '../../../protocol/entry.ts'
@@ -18,7 +18,10 @@ const schema = {
 const P = `/v1/projects/${home}/tables`
 const T = `${P}/${ID}`
 
-/** A gateway whose table exists, with the questions about its definition. */
+/**
+ * Starts a gateway. The owner of each table returns its definition, or null unless `known`. `asked`
+ * records these queries.
+ */
 async function served(t: Test, known = true) {
   const it = await gateway({ deadline: 1000 })
   t.teardown(() => it.server.stop())
@@ -38,7 +41,7 @@ async function served(t: Test, known = true) {
     return { through: 4 * facts.length - 3, rows: [] }
   }
   const view = it.world.view.bind(it.world)
-  /** The freshness that each query of facts demands; undefined: everything committed. */
+  /** The freshness that each query for facts requires; undefined requires everything committed. */
   const freshness: (number | undefined)[] = []
   Object.assign(it.world, {
     view: (project: string, name: string, input: unknown, fresh?: number) => {

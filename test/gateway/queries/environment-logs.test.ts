@@ -63,7 +63,7 @@ const timeOf = (run: () => void): number => {
 }
 
 const environment = { id: 'env_1', place: 'memory/one' }
-/** Answers the query for a record, with the answer of the host. */
+/** Executes the query with this record and this answer of the host. */
 async function query(
   answer: LogsAnswer | undefined,
   input: object = {},
@@ -119,7 +119,7 @@ t.test('the newest bytes are kept, in whole characters', async () => {
       fc.string({ unit: 'grapheme', maxLength: 200 }),
       fc.integer({ min: 1, max: 120 }),
       async (text, max_bytes) => {
-        // Lone surrogates become another character as UTF-8.
+        // The conversion to UTF-8 replaces lone surrogates.
         const content = Buffer.from(redact(text)).toString()
         const found = await read({ content, truncated: false }, { max_bytes })
         const bytes = Buffer.byteLength(found.content)

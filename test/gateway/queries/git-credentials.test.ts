@@ -1,4 +1,4 @@
-/** Which repositories an environment gets credentials for, and with which access. */
+/** The repositories for which an environment gets credentials, and the access that they grant. */
 import fc from 'fast-check'
 import t from 'tap'
 import { grantOf } from '../../../gateway/queries/git-credentials.ts'

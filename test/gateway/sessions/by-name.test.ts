@@ -1,5 +1,5 @@
 /**
- * An inline config refers to toolkits and skills by name, and several of them have the same name.
+ * An inline config refers to toolkits and skills by name, and several records have the same name.
  */
 import t from 'tap'
 import { byName, type CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'

@@ -39,8 +39,8 @@ type Open = Record<string, unknown>
 const LONG = 2000
 
 /**
- * A frame as it arrives. It is `calm` if, when its gateway wrote it, the faults had stopped and no
- * query that began during the faults was pending.
+ * A received frame. `calm` is true if, when the gateway wrote the frame, the faults had stopped and
+ * no query from the time of the faults was pending.
  */
 interface Arrived {
   readonly id?: string

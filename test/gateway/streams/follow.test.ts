@@ -41,7 +41,7 @@ class Model {
   questions = 0
   /** Whether some queries without a cursor receive an outdated answer. */
   stale = false
-  /** Whether the view answers as soon as it has anything new. */
+  /** Whether the view answers as soon as it has applied any new entry. */
   eager = false
   readonly #choose: (below: number) => number
   readonly follower: Follower
@@ -297,8 +297,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // After the first page, a query is refused if it does not require the entries up to its own
-  // position, as if a view that has not applied them had received it.
+  // After the first page, a query must require the entries up to its own position. Otherwise it is
+  // refused, as by a view that has not applied those entries.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

@@ -6,7 +6,7 @@ import type { Preview, Previewed } from '../../../protocol/sessions/transcript/p
 
 const WIDE = '\u2028'
 
-/** A publisher for one generation, and all that it sent. */
+/** A publisher for one generation, and everything that it sent. */
 async function publisher() {
   const sent: Preview[] = []
   const timers = new Set<() => void>()

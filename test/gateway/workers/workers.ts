@@ -70,7 +70,7 @@ interface Got {
 }
 type Script = (command: Command) => unknown
 /**
- * The frames that a worker received, the close of its connection, and the behaviour of its socket.
+ * The frames that a worker received, the close of its connection, and the behavior of its socket.
  */
 class Worker {
   readonly frames: Got[] = []

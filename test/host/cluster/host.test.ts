@@ -1,6 +1,6 @@
 /**
- * Which shards a node claims when their records are missing from the registry, and how often a
- * shard restarts if the timer handler of an actor throws.
+ * Which shards a node claims if the registry lacks their records, and how often a shard restarts if
+ * an actor's timer handler throws.
  */
 import t from 'tap'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'

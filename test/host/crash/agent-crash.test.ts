@@ -54,7 +54,7 @@ async function play(
   const handed = handedTo(bus)
   const ended = new Set<string>()
   let answered = 0
-  /** Does each assigned job once and reports it twice. */
+  /** Executes each assigned job once and reports it twice. */
   const work = async (): Promise<void> => {
     for (const queue of queues) {
       const jobs = (await ask(shardOfQueue(queue), 'queue', queue, 'waiting')) as JobHeader[]

@@ -186,7 +186,7 @@ async function play(crashAt: number): Promise<Played> {
   }
   /**
    * Performs all possible work until the condition holds.
-   * @throws {Error} when nothing happens any more.
+   * @throws {Error} when no progress is made.
    */
   const until = async (happened: () => boolean): Promise<void> => {
     for (let round = 0; !happened(); round++) {

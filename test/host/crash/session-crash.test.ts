@@ -1,7 +1,7 @@
 /**
  * A turn with tools, a question and a nudge, on a node that dies at each of its steps in turn;
- * another node continues from the last commit. Invariants: each action is done once; each job ends
- * once; the conversation is the same as without a crash.
+ * another node continues from the last commit. Invariants: each action is executed once; each job
+ * ends once; the conversation is the same as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -34,7 +34,7 @@ async function play(
   const { ask, revive, send, steps } = await dying(world, bus, crashAt)
   const told = new Told(world)
   const done: Record<string, number> = {}
-  /** The worker does each job once and reports it twice. */
+  /** The worker executes each job once and reports it twice. */
   const handed = handedTo(bus)
   const ended = new Set<string>()
   const work = async (): Promise<void> => {

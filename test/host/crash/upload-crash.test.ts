@@ -1,6 +1,6 @@
 /**
  * An upload of an artifact whose gateway, or the owner of one of its shards, fails at each step in
- * turn. Afterwards the client repeats it under the same idempotency key at another gateway.
+ * turn. Afterwards the client repeats the upload under the same idempotency key at another gateway.
  * Invariants: there is one record, with the sent bytes; the object store has no other file; the
  * quota is exact and nothing is pending; the artifact is published once.
  */
@@ -43,7 +43,7 @@ class FileWorld extends ToyWorld {
 }
 
 interface Plan {
-  /** What fails at step `at`: a gateway, or the owner of a shard. */
+  /** The component that fails at step `at`: a gateway, or the owner of a shard. */
   readonly who: Failure | 0 | 1
   readonly leased: boolean
   /** Whether the client repeats the upload under its idempotency key. */
@@ -79,7 +79,7 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
     log: silent,
   } as unknown as WorldParts)
 
-  /** Lets time pass until the promise settles or its gateway is dead. */
+  /** Advances the time until the promise settles or its gateway is dead. */
   async function passed<T>(promise: Promise<T>, dead = () => false): Promise<T | undefined> {
     let settled: { readonly value: T } | undefined
     void promise.then((value) => {

@@ -10,8 +10,8 @@ import { api } from '../../../protocol/api.ts'
 import { refuse } from '../../../protocol/errors.ts'
 
 /**
- * How a gateway fails. `dies`: nothing that it has called is answered any more, and its timers end.
- * `fails`: one call has an unknown outcome, or one call of the store throws, and the gateway goes on.
+ * How a gateway fails. `dies`: its pending calls are never answered, and its timers end. `fails`:
+ * one call has an unknown outcome, or one call of the store throws; the gateway continues.
  */
 export type Failure = 'dies' | 'fails'
 
@@ -38,7 +38,7 @@ export class MemoryFiles implements Files {
 }
 
 const BOUNDARY = 'b'
-/** The form of an upload, in chunks. The name of the file comes last. */
+/** The form of an upload, in chunks. The field `name` comes last. */
 const formOf = (bytes: Buffer): readonly Buffer[] => [
   Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n`),
   bytes.subarray(0, bytes.length >> 1),
@@ -49,7 +49,7 @@ const formOf = (bytes: Buffer): readonly Buffer[] => [
   ),
 ]
 
-/** What an upload sends. */
+/** The content of an upload request. */
 export interface Sent {
   readonly project: string
   readonly bytes: Buffer

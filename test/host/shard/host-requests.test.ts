@@ -12,7 +12,9 @@ const request: HostRequest = {
   operation: 1,
   kind: 'provision',
 }
-/** An actor that requests work with each count: first of any host, then of a place. */
+/**
+ * An actor that requests work at each count: first from any host, then from the hosts of a place.
+ */
 const requesting: AnyActor = {
   ...counter,
   react: {

@@ -81,7 +81,7 @@ const HOLE = '\u0001hole\u0001'
 const authorization = `Bearer ${s.key}`
 /** Replaces lone surrogates, which a URL cannot contain. */
 const wellFormed = (text: string): string => Buffer.from(text).toString()
-/** The request that has a JSON text at a location. */
+/** Returns a request with a JSON text at a location. */
 function requestOf({ row, in: where, holding }: TextPlace, text: string, place: Place): Asked {
   const { method } = routeOf(api[row])
   const path = placedPath(row, place)

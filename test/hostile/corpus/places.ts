@@ -110,7 +110,7 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
   workflow_id: workflow,
   checks: [{ name: 'a', kind: 'expr', expr: 'true' }],
 })
-/** Pairs of fields that exclude each other. */
+/** Pairs of mutually exclusive fields. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
 /**
  * The other fields of the object at a location: those of the base, and those that the schema or a

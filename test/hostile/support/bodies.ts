@@ -87,6 +87,11 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   }),
   'resolver.put': () => ({ source: 'stored', timeout_ms: 1000 + ++made }),
   'oauth_origins.put': () => ({ origins: [`https://app-${++made}.example`] }),
+  'blueprint.apply': () => ({
+    blueprint_key: `blueprint ${++made}`,
+    resources: { skills: [{ key: 'skill', name: `skill ${made}`, instructions: 'Be kind.' }] },
+  }),
+  'blueprint.protect': () => ({ protected: false }),
   'secret.put': () => ({ entries: { word: `word ${++made}` } }),
   'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   'principal.create': () => ({ name: `bot ${++made}` }),

@@ -104,7 +104,8 @@ const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /**
  * The JSON of a value with a further field at the beginning of the object at `path`. If the object
- * has a field of that name, the name is repeated. A value that is no object is replaced by `raw`.
+ * has a field of that name, the name is repeated. A value that is not an object is replaced by
+ * `raw`.
  */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>(

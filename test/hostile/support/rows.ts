@@ -207,6 +207,11 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
       read_token: mark,
     }),
   ])
+  await s.ok('blueprint.apply', {
+    ...at,
+    blueprint_key: handle,
+    resources: { skills: [{ key: handle, name: `bound ${mark}`, instructions: mark }] },
+  })
   const file = (await s.ok('session.attach', {
     ...at,
     session_id: talk['session']?.['id'],
@@ -328,6 +333,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     webhook_id: () => place.webhook,
     secret_name: () => place.handle,
     host_name: () => place.handle,
+    blueprint_key: () => place.handle,
     version: () => '2',
     session_id: () =>
       name === 'session.start_turn' || name === 'session.delete'

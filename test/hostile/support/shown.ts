@@ -1,4 +1,4 @@
-/** What the lists of a service show, to compare it before and after hostile requests. */
+/** Reads the lists of a service, for comparison before and after hostile requests. */
 import type { RowName } from '../../../protocol/api.ts'
 import { listOf } from '../../scenarios/support/given.ts'
 import type { Service } from '../../support/service.ts'

@@ -1,7 +1,7 @@
 /**
  * An answer to a NATS request after a reconnection. The permission to answer ends with the
- * connection that received the request, so the server's error does not mean that a permission of
- * the node is missing.
+ * connection that received the request, so the server's error does not mean that the node lacks a
+ * permission.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

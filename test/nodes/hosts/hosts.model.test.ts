@@ -1,6 +1,6 @@
 /**
- * Hosts that are killed, stopped and started at any moment of slow operations, with the actor of
- * environments. When all of them run again, each environment is where it belongs,
+ * Hosts that are killed, stopped and started at any moment of slow operations, with the environment
+ * actor. Invariant: once all hosts run again, each environment exists only at its recorded place,
  * nothing else is left, and every operation has ended.
  */
 import fc from 'fast-check'
@@ -23,7 +23,7 @@ import { MemoryPlace } from '../../support/memory-provider.ts'
 const PROJECT = 'prj_1'
 const never = new Promise<never>(() => {})
 
-/** Hosts 0 and 1 share a place; host 2 has another one. */
+/** Hosts 0 and 1 share a place; host 2 has its own. */
 async function stage(delays: readonly number[]) {
   const actor = environmentActor({
     environments: {
@@ -44,7 +44,7 @@ async function stage(delays: readonly number[]) {
   let step = 0
   const delay = () => delays[step++ % delays.length] ?? 0
 
-  /** The provider takes time before and after each change, and fails when it was aborted. */
+  /** Wraps a provider: each change is delayed before and after, and fails if aborted. */
   const slow = (provider: Provider, clock: Clock): Provider => {
     const around = async (work: () => Promise<void>, signal?: AbortSignal): Promise<void> => {
       await sleep(clock, delay())
@@ -176,7 +176,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // The process ends, and with it what did not end in time.
+      // The process ends, including all work that did not end in time.
       await host?.kill()
     },
     fail: (yes: boolean) => {
@@ -186,9 +186,9 @@ async function stage(delays: readonly number[]) {
 }
 type Stage = Awaited<ReturnType<typeof stage>>
 
-/** Statuses of an environment that is at its place. */
+/** Statuses of an environment that exists at its place. */
 const present: readonly string[] = ['ready', 'running', 'retained']
-/** Returns what is not as it should be once everything is quiet. */
+/** Returns the violations that are found once everything is at rest. */
 async function faultsOf({ environments, stateOf, places }: Stage): Promise<string[]> {
   const faults: string[] = []
   for (const id of environments) {
@@ -198,7 +198,7 @@ async function faultsOf({ environments, stateOf, places }: Stage): Promise<strin
     const names = found.map(({ name }) => name)
     const isRight = present.includes(status)
       ? names.length === 1 && names[0] === place
-      : // What a failed preparation left stays at its place until the environment is destroyed.
+      : // The remains of a failed preparation stay at its place until the environment is destroyed.
         status === 'failed'
         ? names.every((name) => name === place)
         : status === 'destroyed' && names.length === 0

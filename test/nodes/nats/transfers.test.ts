@@ -1,6 +1,6 @@
 /**
- * The memory of 100 uploads and of 100 downloads over real sockets and a real nats-server: the bytes
- * that are alive in the process, clients included, and the buffers that are in use.
+ * The memory of 100 uploads and of 100 downloads over real sockets and a real nats-server: the live
+ * bytes of the process, clients included, and the buffers in use.
  */
 
 import uWS, { type HttpResponse } from 'uWebSockets.js'
@@ -25,7 +25,7 @@ const CLIENTS = 100
 const { one: nats } = await startStore('2m')
 await provision(nats, { partitions: 1, shards: 4, replicas: 1 })
 const store = await new Objm(nats.streams).open(names.blobs)
-/** Bytes of buffers that are alive. */
+/** Returns the number of live bytes in array buffers. */
 const living = () => {
   collect()
   return process.memoryUsage().arrayBuffers
@@ -41,13 +41,13 @@ async function serve(handler: (res: HttpResponse) => void): Promise<() => Socket
   const port = uWS.us_socket_local_port(token as never)
   return () => connect(port, '127.0.0.1')
 }
-/** Reads an answer to its end. Returns the start of its body, the SHA-256 and the size of it. */
+/** Reads an answer to its end. Returns the start, the SHA-256 and the size of its body. */
 async function bodyOf(socket: Socket) {
   const hash = createHash('sha256')
   let begun = false
   let [start, size] = ['', 0]
   for await (const bytes of socket as AsyncIterable<Buffer>) {
-    // The headers arrive at once.
+    // The headers arrive in one chunk.
     const body = begun ? bytes : bytes.subarray(bytes.indexOf('\r\n\r\n') + 4)
     if (size === 0) start = body.toString('latin1', 0, 200)
     begun = true
@@ -154,7 +154,7 @@ t.test('100 downloads of clients that do not read for a while', async (t) => {
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     return socket
   })
-  // Until all readers wait for their clients.
+  // Waits until all readers wait for their clients.
   for (let last = -1; begun < CLIENTS || given !== last; ) {
     last = given
     await new Promise((resolve) => setTimeout(resolve, 300))

@@ -19,7 +19,7 @@ interface Sent {
 }
 type Reply = (sent: Sent) => unknown
 
-/** Several hosts, one after the other or at the same time, with one clock and one bus. */
+/** Several hosts, in succession or concurrently, with one clock and one bus. */
 export function stage(place = new MemoryPlace()) {
   const clock = new ManualClock()
   const bus = new MemoryBus()

@@ -22,10 +22,10 @@ export interface Podman {
   readonly socket: string
   /** Runs a command of Podman and returns its output. */
   run(...args: readonly string[]): string
-  /** Ends the API service and everything that it runs, and removes its storage. */
+  /** Stops the API service and its containers, and removes its storage. */
   stop(): Promise<void>
 }
-/** The image, and one that has no git. */
+/** The image, and a variant without git. */
 export const IMAGE = 'localhost/baton-test:1'
 export const IMAGE_WITHOUT_GIT = 'localhost/baton-test-without-git:1'
 
@@ -34,7 +34,7 @@ const PROGRAMS = ['bash', 'git', 'cat', 'chown', 'id', 'ls', 'mkdir', 'sleep']
 const pathOf = (name: string): string =>
   execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
 
-/** Why the tests cannot run on this machine. */
+/** The reason why the tests cannot run on this machine; undefined if they can. */
 function whyNoPodman(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'Linux and root are needed'
   const missing = ['podman', 'runc', 'tar', 'ldd', ...PROGRAMS].filter(
@@ -44,7 +44,7 @@ function whyNoPodman(): string | undefined {
   return `${missing.join(', ')} missing (Debian: apt install podman runc git)`
 }
 
-/** Makes the files of an image: programs, and the libraries that they load. */
+/** Creates the files of an image: programs, and the libraries that they load. */
 function makeRoot(root: string, programs: Readonly<Record<string, string>>): void {
   for (const name of ['usr/bin', 'tmp', 'etc', 'proc', 'dev', 'sys'])
     mkdirSync(join(root, name), { recursive: true })

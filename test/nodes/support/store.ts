@@ -18,7 +18,7 @@ export interface Store {
   connect(name: string): Promise<Nats>
   /**
    * Starts another server on the same folder.
-   * @param port the port of the server; 0: any free port.
+   * @param port the port of the server; 0 selects any free port.
    */
   start(port: number): Promise<Server>
   /** Kills the server. Returns a function that starts it again, on the same port and folder. */

@@ -1,4 +1,4 @@
-/** Queries of rows: which are valid, and which rows they find in which order. */
+/** Row queries: their validity, and the rows that they return, in order. */
 import fc from 'fast-check'
 import t from 'tap'
 import { compareRows, fieldValue, fulfils, planQuery } from '../../../protocol/tables/query.ts'

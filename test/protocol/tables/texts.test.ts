@@ -1,4 +1,4 @@
-/** The values of texts that a step rendered: data, filters and parameters. */
+/** The conversion of rendered text to values: data, filters and parameters. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'

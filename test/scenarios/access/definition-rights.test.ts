@@ -1,6 +1,6 @@
 /**
- * A definition cannot bypass the permission to execute an action. The actions that it names are
- * checked when it is saved, or when an inline one is started.
+ * A definition cannot bypass the permission to execute an action. The actions in a definition are
+ * checked when the definition is saved, or when an inline definition is started.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

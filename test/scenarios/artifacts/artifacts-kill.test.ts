@@ -1,6 +1,6 @@
 /**
  * Kills gateways, the owner of all shards and executors while artifacts are uploaded and a project
- * is deleted. Invariants, once the unfinished uploads have been given up: the records are exactly
+ * is deleted. Invariants, once the unfinished uploads have been abandoned: the records are exactly
  * the acknowledged artifacts, each with its bytes; the object store contains the files of these
  * records and nothing else; the quota is their sum.
  */
@@ -13,10 +13,10 @@ import { hasty } from '../support/sockets.ts'
 import { artifactClient, type Open, sha256 } from './client.ts'
 import { artifactOf, chunksOf, connectTo, storedChunks, storedFiles } from './store.ts'
 
-/** Number of acknowledged uploads, and how many of them are in progress at a time. */
+/** Number of acknowledged uploads, and maximum number of concurrent uploads. */
 const UPLOADS = 520
 const CONCURRENT = 16
-/** Artifacts of the project that is deleted. */
+/** Number of artifacts in the project that is deleted. */
 const DOOMED = 60
 
 t.setTimeout(240_000)
@@ -59,7 +59,7 @@ interface Put {
   readonly sha: string
   readonly size: number
 }
-/** Repeats an upload under its key, at one gateway after the other, until it is acknowledged. */
+/** Repeats an upload under its key, at the gateways in turn, until it is acknowledged. */
 async function put(key: string, bytes: Buffer, project = 'default'): Promise<Put> {
   for (let turn = 0; ; turn++) {
     const at = clients[(Number.parseInt(key, 36) + turn) % clients.length] as typeof client
@@ -112,7 +112,7 @@ t.test('processes are killed while artifacts are uploaded', async (t) => {
   await it.node('gateway-3', 'gateway', ports[1])
   await Promise.all(uploading)
 
-  // Uploads that were cut off are given up at their deadline.
+  // Interrupted uploads are abandoned at their deadline.
   const quota = await until(
     () => read('/v1/projects/default/artifacts/quota'),
     ({ pending_count, artifact_count }) =>

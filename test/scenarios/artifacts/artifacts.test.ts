@@ -1,7 +1,4 @@
-/**
- * Artifacts over HTTP: uploads of every form, what may be read by whom, deletion and the storage
- * quota.
- */
+/** Artifacts over HTTP: uploads of every form, read access, deletion and the storage quota. */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { createBlobs } from '../../../nodes/nats/blobs.ts'

@@ -1,4 +1,4 @@
-/** Uploads and downloads of artifacts, as clients of all kinds make them. */
+/** Uploads and downloads artifacts in all the ways that clients do. */
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -18,7 +18,7 @@ export const sha256 = (bytes: Uint8Array): string =>
   createHash('sha256').update(bytes).digest('hex')
 export const codeOf = ({ body }: Pick<Got, 'body'>): unknown =>
   (body['error'] as Open | undefined)?.['code']
-/** The names of the fields at fault. */
+/** The names of the invalid fields. */
 export const faultsOf = ({ body }: Pick<Got, 'body'>): unknown[] =>
   (
     (((body['error'] as Open | undefined)?.['details'] as Open | undefined)?.['fields'] ??
@@ -57,13 +57,12 @@ interface UploadOptions {
 
 export interface ArtifactClient {
   readonly url: string
-  /** Uploads a form. */
   upload(parts: readonly FormPart[], options?: UploadOptions): Promise<Got>
   /** Uploads a file under a name. */
   put(name: string, bytes: Uint8Array, options?: UploadOptions & { fields?: Open }): Promise<Got>
   get(path: string, options?: UploadOptions & { method?: string }): Promise<Got>
   content(id: unknown, options?: UploadOptions & { method?: string; query?: string }): Promise<Got>
-  /** Begins an upload of `size` bytes, and sends some of them. */
+  /** Begins an upload of `size` bytes, and sends `sent` of them. */
   begin(size: number, sent: number, headers?: Readonly<Record<string, string>>): Promise<Socket>
   /**
    * Begins an upload whose form has not ended. `finish` sends its end and returns the answer as

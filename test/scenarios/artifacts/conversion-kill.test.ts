@@ -1,7 +1,8 @@
 /**
  * Kills executors while they convert a document: once while the thread converts it, and once when
- * the text is about to be stored. A third executor converts it, once, and nothing else is left. The
- * store of files is a real S3 server behind a proxy that sees every request of the executors.
+ * the text is about to be stored. A third executor then converts the document once, and nothing
+ * else is left. The file store is a real S3 server behind a proxy that sees every request of the
+ * executors.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'

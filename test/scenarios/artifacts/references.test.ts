@@ -1,6 +1,6 @@
 /**
  * References to artifacts in the results of jobs: they are stored as reported, are shown to models
- * and readers, and give nobody access to an artifact.
+ * and readers, and grant no access to an artifact.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

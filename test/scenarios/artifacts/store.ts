@@ -1,11 +1,11 @@
-/** What the object store of NATS contains, read from its stream. */
+/** Reads the content of the NATS object store from its stream. */
 
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { names } from '../../../protocol/subjects.ts'
 import { silent } from '../../support/memory.ts'
 
-/** Bytes of all chunks of a file but its last one. */
+/** Size in bytes of every chunk of a file except the last. */
 const CHUNK = 262_144
 
 /** Connects to the servers of a test. */

@@ -77,7 +77,7 @@ const send = async (project: string, id: string, name: 'reserve' | 'abandon', bl
   })
   if (isRefusal(done)) throw new Error(done.refused)
 }
-/** Announces an upload and stores its file, as a gateway does before it publishes. */
+/** Announces an upload and stores its file, as a gateway does before it publishes the artifact. */
 async function uploaded(project: string): Promise<{ readonly id: string; readonly blob: string }> {
   const id = world.id('artifact')
   const blob = blobName(project, id, 'one')

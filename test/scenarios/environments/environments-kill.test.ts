@@ -1,12 +1,12 @@
 /**
  * Kills hosts, workers and the owner of all shards while 200 jobs run in environments. Each command
- * writes a line to a file of its workspace when it begins and when it ends, with its job and with the
- * credential of its worker, which is new with every start.
+ * writes a line to a file of its workspace when it begins and when it ends. The line contains the
+ * job and a checksum of the worker's credential, which is new with every start.
  *
- * Invariants: every run ends, completed, or failed where a lost worker was not allowed; a completed
- * run's command ran to its end; a command that may run once began at most once; in each workspace, no
- * worker wrote anything after a later one had begun; and after the environments were destroyed, no
- * process and no folder of them is left.
+ * Invariants: every run ends; it completes, or fails only where a lost worker was not allowed. The
+ * command of a completed run ran to its end. A command that may run once began at most once. In
+ * each workspace, no worker wrote anything after a later worker had begun. After the environments
+ * are destroyed, none of their processes and folders are left.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { hasty } from '../support/sockets.ts'
 
 const JOBS = 200
 const ENVIRONMENTS = 8
-/** Runs of which one third may not be repeated. */
+/** Whether run `n` may be repeated. One third of the runs may not. */
 const repeats = (n: number): boolean => n % 3 !== 0
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -51,7 +51,7 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, wha
   }
 }
 
-/** Writes a line at the beginning and at the end; the work takes a moment. */
+/** Returns a command that writes a line at its beginning and at its end, 1 s later. */
 const command = (key: string): string =>
   `w=$(printf %s "$SERVICE_API_KEY" | cksum | cut -d' ' -f1); ` +
   `echo "begin ${key} $w" >> log; sleep 1; echo "end ${key} $w" >> log`

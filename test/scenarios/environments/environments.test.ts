@@ -1,5 +1,5 @@
 /**
- * Environments over HTTP while no host runs, so that nothing is ever prepared: creation, names,
+ * Environments over HTTP without hosts, so no environment is ever prepared: creation, names,
  * owners, lists, the start of workers, and destruction.
  */
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Hosts over a real NATS server, with a provider in memory and a stand-in for the actor of
- * environments: each host has a connection of its own, and is stopped or killed.
+ * Hosts over a real NATS server, with a provider in memory and a stand-in for the environment
+ * actor. Each host has its own connection, and is stopped or killed.
  */
 import t, { type Test } from 'tap'
 import { Worker } from '../../../client/worker.ts'
@@ -47,7 +47,8 @@ t.test(
         url: s.url,
         key: s.key,
         project: variables['SERVICE_PROJECT'] ?? '',
-        // The service does not know the environment of the stand-in.
+        // The environment of the stand-in does not exist in the service, so this id is only a
+        // label.
         environment_id: 'stand-in',
         actions: { greet: ({ name }) => ({ text: `hello ${name}` }) },
       })
@@ -117,7 +118,7 @@ t.test('another host prepares what a killed host had begun, and nothing is left'
   const id = owner.id()
   await owner.send(id, 'environment.use')
   await owner.until(id, ({ operation }) => operation?.host === 'dying-1')
-  // The provider had got this far.
+  // The provider had already created the environment.
   one.environments.set(id, { project: PROJECT })
   await doomed.kill()
   await hostOf(t, other, 'other-1')

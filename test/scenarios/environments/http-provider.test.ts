@@ -1,6 +1,6 @@
 /**
  * A provider over HTTP with the adapter of the documentation and the stock worker: the whole cycle
- * of an environment, and an adapter that is restarted, away or refuses.
+ * of an environment, and an adapter that is restarted, unavailable or refuses requests.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Leases of environments over HTTP while no host runs. */
+/** Leases of environments over HTTP, without hosts. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, sleeping } from '../support/given.ts'

@@ -1,6 +1,6 @@
 /**
  * An environment of the provider `local` from its creation to its end, with a real worker in a
- * sandbox: a command that a run requests, files that stay while the worker is restarted, logs, and
+ * sandbox: a command that a run requests, files that survive a restart of the worker, logs, and
  * destruction.
  */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'

@@ -12,12 +12,12 @@ import { startTestHost } from '../support/hosts.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-// The only node of a cluster sends its messages to no other process.
+// The only node of a cluster does not publish to other processes, so a second node is added.
 await s.add({ BATON_ROLES: 'executor' })
 
-/** Number of shards of a service, by default. */
+/** The default number of shards of a service. */
 const SHARDS = 4
-/** The parameters of the actions that workers did, in order. */
+/** The actions that workers executed, with their parameters, in order. */
 const done: [action: string, parameters: Record<string, unknown>][] = []
 const act = (name: string) => (parameters: Record<string, unknown>) => {
   done.push([name, parameters])

@@ -17,7 +17,7 @@ import { startTestHost } from '../support/hosts.ts'
 const folder = t.testdir({ workspace: {}, local: {}, logs: {} })
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
-// A node that is the only one of its cluster does not publish to other processes.
+// The only node of a cluster does not publish to other processes, so a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 const args = program()
 

@@ -1,6 +1,6 @@
 /**
  * The worker of an environment as a process, against a real service. The environment is a label
- * that only this worker registers, so that no host is needed; its jobs have no lease.
+ * that only this worker registers, so no host is needed, and its jobs have no lease.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -135,7 +135,7 @@ t.test('every action of an environment', async (t) => {
     content: /completed environment\.bash job_/,
   })
   t.notOk(readFileSync(join(logs, 'worker.log'), 'utf8').includes(s.key))
-  // The service knows no such environment, so it gives no credentials.
+  // The environment does not exist in the service, so the service issues no credentials.
   const repository = { repo_full_name: 'acme/app' }
   const refused = await ended(id, 'environment.git.clone', repository)
   t.match(refused, { status: 'failed' })

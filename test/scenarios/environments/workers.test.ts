@@ -10,13 +10,13 @@ import { until } from '../support/given.ts'
 import { startTestHost } from '../support/hosts.ts'
 import { claim, jobOf, type Received, seen, start } from '../support/sockets.ts'
 
-// The host of the test knows no other number of shards.
+// The test host requires this number of shards.
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
-// A node that is the only one of its cluster does not publish to other processes.
+// The only node of a cluster does not publish to other processes, so a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 
-/** A place of the provider `local` in memory, whose workers only the tests run. */
+/** A place of the provider `local` in memory. Only the tests run its workers. */
 class LocalPlace extends MemoryPlace {
   override provider() {
     return { ...super.provider(), name: 'local' }

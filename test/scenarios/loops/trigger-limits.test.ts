@@ -1,6 +1,6 @@
 /**
- * Loops that trigger each other: one event starts at most as many runs as the operator allows, and
- * the loops are then paused and the reason is recorded.
+ * Loops that trigger each other. One event starts at most as many runs as the operator allows. The
+ * loops are then paused, and the reason is recorded.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -106,7 +106,7 @@ async function onSmallDisk(t: Test) {
   }
   /**
    * Occupies disk space with a file.
-   * @param bytes the size of the file; absent: all remaining space.
+   * @param bytes the size of the file; by default all remaining space.
    */
   const fill = (bytes = Number.POSITIVE_INFINITY): void => {
     const file = openSync(join(disk, 'others'), 'w')
@@ -168,8 +168,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // The load is too slow to fill the disk between two measurements of the disk usage, even with
-      // the data that the server writes in the seconds after an entry.
+      // The load is so slow that it cannot fill the disk between two measurements of disk usage.
+      // This includes the data that the server writes in the seconds after an entry.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer

@@ -1,8 +1,8 @@
 /**
- * The chat page in a real browser, with the scripted model: an agent's text appears while it is
- * generated, tool calls and questions are shown and answered, a reload during a turn loses nothing,
- * and no settled row is removed or rendered again. Skipped without Chromium; BATON_CHROMIUM may
- * name its path. If BATON_SCREENSHOT is the path of a PNG file, a screenshot is written to it.
+ * The chat page in a real browser, with the scripted model. An agent's text appears while it is
+ * generated. Tool calls and questions are shown and answered. A reload during a turn loses nothing.
+ * No settled row is removed or rendered again. Skipped without Chromium; BATON_CHROMIUM may name
+ * its path. If BATON_SCREENSHOT is the path of a PNG file, a screenshot is written to it.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'

@@ -27,7 +27,7 @@ script:
     say: It is written.
   - say: I write files.
 `
-/** Number of shards of a service, by default. */
+/** The default number of shards of a service. */
 const SHARDS = 4
 /** A place of the default provider. */
 class LocalPlace extends MemoryPlace {
@@ -44,7 +44,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await browser.close()
     await s.stop()
   })
-  // The only node of a cluster sends its messages to no other process.
+  // The only node of a cluster does not publish to other processes, so a second node is added.
   await s.add({ BATON_ROLES: 'executor' })
   const { folder, performed, fail } = await startEnvironments(s)
   const kit = await s.ok('toolkit.create', {
@@ -147,8 +147,8 @@ async function tryOut(browser: Browser): Promise<void> {
 }
 
 /**
- * Runs a host and workers of environments, which all work in one folder. `performed`: the actions
- * that they have performed. `fail.message`: the error of lists, if any.
+ * Runs a host and workers of environments, all in one folder. `performed` lists the executed
+ * actions. `fail.message` is the error of list actions, if any.
  */
 async function startEnvironments(s: Service) {
   const folder = mkdtempSync(join(tmpdir(), 'workspace-'))
@@ -224,7 +224,7 @@ async function signIn(page: Page, s: Service, session: string, key: string): Pro
   await page.getByLabel('Key or token').fill(key)
   await refreshed(page, () => page.keyboard.press('Enter'))
 }
-/** Acts, and waits until the page has read the record of the session after that. */
+/** Performs an action, and waits until the page has read the session's record afterwards. */
 async function refreshed(page: Page, act: () => Promise<unknown>): Promise<void> {
   const read = page.waitForResponse((answer) => answer.url().endsWith('?include=environment'))
   await act()

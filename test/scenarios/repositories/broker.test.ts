@@ -1,7 +1,7 @@
 /**
- * Repository hosts and the broker of credentials over HTTP: what an environment may do with which
- * repository, hosts that change, fail or are missing, and secrets that never come out. The hosts are
- * stand-ins for GitHub and GitLab, and a git server with the real git as its client.
+ * Repository hosts and the credential broker over HTTP: the access of environments to repositories,
+ * hosts that change, fail or are missing, and secrets that are never revealed. The hosts are
+ * stand-ins for GitHub and GitLab, and a git server with real git as its client.
  */
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -50,7 +50,7 @@ t.teardown(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Texts of answers about hosts, in which no secret may be. */
+/** Answers about hosts. None may contain a secret. */
 const said: string[] = []
 /** Tokens that were issued. */
 const issued = new Set<string>()

@@ -14,7 +14,7 @@ import {
   waiting,
 } from '../support/given.ts'
 
-// One shard, so that there is one queue with an exact order.
+// One shard, so there is one queue with an exact order.
 const s = await service({ BATON_SHARDS: '1' })
 t.teardown(() => s.stop())
 const start = async (spec: unknown, more: Record<string, unknown> = {}) =>

@@ -1,6 +1,6 @@
 /**
  * Files of sessions as artifacts over HTTP: lists, contents, signed URLs, deletion on both sides,
- * the storage quota, and who may read what.
+ * the storage quota, and read access.
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -50,7 +50,7 @@ const quota = async (): Promise<Open> => {
   const { generated_at: _, limit_bytes: __, ...used } = await s.ok('artifact.quota')
   return used
 }
-/** Checks that the quota becomes what it was: effects may need a moment. */
+/** Checks that the quota returns to its earlier value. The effects may be delayed. */
 const restored = async (t: Test, before: Open): Promise<void> =>
   void t.same(await until(quota, (now) => JSON.stringify(now) === JSON.stringify(before)), before)
 const listed = async (who: Person): Promise<unknown[]> =>

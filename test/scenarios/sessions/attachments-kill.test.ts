@@ -1,8 +1,8 @@
 /**
  * Kills gateways and the owner of all shards while files are attached to sessions and deleted.
  * Uploads are repeated under their idempotency keys until they are acknowledged. Then every
- * acknowledged file is in its session and in the list of artifacts with its bytes, each key has one
- * file, and the quota is the sum of the files.
+ * acknowledged file is in its session and in the list of artifacts, with its bytes. Each key has
+ * one file, and the quota is the sum of the files.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
@@ -106,7 +106,7 @@ t.test('files are attached and deleted while gateways and the owner are killed',
 
   const sum = [...files.values()].reduce((all, { bytes }) => all + bytes.length, 0)
   let quota: Open = {}
-  // The effects of a deletion may follow the answer.
+  // The effects of a deletion may occur after the answer.
   for (const since = Date.now(); Date.now() - since < 30_000; await pause(500)) {
     quota = await get('/artifacts/quota')
     if (quota['used_bytes'] === sum && quota['pending_count'] === 0) break

@@ -24,8 +24,8 @@ export interface Adapter {
   stop(): Promise<void>
 }
 /**
- * Prepares an adapter with a port of its own.
- * @param folder for the program and its environments.
+ * Prepares an adapter with its own port.
+ * @param folder contains the program and its environments.
  * @param worker command of the stock worker, without spaces in its arguments.
  */
 export async function adapterIn(folder: string, worker: readonly string[]): Promise<Adapter> {

@@ -4,8 +4,8 @@ import { listOf } from './given.ts'
 import { start } from './sockets.ts'
 
 /**
- * Runs a command in an environment, as a step of a run, and returns its output; the whole step when
- * it has no result.
+ * Runs a command in an environment, as a step of a run. Returns the output, or the whole step if it
+ * has no result.
  */
 export async function bash(s: Service, environment_id: string, command: string): Promise<string> {
   const run = await start(s, 'environment.bash', { environment_id, parameters: { command } })

@@ -1,6 +1,6 @@
 /**
- * Hosts on real connections to NATS, and a stand-in for the actor of environments. It runs in the
- * real shard host, so that its requests, and the commands of hosts, go through NATS.
+ * Hosts on real connections to NATS, and a stand-in for the environment actor. The stand-in runs in
+ * the real shard host, so its requests and the commands of hosts go through NATS.
  */
 import type { GatewaySettings, Log, World } from '../../../gateway/ports.ts'
 import type { Bus, Clock } from '../../../nodes/host/ports.ts'
@@ -17,10 +17,10 @@ import { silent } from '../../support/memory.ts'
 import type { MemoryPlace } from '../../support/memory-provider.ts'
 import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environment.ts'
 
-/** Milliseconds of silence after which another host may do an operation. */
+/** Milliseconds of silence after which another host may perform an operation. */
 const SILENCE = 1000
 
-/** Starts owners of environments on a connection of their own. */
+/** Starts owners of environments on a separate connection. */
 export async function startOwner(access: Access, log: Log = silent) {
   const watching = new Set<() => void>()
   const states = new Map<string, StandIn>()
@@ -37,7 +37,7 @@ export async function startOwner(access: Access, log: Log = silent) {
   const world = worldOn(bus, 'owner', systemClock)
   let ids = 0
   return {
-    /** A new id of an environment. */
+    /** Returns a new environment id. */
     id: () => makeId('environment', ++ids, new Uint8Array(9).fill(ids), ids),
     /** Sends a command as a queue or a run does. */
     async send<N extends 'environment.use' | 'environment.run_ended'>(id: string, name: N) {
@@ -99,7 +99,7 @@ export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World
 }
 
 /**
- * Starts a host of a place on a connection of its own.
+ * Starts a host of a place on a separate connection.
  * @param shards number of shards of the owners of environments.
  */
 export async function startTestHost(
@@ -142,7 +142,7 @@ export async function startTestHost(
       await stop()
       await nats.close()
     },
-    /** Ends the host as `kill -9` does: nothing is finished, reported or closed. */
+    /** Ends the host as `kill -9` does: no operation is finished or reported. */
     async kill() {
       killed = true
       for (const cancel of timers) cancel()

@@ -31,7 +31,7 @@ export interface Processes {
   readonly nats: Killable & { restart(): Promise<void> }
   /**
    * Starts a node and resolves once it is ready.
-   * @param port the port of its gateway; absent: any free port.
+   * @param port the port of its gateway; by default any free port.
    */
   node(name: string, roles: string, port?: number): Promise<Stoppable>
   stop(): Promise<void>

@@ -9,8 +9,8 @@ import { acting, failing, instant, listOf, sleeping, until, waiting } from './gi
 import { insertAll, tableOf } from './tables.ts'
 
 /**
- * Ids of the created records. The run `early` has a stored signal for a later step, `inDay` waits
- * with a timeout, `asleep` waits for the signal `go`, and `runs[2]` waits for a worker that claims
+ * Ids of the created records. The run `early` has a stored signal for a later step. `inDay` waits
+ * with a timeout, and `asleep` waits for the signal `go`. `runs[2]` waits for a worker that claims
  * the action `nobody`.
  */
 export interface Filled {

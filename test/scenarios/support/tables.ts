@@ -1,4 +1,4 @@
-/** Helpers of the scenarios of tables: tables with the same columns, and their rows. */
+/** Helpers for scenarios of tables: tables with the same columns, and their rows. */
 import type { Service } from '../../support/service.ts'
 import { type Found, listOf } from './given.ts'
 

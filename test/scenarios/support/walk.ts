@@ -1,9 +1,9 @@
 /**
  * Calls every read operation with every id that fits its path. A path parameter takes the ids of
  * the items in the list that precedes it in the path, or their names if they have no ids. If that
- * list was not read, it takes the values that the field with its name had in earlier responses.
- * Required query parameters also take their values from such fields. New operations are therefore
- * covered automatically.
+ * list was not read, the parameter takes the values of the field with its name in earlier
+ * responses. Required query parameters take their values from such fields, too. New operations are
+ * therefore covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'

@@ -7,7 +7,7 @@ import { dataOf, insertAll, tableOf } from '../support/tables.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Creates a loop that a change of a table starts, and that returns the event. */
+/** Creates a loop that an event of a table starts, and whose runs return the event. */
 const loopOn = (event_type: string, condition: string): Promise<Found> =>
   s.ok('loop.create', {
     name: `On ${event_type}`,
@@ -15,7 +15,7 @@ const loopOn = (event_type: string, condition: string): Promise<Found> =>
     steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
     output: { event: '${{ event }}' },
   }) as Promise<Found>
-/** The results of the runs of a loop, the oldest first, once there are `count`. */
+/** The results of the runs of a loop, oldest first, once there are `count` of them. */
 async function resultsOf(loop: Found, count: number): Promise<Found[]> {
   const page = await until(
     () => s.ok('run.list', { loop_id: loop['id'], limit: 200 }),

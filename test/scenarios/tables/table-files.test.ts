@@ -19,7 +19,7 @@ const file = (name: string, text?: string): string => {
   return path
 }
 
-/** Runs a command. Returns its output and its fault, if it has one. */
+/** Runs a command. Returns its output, and its error if there is one. */
 async function baton(...words: readonly string[]) {
   const printed: string[] = []
   const notes: string[] = []

@@ -1,6 +1,6 @@
 /**
- * Actions on tables: agents call them as tools and workflows as steps. The scripted model plays the
- * agents, and no worker is connected.
+ * Actions on tables: agents call them as tools and workflows as steps. The scripted model answers
+ * for the agents, and no worker is connected.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

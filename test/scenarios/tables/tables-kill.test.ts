@@ -1,6 +1,7 @@
 /**
- * Rows are written while the shard node and a gateway are killed again and again. Every acknowledged
- * change is there once, versions count the changes of a row, and no bulk is stored in part.
+ * Rows are written while the shard node and a gateway are killed repeatedly. Every acknowledged
+ * change is stored exactly once, versions count the changes of a row, and no bulk insert is stored
+ * in part.
  */
 import t from 'tap'
 import { listOf } from '../support/given.ts'
@@ -10,7 +11,7 @@ import { hasty } from '../support/sockets.ts'
 type Json = Record<string, never>
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const KILLS = Number(process.env['KILLS'] ?? 2)
-/** Number of rows of a bulk. */
+/** Number of rows of a bulk insert. */
 const BULK = 50
 t.setTimeout(150_000 + KILLS * 15_000)
 
@@ -28,7 +29,7 @@ t.test(
     const ports = [steady, shaky]
     /**
      * Sends a request to the gateways in turn until the answer is not a server error, for at most a
-     * minute. Without a key, an answer of 404 or 409 may be about an earlier attempt.
+     * minute. Without a key, an answer of 404 or 409 may result from an earlier attempt.
      */
     const call = async (
       first: number,
@@ -104,8 +105,8 @@ t.test(
             upserts++
         }),
       ),
-      // An update without an idempotency key is checked by its version: a conflict with exactly the
-      // next version is an earlier attempt that was stored.
+      // Updates without an idempotency key are checked by version: a conflict with exactly the next
+      // version means that an earlier attempt was stored.
       repeat(async (i) => {
         const version = updates + 1
         const got = await call(i, 'PATCH', hotRow, { data: { n: version }, version })

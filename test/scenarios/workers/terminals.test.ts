@@ -28,7 +28,7 @@ async function opened(t: Pick<Test, 'teardown'>) {
     got.push(JSON.parse(String(text)))
     for (const look of waiting) look()
   })
-  /** The first message of a type that the person has received, or receives. */
+  /** Resolves with the first message of a type that the person receives. */
   const person = (type: string) =>
     new Promise<Received>((done) => {
       const look = () => {

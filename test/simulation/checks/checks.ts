@@ -31,9 +31,9 @@ export async function checkAll(sim: Simulation): Promise<void> {
 }
 
 /**
- * Every acknowledged command is in the journal with the returned reply, unless it had nothing to
- * change. Repeats receive the same reply; if a reply is recomputed, a later record is accepted,
- * too.
+ * Checks that every acknowledged command is in the journal with the returned reply, unless it had
+ * nothing to change. Repeats must receive the same reply; if a reply is recomputed, a later record
+ * is also accepted.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)
@@ -129,8 +129,8 @@ function changedNothing(
 }
 
 /**
- * Every read of a run or an interaction returns a committed state that is at least as new as every
- * state that was acknowledged or read before the read began.
+ * Checks that every read of a run or an interaction returns a committed state. No state that was
+ * acknowledged or read before the read began may be newer.
  */
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
@@ -176,7 +176,7 @@ function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): 
   return least
 }
 
-/** Every accepted report that completed a job is in the journal, with its result. */
+/** Checks that every accepted report that completed a job is in the journal, with its result. */
 function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
@@ -196,7 +196,8 @@ function checkReports(sim: Simulation): void {
 }
 
 /**
- * Every live entry that was received is committed, and followers saw every entry once and in order.
+ * Checks that every received live entry is committed, and that followers saw every entry once and
+ * in order.
  */
 function checkFeeds(sim: Simulation): void {
   const stored = new Map<number, unknown>()
@@ -223,7 +224,10 @@ function checkFeeds(sim: Simulation): void {
   }
 }
 
-/** No tell between ledgers arrived twice, and the tells of one sender arrived in order. */
+/**
+ * Checks that no tell between ledgers arrived twice, and that the tells of one sender arrived in
+ * order.
+ */
 function checkLedgers(sim: Simulation): void {
   for (const { address, state } of sim.history.actors.values()) {
     if (address.kind !== 'project') continue
@@ -269,8 +273,9 @@ function question(
 }
 
 /**
- * The owners of the queried actors have the states that follow from the journal. If a state has
- * changed since the query was sent, the state at the time of the answer is accepted as well.
+ * Checks that the owners of the queried actors have the states that follow from the journal. If a
+ * state has changed since the query was sent, the state at the time of the answer is accepted as
+ * well.
  */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap((past) => {

@@ -1,9 +1,9 @@
 /**
- * Invariants of source events, in journal order. An event resumes exactly the matching waits, and
- * fires (or, beyond a limit, only reports) exactly the matching triggers, among those that the
- * matcher stores when the event is published; events with the same deduplication key are published
- * only once; and no wait is shown as open before the matcher stores it. At rest, no matched wait is
- * left.
+ * Invariants of source events, in journal order. An event resumes exactly the matching waits that
+ * the matcher stores when the event is published. It fires exactly the matching triggers that are
+ * stored then; beyond a limit, it only reports them. Events with the same deduplication key are
+ * published only once. No wait is shown as open before the matcher stores it. At rest, no matched
+ * wait remains.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'

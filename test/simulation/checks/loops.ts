@@ -155,9 +155,10 @@ export class LoopRules {
     )
   }
   /**
-   * The reason why a loop is not at rest. Undefined if the loop was never created, or if it was
-   * deleted, its project has recorded the deletion, and it stores exactly those of its runs that
-   * have not ended, none of which is waiting to start.
+   * The reason why a loop is not at rest; undefined if it is at rest. A loop that was never created
+   * is at rest. Otherwise, the loop must be deleted, and its project must have recorded the
+   * deletion. The loop must store exactly those of its runs that have not ended. None of these runs
+   * may be displaced or waiting to start.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address

@@ -18,7 +18,7 @@ import type { Worker } from './worker.ts'
 
 /** Milliseconds for which a promised slot stays reserved. */
 const RESERVED = 2500
-/** Milliseconds after the end of a lease during which it is still considered held. */
+/** Milliseconds after the end of a lease during which the lease is still considered held. */
 const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
@@ -159,9 +159,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases that have expired without a renewal. If this connection is still the current one
-   * of its session, also tells the queues to end those leases that received no heartbeat or report
-   * for a full lease duration.
+   * Drops leases that have expired without a renewal. If this connection is still the current
+   * connection of its session, also tells the queues to end some of those leases: the leases that
+   * received no heartbeat or report for a full lease duration.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine
@@ -232,7 +232,7 @@ export class Hub {
     this.#machine.world.demand(worker.project)
   }
   /**
-   * Subscribes to offers for a project as long as one of the project's workers has a free slot, and
+   * Subscribes to offers for a project while one of the project's workers has a free slot, and
    * unsubscribes otherwise.
    */
   #settle(project: string): void {

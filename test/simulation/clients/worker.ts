@@ -127,7 +127,7 @@ export class Worker {
   }
   /**
    * Breaks the connection while both ends are alive.
-   * @param unnoticed milliseconds until the machine notices it.
+   * @param unnoticed milliseconds until the machine notices the break.
    */
   cutOff(unnoticed: number): void {
     const [machine, session, generation] = [this.#machine, this.#session, this.#generation]

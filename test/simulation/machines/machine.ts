@@ -38,7 +38,7 @@ export class Machine {
   /** Whether the servers and the other machines are unreachable. */
   cut = false
   /**
-   * Whether `Bus.here` never answers, so that the machine's shards send their job offers to its
+   * Whether `Bus.here` never answers. The machine's shards then send their job offers to its
    * gateway as requests, as they do to a gateway in another process.
    */
   readonly apart: boolean

@@ -126,7 +126,7 @@ export class Network {
     return chosen
   }
   /**
-   * Carries a message from one machine to another. It may be lost, arrive late, or arrive twice.
+   * Transports a message from one machine to another. It may be lost, arrive late, or arrive twice.
    */
   #carry(from: Machine, to: Machine, deliver: () => void): void {
     const { weather, timeline } = this.#sim

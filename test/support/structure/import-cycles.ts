@@ -1,6 +1,6 @@
 /**
  * Finds cycles of value imports. Modules in a cycle are initialized in an order that depends on
- * which of them is loaded first, and none of them can be understood or tested without the others.
+ * which of them is loaded first. None of them can be understood or tested without the others.
  *
  * A type import is erased, so it is not an edge. A dynamic import is evaluated after the importing
  * module was initialized, so it is not an edge either.

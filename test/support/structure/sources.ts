@@ -11,7 +11,7 @@ export type Sources = ReadonlyMap<string, string>
 
 /**
  * Reads all TypeScript and JavaScript modules below some folders.
- * @throws what the file system throws when a folder does not exist.
+ * @throws the error of the file system if a folder does not exist.
  */
 export const readSources = (folders: readonly string[] = programFolders): Sources =>
   new Map(

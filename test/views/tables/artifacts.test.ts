@@ -1,4 +1,4 @@
-/** The list of artifacts: what it contains, for whom, and along which index it is read. */
+/** The list of artifacts: its content, its visibility, and the index along which it is read. */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { ArtifactReservation, CompleteUpload } from '../../../protocol/artifacts/commands.ts'
@@ -46,7 +46,7 @@ function world() {
     store,
     project,
     apply,
-    /** Plays an upload that completes `seconds` after the start. */
+    /** Performs an upload that completes `seconds` after the start. */
     put: (
       id: string,
       seconds: number,

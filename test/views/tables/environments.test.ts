@@ -1,6 +1,6 @@
 /**
- * The list of environments: what it contains and which filters it has. Invariant: after any history
- * of an environment, its record in the list equals the one of its actor.
+ * The list of environments: its content and its filters. Invariant: after any history of an
+ * environment, its record in the list equals that of its actor.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -14,7 +14,7 @@ import { ask, Journal, T0 } from '../support/journal.ts'
 
 const self = { project: 'prj_1', kind: 'environment' as const, id: ID }
 const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
-/** Members that the actor computes, so that the view does not store them. */
+/** Removes the fields that the actor computes and the view does not store. */
 const stored = ({ worker_state: _, jobs_in_progress: _1, ...record }: Environment) => record
 
 class World {

@@ -15,21 +15,24 @@ import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabiliti
 import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../../protocol/agents/schema.ts'
 import type { ArtifactAuditEvent } from '../../../protocol/artifacts/events.ts'
+import type { BlueprintEvent } from '../../../protocol/blueprints/events.ts'
+import type { Identity } from '../../../protocol/blueprints/stored.ts'
 import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
 import type { Entry, Event } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
-import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { RepositoryHostEvent } from '../../../protocol/repositories/rows.ts'
 import type { ResolverEvent } from '../../../protocol/resolver/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { TableEvent } from '../../../protocol/tables/events.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
-import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
-import { masked, together } from './changes.ts'
+import type { WorkflowEvent } from '../../../protocol/workflows/rows.ts'
+import { type Details, type Reading, type Rule, rule } from './audit-rule.ts'
+import { together } from './changes.ts'
 
 type Configuration =
   | OrganizationProjectEvent
@@ -55,13 +58,20 @@ type Configuration =
   | ArtifactAuditEvent
   | TableAuditEvent
   | EnvironmentAuditEvent
+  | BlueprintAuditEvent
 /** Events that change the configuration of a loop. Its other events are not audited. */
 type LoopAuditEvent = Extract<
   LoopEvent,
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
 
-/** Events that change the record of an environment. */
+/** Events of a call for a blueprint. The changes of its resources have audit entries of their own. */
+type BlueprintAuditEvent = Extract<
+  BlueprintEvent,
+  { readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted' }
+>
+
+/** Events of an environment that may be audited; only these events have an `id`. */
 type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */
@@ -70,42 +80,6 @@ type TableAuditEvent = Extract<
   { readonly type: 'table.created' | 'table.updated' | 'table.deleted' }
 >
 
-/** The facts about a changed record that are audited for an event. */
-interface Reading {
-  readonly resource_type: string
-  readonly resource_id: string
-  /** Overrides the action of the rule. */
-  readonly action?: Rule['action']
-  /** The record's name, if the event contains it; by default the latest known name. */
-  readonly name?: string | null | undefined
-  /** The changed attributes, without secrets; by default the event's `changes`. */
-  readonly changes?: Changes | undefined
-}
-interface Rule {
-  readonly action: AuditEntry['action']
-  /**
-   * Returns the audited facts of an event; undefined for an event that is not audited. By default,
-   * the changed record is the one with the event's `id` or, without an `id`, the actor itself.
-   */
-  readonly read: (event: Event, entry: Entry) => Reading | undefined
-}
-type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
-
-const rule = <E extends Event>(
-  action: Rule['action'],
-  resource_type: string,
-  details: Details<E> = () => ({}),
-): Rule => ({
-  action,
-  read: (event, entry) => {
-    const { id = entry.id, changes } = event as Event & {
-      readonly id?: string
-      readonly changes?: Changes
-    }
-    const told = details(event as E, entry)
-    return told && { resource_type, resource_id: id, changes: masked(changes), ...told }
-  },
-})
 type On<T extends Configuration['type']> = Extract<Configuration, { readonly type: T }>
 const created = <T extends Configuration['type']>(
   resource_type: string,
@@ -151,6 +125,10 @@ const memorized: Details<
         changes:
           operation === 'updated' ? { version: { from: version - 1, to: version } } : undefined,
       }
+
+/** The name of a blueprint in the log: its namespace and key. */
+const blueprintName = ({ namespace, blueprint_key }: Identity): string =>
+  [namespace, blueprint_key].filter((part) => part !== undefined).join('/') || 'unnamed'
 
 const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'organization.created': created<'organization.created'>('organization', named),
@@ -244,6 +222,25 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   'table.created': created<'table.created'>('table', ({ table }) => named(table)),
   'table.updated': updated<'table.updated'>('table', ({ table }) => ({ name: table.name })),
   'table.deleted': deleted<'table.deleted'>('table', named),
+  'blueprint.applied': updated<'blueprint.applied'>('blueprint', (event) => ({
+    name: blueprintName(event),
+    changes: {
+      ...Object.fromEntries(Object.entries(event.counts).map(([action, to]) => [action, { to }])),
+      ...(event.blueprint_version !== undefined && {
+        blueprint_version: { to: event.blueprint_version },
+      }),
+    },
+  })),
+  'blueprint.protection_set': updated<'blueprint.protection_set'>('blueprint', (event) => ({
+    name: blueprintName(event),
+    changes: { protected: { to: event.protected } },
+  })),
+  'blueprint.deleted': deleted<'blueprint.deleted'>('blueprint', (event) => ({
+    name: blueprintName(event),
+    changes: Object.fromEntries(
+      Object.entries(event.counts).map(([action, to]) => [action, { to }]),
+    ),
+  })),
   'environment.created': created<'environment.created'>('environment', ({ environment }) =>
     named(environment),
   ),

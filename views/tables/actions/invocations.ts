@@ -44,7 +44,7 @@ const statuses = {
 
 /**
  * Adds the invocation record of an ended job. A job that was never claimed, or that does not
- * execute an action, has none.
+ * execute an action, has no record.
  * @param cursor the cursor of the event that ended the job.
  * @param job the job's record after that event.
  */

@@ -84,8 +84,8 @@ export function planArtifacts(
   }
 }
 /**
- * The artifacts that a viewer may read, newest first: its own, and the shared ones except those of
- * sessions that are closed to the viewer.
+ * The artifacts that a viewer may read, newest first: the viewer's own artifacts, and shared
+ * artifacts except those of sessions that are closed to the viewer.
  */
 export function artifactList(
   store: Store,

@@ -1,8 +1,8 @@
 /**
  * Channels and their members, and the rule that decides which channels a viewer may read: everyone
- * may read public channels, and members may read private ones. Administrators of the project may
- * also read the records of private channels, but neither their messages nor the direct message
- * channels of others.
+ * may read public channels, and members may read private channels. Administrators of the project
+ * may also read the records of private channels, but neither their messages nor direct messages
+ * between other principals.
  */
 import type {
   Channel,
@@ -117,9 +117,9 @@ export function channelGet(
 
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /**
- * The statements whose rows together contain a page of a list, each ordered like the list: one for
- * the channels that the viewer may see without being a member, and one for those that only members
- * may see.
+ * The statements whose rows together contain a page of a list, each in the order of the list. One
+ * is for the channels that the viewer may see without being a member, the other for the channels
+ * that only members may see.
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input

@@ -1,7 +1,7 @@
 /**
  * Full-text search for messages. Words are defined by SQLite's `unicode61` tokenizer: sequences of
- * letters and digits, regardless of case and accents. A caller's text is never parsed as a query:
- * it is split at white space, and each part that has a letter or digit becomes a quoted phrase.
+ * letters and digits, regardless of case and accents. A caller's text is never parsed as a query.
+ * It is split at white space, and each part that has a letter or digit becomes a quoted phrase.
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'

@@ -22,8 +22,9 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
 /**
- * The tokens of a message in the index column `place`: one for its channel and, if that channel is
- * public when the message is indexed, one for all public channels of its project.
+ * The tokens of a message in the index column `place`. There is one for its channel. If that
+ * channel is public when the message is indexed, there is another for all public channels of its
+ * project.
  */
 export const placesOf = ({
   n,
@@ -186,7 +187,7 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * The statement for a page of messages. The filters determine the index along which it reads.
+ * The statement for a page of messages. The filters determine the index that it scans.
  * @param channel the channel's number.
  */
 export function planMessages(

@@ -1,4 +1,4 @@
-/** The list of environments, destroyed ones included. */
+/** The list of environments, including destroyed environments. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
@@ -49,10 +49,10 @@ interface Listing extends Paging {
   readonly status?: string
   readonly run_id?: string
   readonly include_destroyed?: boolean
-  /** A timestamp; narrows only the destroyed ones. */
+  /** A timestamp; environments that were destroyed before it are excluded. */
   readonly destroyed_since?: string
 }
-/** Environments of a project, newest first; destroyed ones only when they are asked for. */
+/** Environments of a project, newest first. Destroyed environments are included only on request. */
 export function environmentList(store: Store, project: number, input: Listing): Page<Environment> {
   const { status, run_id, include_destroyed, destroyed_since, ...paging } = input
   const after = beyond(['created_at', 'id'], 'DESC', paging.after)

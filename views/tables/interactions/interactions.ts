@@ -1,6 +1,6 @@
 /**
- * Interactions, and the targets and reviewers of each. Each statement of a list reads along one
- * index: that of a person, a run, a session, a status, or the creation time.
+ * Interactions, and the targets and reviewers of each. Each statement of a list scans one index:
+ * that of a person, a run, a session, a status, or the creation time.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
@@ -127,8 +127,8 @@ const list = (many: Many): readonly string[] =>
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
 /**
- * The statements whose rows together contain a page of a list. Each reads along one index, in the
- * order of the list.
+ * The statements whose rows together contain a page of a list. Each statement scans one index, in
+ * the order of the list.
  */
 function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {
   const after = beyond(['i.created_at', 'i.id'], 'DESC', input.after)

@@ -1,6 +1,6 @@
 /**
  * Jobs: the folded patches of queue events. The result of a job is part of the queue event that
- * ends the job and, for an action of a run, also of the run's `action.completed` event.
+ * ends the job. For an action of a run, it is also part of the run's `action.completed` event.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'

@@ -1,7 +1,7 @@
 /**
  * The memory of agents: entries, keyword search in them, and the feed of changes. A change that is
- * older than the retention period counts as deleted, whether or not its row still exists, so that
- * all replicas of a view give the same answers.
+ * older than the retention period counts as deleted, whether or not its row still exists. All
+ * replicas of a view therefore give the same answers.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -119,9 +119,8 @@ export interface MemoryFilters extends Paging {
   readonly kind?: string
 }
 /**
- * Entries of an agent: pinned ones first, then by decreasing importance, then latest update first.
- * Semantic search needs an index that the service does not have, so a search in any mode other than
- * `keyword` is refused.
+ * Entries of an agent: pinned entries first, then by decreasing importance, then by latest update.
+ * Memory has no index for semantic search, so a search in any mode other than `keyword` is refused.
  */
 export function memoryEntries(
   store: Store,
@@ -166,7 +165,7 @@ export function memoryEntries(
 
 /**
  * Changes after a position, oldest first; without a position, all retained changes, starting with
- * the oldest. The next page begins after `last`. Refused when changes after the position have
+ * the oldest. The next page begins after `last`. Refuses if changes after the position have
  * expired.
  * @param now Unix milliseconds.
  */

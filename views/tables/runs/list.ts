@@ -1,6 +1,6 @@
 /**
- * Lists of runs, newest first. Every combination of filters is read along one index, which is
- * chosen here, not by SQLite.
+ * Lists of runs, newest first. For every combination of filters, this file chooses one index to
+ * scan, instead of SQLite.
  */
 
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -43,8 +43,8 @@ const filters = [
 ] as const
 
 /**
- * The statements whose rows together contain a page of a list. Each reads along one index, in the
- * order of the list.
+ * The statements whose rows together contain a page of a list. Each statement scans one index, in
+ * the order of the list.
  */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted =

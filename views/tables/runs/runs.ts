@@ -102,8 +102,8 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
 
 /**
  * A run; on request, with the reason why it waits. If the run does not belong to a loop, the result
- * also contains its spec, its step counts and one path, which states that reason even if it was not
- * requested.
+ * also contains its spec, its step counts and its only path. The path states the reason even if it
+ * was not requested.
  */
 export function runDetail(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * Keeps in memory the frames that wait to be stored, and the newest frames of the feed, so that a
- * follower at the end of the feed is answered without reading a table. The frames are divided into
+ * Keeps the frames that wait to be stored, and the newest frames of the feed, in memory. A follower
+ * at the end of the feed is therefore answered without reading a table. The frames are divided into
  * two generations; when the younger one is full, the older one is dropped.
  */
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
@@ -41,14 +41,14 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 /**
  * Maximum number of frames in a generation, and of characters in their payloads; its last batch may
  * exceed both. A generation covers about ten seconds of a busy project. A reader that falls further
- * behind is answered from the table, which costs several times as much, and so falls even further
- * behind.
+ * behind is answered from the table. That costs several times as much, so the reader falls even
+ * further behind.
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
- * exceed it.
+ * exceed this number.
  */
 const IN_ROW = 64
 

@@ -30,8 +30,8 @@ function runSteps(
 }
 
 // Lists of runs are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for
-// each status and merged, so that every combination of a status with a queue or a type is a range
-// of one index.
+// each status, and the results are merged. Every combination of a status with a queue or a type is
+// a range of one index.
 const tables = `
 CREATE TABLE runs (
   n INTEGER PRIMARY KEY,

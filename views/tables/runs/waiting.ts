@@ -27,7 +27,7 @@ export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: tru
 export interface Watch {
   readonly now: number
   readonly workers: () => readonly Taking[]
-  /** Whether the project defines this action as one that the service calls itself. */
+  /** Whether the project defines this action as an action that the service calls itself. */
   readonly served?: (action: string) => boolean
 }
 
@@ -83,7 +83,7 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
   }
 }
 // Renewals are not in the journal, but losses are. If the lease of a claimed job seems to have
-// expired, it was therefore renewed, or its loss is not committed yet.
+// expired, either it was renewed, or its loss is not committed yet.
 function held(job: Job, now: number): WaitingOn {
   const { worker_instance_id, lease_expires_at } = job
   const worker = worker_instance_id === undefined ? 'a worker' : `worker ${worker_instance_id}`

@@ -142,7 +142,7 @@ export interface SessionFilters extends Paging {
 const listed = (row: SessionRow): Session => publicSession(recordOf(row))
 /**
  * Sessions, latest activity first. In the scope `agent`, an agent and a key identify one session:
- * the one that is not deleted, or else the newest one.
+ * the session that is not deleted, or else the newest session.
  */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
   const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input

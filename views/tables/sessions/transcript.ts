@@ -156,7 +156,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest messages that fit in a page, and their turns except for active ones. */
+/** The newest messages that fit in a page, and their turns except for active turns. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,

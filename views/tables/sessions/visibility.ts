@@ -18,11 +18,12 @@ export const visibleTo = (
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
- * True for the rows of `interactions` that a viewer may read: those that belong to no session or to
- * one that is not closed to the viewer, and those of which the viewer is a target or reviewer.
+ * True for the rows of `interactions` that a viewer may read. A viewer may read interactions
+ * without a session, those whose session is not closed to the viewer, and those of which the viewer
+ * is a target or reviewer.
  * @param alias the table's alias in the statement.
  * @param names the names that targets and reviewers use for the viewer. As parameters of the
- *   condition, they follow the values of `viewerValues`.
+ * condition, they follow the values of `viewerValues`.
  */
 export const interactionVisibleTo = (
   alias: string,
@@ -33,14 +34,14 @@ export const interactionVisibleTo = (
     WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
- * True for rows that belong to no session, or to one that a viewer may read.
+ * True for rows that belong to no session, or to a session that a viewer may read.
  * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
  * session or null.
  */
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
- * True for rows whose record names no session, or one that is not closed to a viewer.
+ * True for rows whose record names no session, or a session that is not closed to a viewer.
  * @param alias the alias of a table with the columns `project` and `record`, JSON that may have a
  * `session_id`.
  */

@@ -78,8 +78,8 @@ function create(store: Store, project: number, { id, table }: Of<'table.created'
   addFixedOrders(store, n, table.schema)
 }
 /**
- * Whether a new schema only adds columns, so that readers see all values that they saw, and each
- * field has the same values as before.
+ * Whether a new schema only adds columns. Readers then still see all previous values, and each
+ * field keeps its values.
  */
 const onlyAdds = (before: TableSchema, after: TableSchema): boolean =>
   !before.open &&
@@ -100,7 +100,6 @@ function remove(store: Store, defined: Defined): void {
   definitions(store).set(table.id, { ...defined, table: undefined })
 }
 
-/** Applies a change of rows. */
 function applyChange(
   store: Store,
   defined: Defined,
@@ -200,8 +199,8 @@ interface Question {
   readonly content: boolean
 }
 /**
- * Facts for a command. A caller that needs the facts as of a change asks for an answer as fresh as
- * the journal, which contains the change.
+ * Facts for a command. A caller that needs the facts as of a given change must request an answer
+ * that reflects the whole journal, because the journal contains that change.
  */
 export function tableFacts(store: Store, project: number, question: Question): TableFacts {
   const defined = tableOf(store, project, question.id)

@@ -9,12 +9,15 @@ import { ordersOf, rowsIn } from './orders.ts'
 import { lastChange } from './rows.ts'
 
 export interface Definition {
-  /** The number of the table in the view's file. It is not used again after a deletion. */
+  /** The number of the table in the view's file. It is not reused after a deletion. */
   readonly n: number
   readonly project: number
   /** Undefined after the deletion of the table. */
   readonly table: Table | undefined
-  /** Whether a former schema showed other values, so that stored values may be hidden. */
+  /**
+   * True if an earlier schema may have shown other values, so that the stored data may contain
+   * values that are now hidden.
+   */
   readonly hides: boolean
 }
 interface DefinitionRow {
@@ -81,7 +84,7 @@ export interface Counts {
   readonly bytes: number
   readonly change: number
 }
-/** The counts by number of the table. */
+/** The counts by table number. */
 export const counts = (store: Store): Kept<Counts> =>
   store.kept(
     'table_counts',
@@ -131,12 +134,15 @@ export function tableList(
 }
 
 /**
- * Approximate bytes in the file per row: for its key in one order, and for all else that is indexed
+ * Approximate bytes in the file per row: for its key in one order, and for all other index entries
  * (id, identity, stamp and words of a row of 250 bytes).
  */
 const KEY_SIZE = 80
 const INDEX_SIZE = 300
-/** The number, size and age of the rows of a table. `now`: Unix milliseconds. */
+/**
+ * The number, size and age of the rows of a table.
+ * @param now Unix milliseconds.
+ */
 export function tableStats(
   store: Store,
   project: number,

@@ -1,6 +1,7 @@
 /**
- * What queries needed: the orders that would have saved them from reading rows, and the orders that
- * they used. It is kept in memory only, because it affects only how fast queries are answered.
+ * Statistics about the orders that queries need: the orders with which they would have read fewer
+ * rows, and the orders that they used. The statistics are kept in memory only, because they affect
+ * only the speed of queries.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 
@@ -9,9 +10,12 @@ export interface Wish {
   readonly table: number
   readonly fields: readonly SortField[]
 }
-/** Maximum number of different wishes that are remembered. */
+/** Maximum number of distinct wishes in memory. */
 const WISHES = 1000
-/** An order is not added before so many rows were read in vain, however small the table is. */
+/**
+ * Minimum number of rows that queries must have read without an order before it is added, even for
+ * a small table.
+ */
 const LEAST = 20_000
 
 export class OrderDemand {
@@ -21,7 +25,8 @@ export class OrderDemand {
   #due = 0
 
   /**
-   * Notes that a query read rows that it would not have read with an order.
+   * Records that a query read `read` rows, most of which it would not have read with the order
+   * `fields`.
    * @param size the number of rows of the table.
    */
   note(table: number, fields: readonly SortField[], read: number, size: number): void {
@@ -36,11 +41,11 @@ export class OrderDemand {
     wish.due = true
     this.#due++
   }
-  /** Whether an order has paid for itself. */
+  /** Whether an order should be added, because queries have read enough rows without it. */
   isDue(): boolean {
     return this.#due > 0
   }
-  /** Returns such an order, and forgets the wish for it. */
+  /** Returns an order that should be added, and removes its wish. */
   take(): Wish | undefined {
     for (const [key, wish] of this.#wishes) {
       if (!wish.due) continue
@@ -50,11 +55,11 @@ export class OrderDemand {
     }
     return undefined
   }
-  /** Notes that a query used an order. */
+  /** Records that a query used an order. */
   used(order: number): void {
     this.#uses.set(order, ++this.#now)
   }
-  /** Of some orders, the one whose last use is longest ago. */
+  /** Returns the least recently used of the given orders. */
   leastUsed(orders: readonly number[]): number | undefined {
     const at = (order: number) => this.#uses.get(order) ?? 0
     return [...orders].sort((a, b) => at(a) - at(b))[0]

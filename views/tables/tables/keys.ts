@@ -2,16 +2,16 @@
  * Sort keys: byte strings whose order is the order of rows in a list of fields. The index of the
  * view, the pages of queries and their cursors use the same keys.
  *
- * K1. For rows a and b with different ids, `keyOf(a) < keyOf(b)`, byte by byte, exactly if
- *     `compareRows` of the protocol puts a before b. The exception are texts with more than
- *     `TEXT_BYTES` bytes: they are sorted by their first bytes, so that keys and cursors are short.
- * K2. The key of the first fields of a list is a prefix of the key of the whole list. The byte that
- *     follows it is greater than `BEFORE` and less than `PAST`, but follows only a complete value.
- *     So `key + BEFORE` and `key + PAST` enclose exactly the rows with these values.
+ * K1. For rows a and b with different ids, `keyOf(a) < keyOf(b)`, byte by byte, if and only if
+ *     `compareRows` of the protocol puts a before b. There is one exception: texts with more than
+ *     `TEXT_BYTES` bytes are sorted by their first bytes, so that keys and cursors are short.
+ * K2. The key of the first fields of a list is a prefix of the key of the whole list. In the key of
+ *     the whole list, the byte after these complete values is greater than `BEFORE` and less than
+ *     `PAST`. So `key + BEFORE` and `key + PAST` enclose exactly the rows with these values.
  *
- * A value is encoded as one byte for its rank (number, string, boolean, other), and bytes of its
- * own. A value of a descending field is inverted. A missing value is the byte `MISSING`, which is
- * greater than the first byte of every value in both directions.
+ * A value is encoded as one byte for its rank (number, string, boolean, other), followed by the
+ * bytes of the value itself. The bytes of a descending field are inverted. A missing value is the
+ * byte `MISSING`, which is greater than the first byte of every value in both directions.
  */
 import type { QueryField, SortField } from '../../../protocol/tables/query.ts'
 import { instantOf } from '../../../protocol/tables/values.ts'
@@ -28,9 +28,9 @@ const PAST = Buffer.from([0xff])
 export const TEXT_BYTES = 512
 
 /**
- * Returns the bytes of a text, which sort like `compareTexts` and differ for different texts. They
- * are UTF-8, except that surrogates without a partner, which have no UTF-8 form, get bytes in the
- * place where `compareTexts` sorts them.
+ * Returns the bytes of a text, which sort like `compareTexts` and differ for different texts. The
+ * bytes are UTF-8. Unpaired surrogates have no UTF-8 form, so they get bytes that sort where
+ * `compareTexts` sorts such surrogates.
  */
 export function textBytes(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
@@ -42,7 +42,7 @@ export function textBytes(text: string): Buffer {
     if (character.length === 2 || unit < 0xd800 || unit > 0xdfff) parts.push(Buffer.from(character))
     else if (unit >= 0xdc00) parts.push(Buffer.from([0xf8, unit >> 8, unit & 0xff]))
     else {
-      // Directly before the first character that this surrogate begins.
+      // These bytes sort directly before the first character that begins with this surrogate.
       const first = Buffer.from(String.fromCharCode(unit, 0xdc00))
       first[3] = 0x7f
       parts.push(first)
@@ -52,10 +52,13 @@ export function textBytes(text: string): Buffer {
 }
 const REPLACEMENT = Buffer.from('\ufffd')
 
-/** Whether a value is a text that is cut in keys, or possibly so. */
+/** Whether a value is a text that may be truncated in keys. */
 export const isCut = (value: unknown): boolean =>
   typeof value === 'string' && Buffer.byteLength(value) >= TEXT_BYTES / 2
-/** The beginning of a text, with a zero byte at its end; zero bytes inside become 0x00 0xFF. */
+/**
+ * Returns the beginning of a text, terminated by a zero byte. Zero bytes within the text become
+ * 0x00 0xFF.
+ */
 function terminated(text: string): Buffer {
   const bytes = textBytes(text).subarray(0, TEXT_BYTES)
   if (!bytes.includes(0)) return Buffer.concat([STRING_TAG, bytes, ZERO])
@@ -72,8 +75,8 @@ function numberBytes(value: number): Buffer {
   // Adding zero turns -0 into 0.
   bytes.writeDoubleBE(value + 0, 1)
   const sign = bytes[1] as number
-  // The bits of IEEE 754 sort like numbers once the sign of positive numbers, and all bits of
-  // negative ones, are inverted.
+  // IEEE 754 bit patterns sort like numbers if the sign bit of positive numbers, and all bits of
+  // negative numbers, are inverted.
   if (sign < 0x80) bytes[1] = sign ^ 0x80
   else for (let i = 1; i < 9; i++) bytes[i] = (bytes[i] as number) ^ 0xff
   bytes[0] = NUMBER
@@ -101,7 +104,7 @@ export function partOf({ field, descending }: SortField, value: unknown): Buffer
   const bytes = valueBytes(field, value)
   return descending ? inverted(bytes) : bytes
 }
-/** The bytes of a descending field, or of an ascending one from those of a descending one. */
+/** Converts the bytes of an ascending field to those of a descending field, and back. */
 export function inverted(bytes: Buffer): Buffer {
   const other = Buffer.allocUnsafe(bytes.length)
   for (let i = 0; i < bytes.length; i++) other[i] = (bytes[i] as number) ^ 0xff
@@ -114,7 +117,7 @@ export function inverted(bytes: Buffer): Buffer {
 export const keyOf = (fields: readonly SortField[], read: (field: QueryField) => unknown): Buffer =>
   Buffer.concat(fields.map((field) => partOf(field, read(field.field))))
 
-/** The part of a key for a time in Unix milliseconds. All of them have the same length. */
+/** The part of a key for a time in Unix milliseconds. All such parts have the same length. */
 export function timePart(at: number, descending: boolean): Buffer {
   const bytes = numberBytes(at)
   return descending ? inverted(bytes) : bytes
@@ -132,13 +135,13 @@ export interface KeyRange {
   readonly to: Buffer
 }
 export const everything: KeyRange = { from: Buffer.alloc(0), to: PAST }
-/** A bound before all keys that begin with the key of some fields. */
+/** Returns a bound before all keys that begin with the given key. */
 export const before = (key: Buffer): Buffer => Buffer.concat([key, BEFORE])
-/** A bound behind all keys that begin with the key of some fields. */
+/** Returns a bound after all keys that begin with the given key. */
 export const behind = (key: Buffer): Buffer => Buffer.concat([key, PAST])
-/** The bound directly behind one complete key. */
+/** Returns the bound directly after one complete key. */
 export const after = (key: Buffer): Buffer => Buffer.concat([key, ZERO])
-/** The keys in both ranges. */
+/** Returns the intersection of two ranges. */
 export const within = (a: KeyRange, b: KeyRange): KeyRange => ({
   from: a.from.compare(b.from) < 0 ? b.from : a.from,
   to: a.to.compare(b.to) > 0 ? b.to : a.to,

@@ -1,9 +1,9 @@
 /**
- * Work on the rows of tables that is done in small parts, between queries: deleting what no query
- * can find, and adding and filling the orders that queries need.
+ * Maintenance of tables in small parts, between queries: it deletes data that no query can find,
+ * and adds and fills the orders that queries need.
  *
- * An order is added once queries without it have read as many rows as adding it reads. So its cost
- * at most doubles what the queries had cost anyway, and an order that is needed once is not added.
+ * An order is added when queries without it have read at least as many rows as adding it reads. Its
+ * cost is therefore at most that of the queries that needed it.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'
@@ -11,12 +11,12 @@ import { schemaOf } from './definitions.ts'
 import { addOrder, buildOrder, DROPPED, deleteKeys, dropOrder, ordersOf } from './orders.ts'
 import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
-/** Maximum number of orders that a table has in addition to its fixed ones. */
+/** Maximum number of orders that a table has in addition to its fixed orders. */
 const ADDED_TO_TABLE = 8
 /** Maximum number of such orders in a view. */
 const ADDED = 64
 
-/** Deletes or adds a little, if `needsMaintenance`. */
+/** Performs one small part of the maintenance, if any is due. */
 export function maintain(store: Store): void {
   const left = store.one<{ n: number; tbl: number; state: number }>(
     'SELECT n, tbl, state FROM table_orders WHERE state > 0 ORDER BY state DESC LIMIT 1',
@@ -32,7 +32,7 @@ export function maintain(store: Store): void {
     if (wish) add(store, wish.table, wish.fields)
   }
 }
-/** Whether `maintain` has something to do. */
+/** Whether maintenance is due. */
 export const needsMaintenance = (store: Store): boolean =>
   store.demand.isDue() ||
   hasDeadStamps(store) ||

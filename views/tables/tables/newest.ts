@@ -1,7 +1,7 @@
 /**
- * Reading rows by the time of their creation, newest first, from an order that ends with the order
- * of creation. Rows of one time are in the order of their ids in both directions, so the order is
- * read backward from one time to the next, and forward within a time.
+ * Reads rows by creation time, newest first, from an order that ends with the order of creation.
+ * Rows with the same time are always sorted by ascending id. The order is therefore read backward
+ * from one time to the next, and forward among rows with the same time.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
@@ -9,10 +9,10 @@ import { after, behind, everything, inverted, type KeyRange, timePart, within } 
 import { type KeyedRow, type Order, rowsIn } from './orders.ts'
 import { equalities, prefixOf, rangeOf, type Selection } from './ranges.ts'
 
-/** Largest number of rows that are read in one part. */
+/** Maximum number of rows that are read in one part. */
 const PART = 1000
 
-/** Whether a sort is that of the creation, newest first. */
+/** Whether a sort is by creation time, newest first. */
 export const isNewestFirst = ([first, second, ...more]: readonly SortField[]): boolean =>
   first?.field.system === 'created_at' &&
   first.descending &&
@@ -20,13 +20,13 @@ export const isNewestFirst = ([first, second, ...more]: readonly SortField[]): b
   !second.descending &&
   more.length === 0
 
-/** Ends the reading of rows when it returns true. Gets a row with its key in the sort. */
+/** Receives a row and its key in the sort. Returns true to end the reading. */
 type Take = (row: KeyedRow, sort: Buffer) => boolean
 
 /**
  * Reads rows, newest first.
- * @param fixed the number of the first fields of the order whose values the conditions determine;
- *   the fields `created_at` and `id` follow them.
+ * @param fixed number of leading fields of the order whose values the conditions determine. The
+ * fields `created_at` and `id` follow them.
  */
 export function* readNewest(
   { store, conditions, sort, count, after: last }: Selection,
@@ -41,11 +41,11 @@ export function* readNewest(
     const time = timePart(created_at, true)
     return Buffer.concat([time, key.subarray(prefix.length + time.length)])
   }
-  /** The beginning of the keys of one time. */
+  /** Returns the prefix that the keys of all rows with the same time share. */
   const timeOf = ({ key, created_at }: KeyedRow): Buffer =>
     key.subarray(0, prefix.length + timePart(created_at, false).length)
 
-  /** Reads the rows of a range forward. @returns whether the reading has ended. */
+  /** Reads the rows of a range forward. @returns whether `take` ended the reading. */
   function* forward(rest: KeyRange): InParts<boolean> {
     for (let part = count; ; part = Math.min(2 * part, PART)) {
       const rows = rowsIn(store, order, rest, part)
@@ -58,7 +58,7 @@ export function* readNewest(
   }
 
   if (last) {
-    // The rest of the time at which the last page ended.
+    // The remaining rows with the time at which the last page ended.
     const length = timePart(0, true).length
     const time = Buffer.concat([prefix, inverted(last.subarray(0, length))])
     const rest = within(range, {
@@ -73,7 +73,8 @@ export function* readNewest(
     const oldest = rows.at(-1)
     if (!oldest) return
     const time = timeOf(oldest)
-    // Rows of the oldest time may be missing in this part, so they are read with the next one.
+    // This part may lack some rows with the oldest time, so all rows with that time are read with
+    // the next part.
     const whole = rows.filter((row) => !timeOf(row).equals(time))
     for (const row of sameTimesForward(whole)) if (take(row, sortOf(row))) return
     if (whole.length > 0) range = { ...range, to: behind(time) }
@@ -85,7 +86,7 @@ export function* readNewest(
   }
 }
 
-/** Rows in the descending order of their keys, with those of each time in ascending order. */
+/** Returns rows that are sorted by descending key with the rows of each time in ascending order. */
 function sameTimesForward(rows: readonly KeyedRow[]): readonly KeyedRow[] {
   const sorted: KeyedRow[] = []
   for (let from = 0; from < rows.length; ) {

@@ -1,11 +1,13 @@
 /**
- * The index of rows: for each order of a table, the sort keys of its rows (`keys.ts`). An order is a
- * list of fields. Each table has the order of its creation and, with a secondary key column, one
- * that begins with it. Other orders are added while queries need them (`demand.ts`).
+ * The index of rows: for each order of a table, the sort keys of its rows (`keys.ts`). An order is
+ * a list of fields. Each table has the order of creation and, if it has a secondary key column, an
+ * order that begins with that column. Other orders are added when queries need them (`demand.ts`).
  *
  * O1. An order that is ready has exactly one key for each row. An order that is being built has the
- *     keys of the rows up to `reached` in the order of creation, which never changes for a row.
- * O2. Which orders exist affects only how fast a query is answered. Replicas of a view differ in it.
+ *     keys of the rows up to `reached` in the order of creation. The position of a row in that
+ *     order never changes.
+ * O2. The set of orders affects only the speed of queries. It may differ between replicas of a
+ *     view.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
@@ -26,7 +28,7 @@ export interface Order {
   /** While the order is being built, the last indexed key in the order of creation. */
   readonly reached?: Buffer
 }
-/** What the keys of a row are computed from. */
+/** The data from which the keys of a row are computed. */
 export interface KeySource {
   readonly read: Reader
   /** The key in the order of creation, with which the keys of fixed orders end. */
@@ -54,7 +56,7 @@ interface OrderRow {
   readonly fixed: number
   readonly reached: Buffer | null
 }
-/** The orders by table, as the file has them. */
+/** The orders by table, as the file contains them. */
 const known = (store: Store): Kept<readonly Order[]> =>
   store.kept(
     'table_orders',
@@ -67,7 +69,7 @@ const known = (store: Store): Kept<readonly Order[]> =>
 /** The orders of a table that are not dropped; the first is the order of creation. */
 export const ordersOf = (store: Store, table: number): readonly Order[] =>
   known(store).get(String(table)) ?? []
-/** Changes the stored orders. */
+/** Changes the stored orders, and clears their cache. */
 function change(store: Store, sql: string, ...values: (string | number | Buffer | null)[]): void {
   store.run(sql, ...values)
   known(store).forget()
@@ -85,7 +87,7 @@ const readOrders = (store: Store, table: number): readonly Order[] =>
       ...(reached !== null && { reached }),
     }))
 
-/** Adds the orders that a new table has from the beginning. */
+/** Adds the fixed orders of a new table. */
 export function addFixedOrders(store: Store, table: number, schema: TableSchema): void {
   const { secondary_key_column: secondary } = schema
   const lists = [
@@ -108,7 +110,7 @@ export const addOrder = (store: Store, table: number, fields: readonly SortField
     table,
     JSON.stringify(fields),
   )
-/** Drops an order: no query uses it, and `deleteKeys` deletes its keys. */
+/** Drops an order. Queries no longer use it, and `deleteKeys` deletes its keys later. */
 export const dropOrder = (store: Store, n: number): void =>
   change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE n = ?`, n)
 /**
@@ -157,9 +159,9 @@ const ROWS_IN = `SELECT k.key, ${COLUMNS}
   WHERE k.ordering = ? AND k.key >= ? AND k.key < ?
   ORDER BY k.key`
 /**
- * The first rows of an order with keys in a range, by key: at most `limit`, and fewer when their
- * data exceeds the size of a page.
- * @param backward whether to return the last rows instead, the last of them first.
+ * Returns the first rows of an order whose keys are in a range, sorted by key. It returns at most
+ * `limit` rows, and fewer if their data exceeds the size of a page.
+ * @param backward whether to return the last rows instead, sorted by descending key.
  */
 export const rowsIn = (
   store: Store,
@@ -170,8 +172,8 @@ export const rowsIn = (
 ): KeyedRow[] =>
   store.upToPage<KeyedRow>(`${ROWS_IN}${backward ? ' DESC' : ''} LIMIT ?`, n, from, to, limit)
 /**
- * All rows of an order with keys in a range, by key, in parts of at most `part` rows. Parts of large
- * rows are smaller.
+ * Yields all rows of an order whose keys are in a range, sorted by key, in parts of at most `part`
+ * rows. Parts with large rows are smaller.
  */
 export function* rowsThrough(
   store: Store,
@@ -223,7 +225,7 @@ export function buildOrder(store: Store, order: Order, first: Order, schema: Tab
     n,
   )
 }
-/** Deletes some keys of a dropped order, and the order with the last of them. */
+/** Deletes some keys of a dropped order. Deletes the order too if no keys are left. */
 export function deleteKeys(store: Store, n: number): void {
   const keys = store.all<{ key: Buffer }>(
     'SELECT key FROM table_keys WHERE ordering = ? LIMIT ?',

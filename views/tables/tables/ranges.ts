@@ -1,4 +1,4 @@
-/** What a selection of rows consists of, and the ranges of keys that its conditions leave. */
+/** The parts of a selection of rows, and the ranges of keys that its conditions allow. */
 import {
   type Condition,
   fulfils,
@@ -24,7 +24,7 @@ export interface Selection {
   readonly after: Buffer | undefined
   readonly count: number
 }
-/** Tells a system field from a member of the data with the same name. */
+/** Returns a key that distinguishes a system field from a member of the data with the same name. */
 export const keyFor = ({ name, system }: QueryField): string =>
   system ? `system ${name}` : `data ${name}`
 /** The conditions that determine the value of a field, by field. */
@@ -37,7 +37,10 @@ export const equalities = (conditions: readonly Condition[]): ReadonlyMap<string
 export const accepts = (conditions: readonly Condition[], reader: Reader): boolean =>
   conditions.every((condition) => fulfils(condition, reader(condition.field)))
 
-/** The range of the keys in which a field, with a given beginning, fulfils its conditions. */
+/**
+ * Returns the range of the keys that begin with `prefix` and whose next field, `sorted`, can
+ * satisfy its conditions.
+ */
 export function rangeOf(
   prefix: Buffer,
   sorted: SortField,
@@ -56,7 +59,7 @@ export function rangeOf(
     if (!(operator in mirrored)) continue
     const key = Buffer.concat([prefix, partOf(sorted, value === null ? undefined : value)])
     const direction = sorted.descending ? mirrored[operator as keyof typeof mirrored] : operator
-    // A text that is cut has the key of other texts, so it is included.
+    // A truncated text shares its key with other texts, so the key is included in the range.
     const cut = isCut(value)
     if (direction === '$eq') range = within(range, { from: before(key), to: behind(key) })
     if (direction === '$gt' || direction === '$gte')
@@ -72,7 +75,7 @@ export function rangeOf(
   }
   return range
 }
-/** The operators that bound a range, with those that bound it in the opposite direction. */
+/** The operators that bound a range, with their counterparts for descending fields. */
 const mirrored = { $eq: '$eq', $gt: '$lt', $gte: '$lte', $lt: '$gt', $lte: '$gte' } as const
 
 /** The key of the first fields of an order, whose values the conditions determine. */

@@ -2,20 +2,19 @@
  * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
  * full-text index their tokens.
  *
- * R1. The tokens of a row are those of the protocol (`rowTokens`). Each is preceded by the code of
- *     its table, so that a search reads nothing of other tables. The tokenizer of the index splits
- *     only at the spaces between them: `ascii` treats every character that is not ASCII as part of
- *     a token, and ASCII tokens consist of lower-case letters and digits.
- * R2. A row's number in the full-text index is its `stamp`: the time of its last change, followed by
- *     20 bits that distinguish the changes of one millisecond. So the index yields rows by the time
- *     of their change, newest first, without sorting. Stamps exceed the integers that a JavaScript
- *     number represents, so only SQL computes them.
+ * R1. The tokens of a row are those of the protocol (`rowTokens`). Each token is preceded by the
+ *     code of its table, so that a search reads no entries of other tables. The tokenizer of the
+ *     index splits only at the spaces between tokens: `ascii` treats every character that is not
+ *     ASCII as part of a token, and ASCII tokens consist of lower-case letters and digits.
+ * R2. A row's number in the full-text index is its `stamp`: the time of its last change, followed
+ *     by 20 bits that distinguish the changes of one millisecond. The index therefore yields rows
+ *     by their latest change, newest first, without sorting. Stamps exceed the safe integers of
+ *     JavaScript, so only SQL computes them.
  * R3. When a row is changed or deleted, its former stamp is dead: no row has it, so no search finds
- *     it. The index forgets dead stamps later, many at once and in their order. A deletion between
- *     two insertions took 1.5 ms, because the index writes what it has gathered before it deletes.
- * R4. Statements that change a row insert with `VALUES` and without `RETURNING`. Others begin a
- *     savepoint, at which the full-text index writes what it has gathered; with them, an insertion
- *     took five times as long.
+ *     it. Dead stamps are removed from the index later, in ascending batches. A deletion between
+ *     two insertions took 1.5 ms, because the index flushes its pending entries before it deletes.
+ * R4. Insertions use `VALUES` without `RETURNING`. Other forms begin a savepoint, at which the
+ *     full-text index flushes its pending entries; an insertion then took five times as long.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { StoredRow } from '../../../protocol/tables/events.ts'
@@ -36,7 +35,7 @@ export interface RowRecord {
   /** The data as JSON, including values that the schema hides. */
   readonly record: string
 }
-/** The columns of `RowRecord`, of `table_rows` as `r`. */
+/** The columns of `RowRecord`, selected from `table_rows` with the alias `r`. */
 export const COLUMNS = 'r.n, r.id, r.version, r.created_at, r.updated_at, r.record'
 
 /** Reads the fields of a row as queries see them; undefined for a missing value. */
@@ -47,7 +46,7 @@ const storedRow = (row: RowRecord): Seen => ({
   id: row.id,
   data: JSON.parse(row.record) as JsonObject,
   version: row.version,
-  // Formatted on demand, because few queries use them and many rows are read.
+  // The times are formatted on demand, because many rows are read and few queries use their times.
   get created_at() {
     return timestamp(row.created_at)
   },
@@ -98,8 +97,8 @@ const STAMP = `(${FIRST_STAMP} + CAST(? AS INTEGER))`
 type Stamp = readonly [at: number, index: number]
 
 /**
- * The number of the next change by millisecond. The tables have all earlier ones, so only the latest
- * milliseconds are kept.
+ * The number of the next change in each millisecond. The tables contain all stamps, so only the
+ * latest milliseconds are cached.
  */
 const nextIndexes = (store: Store): Kept<number> =>
   store.kept('stamps', () => {
@@ -117,18 +116,20 @@ function nextStamp(store: Store, at: number): Stamp {
 }
 
 /**
- * The code of a table in the full-text index. All codes have the same length, because the index of
- * prefixes has the lengths of the code and up to `PREFIX_LENGTH` more characters.
+ * The code of a table in the full-text index. All codes have the same length, because the index
+ * stores prefixes of fixed lengths: the code and up to `PREFIX_LENGTH` more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
 export const CODE_LENGTH = 6
 /**
- * The longest prefix of a word, in characters, whose entries the full-text index has at hand. For a
- * longer one, it first reads all entries of all words with the prefix.
+ * Maximum length in characters of the word prefixes that the full-text index stores. For a longer
+ * prefix, a search first reads all entries of all words with the prefix.
  */
 export const PREFIX_LENGTH = 6
 
-/** Adds the words of a row to the full-text index, and the code alone, which each row has. */
+/**
+ * Adds the words of a row to the full-text index, and the code alone, by which every row is found.
+ */
 function addWords(store: Store, table: number, stamp: Stamp, data: JsonObject): void {
   const code = codeOf(table)
   let words = code
@@ -136,13 +137,13 @@ function addWords(store: Store, table: number, stamp: Stamp, data: JsonObject): 
   store.run(ADD_WORDS, ...stamp, words)
 }
 const ADD_WORDS = `INSERT INTO table_words (rowid, words) VALUES (${STAMP}, ?)`
-/** Makes the stamp of a row dead; the row gets another one or is deleted. */
+/** Marks the stamp of a row as dead, because the row gets another stamp or is deleted. */
 const dropStamp = (store: Store, row: number): void =>
   store.run(
     'INSERT INTO dead_stamps (stamp) VALUES ((SELECT stamp FROM table_rows WHERE n = ?))',
     row,
   )
-/** Number of dead stamps that the index forgets at once. */
+/** Number of dead stamps that are removed from the index at once. */
 const FORGOTTEN_AT_ONCE = 200
 /** Whether the index has entries with dead stamps. */
 export const hasDeadStamps = (store: Store): boolean =>
@@ -229,7 +230,7 @@ export const lastChange = (store: Store, table: number): number | undefined =>
 
 /** Number of rows of a deleted table that are deleted at once, which takes about 10 ms. */
 const DELETED_AT_ONCE = 200
-/** Deletes some rows of a deleted table. @returns whether these were the last ones. */
+/** Deletes some rows of a deleted table. @returns whether these were the last rows. */
 export function deleteSomeRows(store: Store, table: number): boolean {
   const rows = store.all<{ n: number }>(
     'SELECT n FROM table_rows WHERE tbl = ? LIMIT ?',

@@ -1,12 +1,12 @@
 /**
- * Keyword search in the rows of a table. The order is the number of words that a row has exactly,
- * then the latest change, then the id.
+ * Keyword search in the rows of a table. Results are ordered by the number of words that a row
+ * contains exactly, then by the latest change, then by the id.
  *
- * The full-text index yields the rows of one expression by their latest change. So for each number
- * of exact words, beginning with the largest, there is one expression, and a page reads only its
- * own rows. Otherwise all rows that are found are read and ranked: for many words, whose
- * expressions would be too large, and for a table that may hide values, because hidden values are
- * in the index. The protocol's `exactHits` decides about every row.
+ * The full-text index yields the rows of one expression by their latest change. A search therefore
+ * has one expression for each number of exact words, beginning with the largest, and a page reads
+ * only its own rows. In two cases, all rows that are found are read and ranked instead. Many words
+ * would need expressions that are too large. For a table that may hide values, the index contains
+ * hidden values. The protocol's `exactHits` decides about every row.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { type Condition, planQuery } from '../../../protocol/tables/query.ts'
@@ -29,14 +29,17 @@ import {
 } from './rows.ts'
 import { lookedUp, narrowest } from './selection.ts'
 
-/** Maximum number of words that the index looks for; the others are compared in the rows found. */
+/**
+ * Maximum number of words that are looked up in the index; the other words are compared in the rows
+ * that are found.
+ */
 const WORDS = 24
 /** Maximum number of alternatives in an expression. */
 const ALTERNATIVES = 32
 /** Number of index entries, and of rows, that are read in one part. */
 const HITS = 1000
 const ROWS = 200
-/** The largest number of rows that fulfil the filter which are compared without the index. */
+/** Maximum number of rows matching the filter that are compared directly, without the index. */
 const FEW = 500
 
 interface Found extends RowRecord {
@@ -120,10 +123,10 @@ const occurs = (store: Store, expression: string): boolean =>
 
 const quoted = (token: string): string => `"${token}"`
 /**
- * The expressions for rows with exactly 0, 1, 2 … of the words; undefined if there are too many.
- * https://www.sqlite.org/fts5.html#full_text_query_syntax
- * @param known the words that a row has exactly. Alternatives with others find nothing, but the index
- *   would read all entries of their other words.
+ * Returns the expressions for rows that contain 0, 1, 2 … of the words exactly; undefined if one of
+ * them would be too large. See https://www.sqlite.org/fts5.html#full_text_query_syntax.
+ * @param known the words that some row contains exactly. Alternatives with other exact words would
+ * find nothing, but the index would still read all entries of the remaining words.
  */
 function levelsOf(
   words: readonly string[],
@@ -147,7 +150,7 @@ interface Hit {
   readonly n: number
   readonly id: string
   readonly updated_at: number
-  /** As text, because it may exceed the integers of a JavaScript number. */
+  /** As text, because it may exceed the safe integers of JavaScript. */
   readonly stamp: string
 }
 /** Entries of the index for an expression, latest change first. */
@@ -179,7 +182,7 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
   for (let level = best; level >= 0; level--) {
     const continues = after?.hits === level
     let before = continues ? stampAfter(store, after.updated_at) : undefined
-    // Entries with the time of the last one; the index does not sort them by id.
+    // The entries with the same time as the last entry; the index does not sort them by id.
     let same: Hit[] = []
     for (let limit = 2 * search.count; ; limit = Math.min(4 * limit, HITS)) {
       const hits = hitsOf(store, levels[level] ?? '', before, limit)
@@ -218,7 +221,10 @@ const isFull = (found: readonly Found[], count: number): boolean =>
   found.length >= count ||
   (found.length > 1 && found.reduce((sum, { record }) => sum + record.length, 0) > CHARACTERS)
 
-/** A row with its hits; undefined if the search does not find it, or an earlier page has it. */
+/**
+ * Returns a row with its hits; undefined if the search does not find the row, or an earlier page
+ * contains it.
+ */
 function judged({ defined, words, conditions, after }: Search, row: RowRecord): Found | undefined {
   const { table } = defined
   const reader = readerOf(table.schema, row)
@@ -228,7 +234,7 @@ function judged({ defined, words, conditions, after }: Search, row: RowRecord): 
   const found = { ...row, hits }
   return after && byRank(found, after) <= 0 ? undefined : found
 }
-/** Ranks a few rows among those that are found already, and keeps the first ones. */
+/** Ranks further rows among those found so far, and keeps the first rows. */
 const ranked = (
   search: Search,
   found: readonly Found[],
@@ -238,7 +244,7 @@ const ranked = (
     .sort(byRank)
     .slice(0, search.count)
 
-/** Reads all rows that have the words, and keeps the first ones. */
+/** Reads and ranks all rows that match the words, and keeps the first rows. */
 function* rankAll(search: Search): InParts<readonly Found[]> {
   const { store, defined, words } = search
   const code = codeOf(defined.n)

@@ -1,15 +1,15 @@
 /**
- * Selects the rows of a page: those that fulfil all conditions, in the order of the sort, after the
- * key of the last row of the previous page.
+ * Selects the rows of a page: those that satisfy all conditions, in the order of the sort, after
+ * the key of the last row of the previous page.
  *
  * The protocol's `fulfils` decides about every row. The orders of the table (`orders.ts`) only
- * reduce the rows that are read, and never exclude a row that it would accept. There are four ways,
- * from cheap to costly:
- * 1. Rows with certain ids or identities are looked up.
- * 2. A condition that an order begins with leaves few rows. They are read and sorted.
- * 3. An order has the rows in the order of the sort, or the newest of them at its end. They are read
- *    until the page is full.
- * 4. All rows are read, and the first ones are kept.
+ * reduce the number of rows that are read; they never exclude a row that `fulfils` would accept.
+ * There are four strategies, from cheap to expensive:
+ * 1. Rows that a condition names by id or identity are looked up.
+ * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
+ * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
+ *    read until the page is full.
+ * 4. Otherwise, all rows are read, and the first ones are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
@@ -30,9 +30,9 @@ import {
 } from './ranges.ts'
 import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
-/** The largest number of rows that are read and sorted without looking for an order. */
+/** Maximum number of rows that are read and sorted without looking for an order. */
 const FEW = 2000
-/** Number of rows that are read in one part, in about 5 ms. */
+/** Number of rows that are read in one part, which takes about 5 ms. */
 const PART = 1000
 
 /**
@@ -73,7 +73,7 @@ export function* select(
   return all ? yield* scan(selection, all, everything) : []
 }
 
-/** The few rows that the conditions name by id or identity; undefined if they do not. */
+/** Returns the rows that a condition names by id or identity; undefined if no condition does so. */
 export function lookedUp(
   store: Store,
   { n, table: { schema } }: Defined,
@@ -106,8 +106,8 @@ const sameSort = (a: readonly SortField[], b: readonly SortField[]): boolean =>
     return other !== undefined && sameField(one, other) && one.descending === other.descending
   })
 /**
- * The order that begins with the most fields whose values are determined, and then has the fields
- * of the sort.
+ * Returns the order that has fields with determined values, followed by the fields of the sort. If
+ * there are several, returns the order with the most determined fields.
  */
 function sortedBy(
   orders: readonly Order[],
@@ -130,7 +130,7 @@ interface Narrow {
   /** The number of rows in the range, counted up to `FEW` + 1. */
   readonly rows: number
 }
-/** The order in whose first fields the conditions leave the fewest rows. */
+/** Returns the order in which the conditions on its first fields leave the fewest rows. */
 export function narrowest(
   store: Store,
   orders: readonly Order[],
@@ -150,7 +150,7 @@ export function narrowest(
   return best
 }
 
-/** Of some rows, those on the page. */
+/** Returns those of the given rows that are on the page. */
 function chosen(selection: Selection, rows: Iterable<RowRecord>): readonly Selected[] {
   const best = new Best(selection)
   for (const row of rows) best.offer(row)
@@ -181,7 +181,7 @@ class Best {
     if (this.rows.length > count) this.rows.pop()
   }
 }
-/** Reads all rows of a range, and keeps the first ones of the sort. */
+/** Reads all rows of a range, and keeps the first ones in the order of the sort. */
 function* scan(selection: Selection, order: Order, range: KeyRange): InParts<readonly Selected[]> {
   const { store } = selection
   const best = new Best(selection)
@@ -209,7 +209,7 @@ class Filling {
   constructor(selection: Selection) {
     this.#of = selection
   }
-  /** Adds the row if it fulfils the conditions. @returns whether the page is full. */
+  /** Adds the row if it satisfies the conditions. @returns whether the page is full. */
   add(row: RowRecord, sort: Buffer): boolean {
     const { defined, conditions, count } = this.#of
     this.read++
@@ -254,7 +254,7 @@ function* stream(selection: Selection, order: Order, fixed: number): InParts<rea
 
 const ascending = ({ field }: Condition): SortField => ({ field, descending: false })
 const byName = (a: Condition, b: Condition) => (a.field.name < b.field.name ? -1 : 1)
-/** Notes the order that would have saved a query from reading many rows. */
+/** Records the order with which a query would have read far fewer rows. */
 function wish({ store, defined, conditions, sort, count }: Selection, read: number): void {
   if (read <= FEW || read < 10 * count) return
   const equal = [...equalities(conditions).values()].sort(byName)

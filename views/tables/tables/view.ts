@@ -8,7 +8,10 @@ import { queryRows } from './query.ts'
 import { CODE_LENGTH, PREFIX_LENGTH } from './rows.ts'
 import { searchRows } from './search.ts'
 
-/** The lengths of the prefixes that the full-text index stores: a table's code and some letters. */
+/**
+ * The lengths of the prefixes that the full-text index stores: a table's code and 1 to
+ * `PREFIX_LENGTH` more characters.
+ */
 const PREFIXES = Array.from({ length: PREFIX_LENGTH }, (_, i) => CODE_LENGTH + 1 + i).join(' ')
 const tables = `
 CREATE TABLE tables (

@@ -60,7 +60,8 @@ function keep(
   const { agent_turn_id = '', provider = '', model = '' } = spent
   const recorded_at = timestamp(at)
   const id = `usage_${project}_${cursor}`
-  // A usage id is the id of the job that caused the usage. Events of earlier releases have none.
+  // A usage id is the id of the job that caused the usage. Events of earlier releases have no usage
+  // id.
   const job_id = usage_id ?? ''
   const record: UsageEvent = {
     id,

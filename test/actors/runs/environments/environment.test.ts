@@ -1,4 +1,4 @@
-/** Runs in environments: which one an action or a turn uses, and the end of the run. */
+/** Runs in environments: the environment that an action or a turn uses, and the end of the run. */
 import t from 'tap'
 import { run } from '../../../../actors/runs/run.ts'
 import type { RunState } from '../../../../actors/runs/state.ts'

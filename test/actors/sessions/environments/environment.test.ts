@@ -1,11 +1,11 @@
-/** What the jobs of a session say about the environment in which they are executed. */
+/** The environment that the jobs of a session name for their execution. */
 import t from 'tap'
 import type { JobHeader } from '../../../../protocol/jobs/rows.ts'
 import type { TurnEnvironment } from '../../../../protocol/sessions/turns/definition.ts'
 import { begun, definition, type Story, say, tool, use } from '../story.ts'
 
 const AGENT = 'agt_1'
-/** An id of an environment of the service, of which each letter gives another one. */
+/** Returns an environment id; each letter yields a different id. */
 const environmentId = (letter: string): string => `env_01${letter.repeat(24)}`
 /** An environment that exists. */
 const OTHER = environmentId('B')

@@ -16,7 +16,7 @@ function streamed(
   const ends = [...cuts.map((cut) => Math.min(cut, body.length)), body.length].sort((a, b) => a - b)
   let from = 0
   for (const end of ends) {
-    // A copy, because the parser must not depend on the neighbours of a chunk.
+    // The chunk is copied, because the parser must not depend on adjacent bytes.
     const chunk = Buffer.from(body.subarray(from, end))
     const events = parser.push(chunk)
     if (typeof events === 'string') return events
@@ -28,7 +28,7 @@ function streamed(
         parts.push({ ...open.head, bytes: Buffer.concat(open.bytes) })
         open = undefined
       }
-    // The owner of the chunk may use its memory again.
+    // The owner of the chunk may reuse its memory.
     chunk.fill('-')
   }
   return parser.end() ?? parts

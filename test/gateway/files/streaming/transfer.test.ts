@@ -1,6 +1,6 @@
 /**
  * Uploads and downloads over real sockets: every byte arrives once and in order, the faster side
- * waits for the slower one, and a transfer that fails is never taken for a complete one.
+ * waits for the slower one, and a failed transfer is never mistaken for a complete one.
  */
 import uWS, { type HttpRequest, type HttpResponse } from 'uWebSockets.js'
 import { randomBytes } from 'node:crypto'
@@ -130,7 +130,7 @@ t.test('many uploads to slow readers, and silent clients', async (t) => {
     socket.write(bytes)
     return received(socket)
   })
-  // Until all turns are taken by uploads whose readers wait.
+  // Waits until the maximum number of held bytes no longer grows.
   for (let before = -1; most !== before || most < MIB; ) {
     before = most
     await new Promise((resolve) => setTimeout(resolve, 300))

@@ -4,17 +4,20 @@ import { markdownOf } from '../../../../nodes/executor/documents/convert.ts'
 
 /** How an archive is written. */
 interface Writing {
-  /** The uncompressed size that headers state for every member; absent: the true sizes. */
+  /** The uncompressed size that the headers state for every member; by default the true size. */
   readonly lie?: number
-  /** The members are not compressed. */
+  /** True if the members are not compressed. */
   readonly stored?: boolean
-  /** Sizes follow the content of a member, as programs write that do not know them before. */
+  /**
+   * True if the sizes follow the content of a member, as when a writer does not know them in
+   * advance.
+   */
   readonly streamed?: boolean
-  /** Headers say that the members are encrypted. */
+  /** True if the headers mark the members as encrypted. */
   readonly encrypted?: boolean
 }
 
-/** Creates a ZIP archive as other programs do, with the texts of its members by name. */
+/** Creates a ZIP archive with these members by name. */
 export function zip(
   members: Readonly<Record<string, string | Uint8Array>>,
   { lie, stored = false, streamed = false, encrypted = false }: Writing = {},

@@ -1,6 +1,6 @@
 /**
- * The provider `docker` on a scripted engine: faults, interruptions and races that a real engine
- * shows rarely.
+ * The provider `docker` on a scripted engine: faults, interruptions and races that are rare on a
+ * real engine.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -44,7 +44,7 @@ const labels = (generation?: number) => ({
 
 type Answers = (call: string, body: unknown, answer: ServerResponse) => unknown
 const json = (value: unknown, status = 200) => ({ status, value })
-/** What an engine answers without containers. */
+/** The answers of an engine without containers. */
 const empty: Record<string, unknown> = {
   'GET /info': {},
   'GET /version': { Version: '1.0' },
@@ -54,7 +54,9 @@ const empty: Record<string, unknown> = {
   'GET /volumes': { Volumes: null },
   'GET /containers/json': [],
 }
-/** Starts an engine. `answers` returns the answer of a call, or undefined for the empty one. */
+/**
+ * Starts an engine. `answers` returns the answer of a call, or undefined for the answer in `empty`.
+ */
 async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = {}) {
   const calls: string[] = []
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
@@ -74,7 +76,7 @@ async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = 
     response.end(status === 204 ? undefined : JSON.stringify(value))
   }
   const server = createServer((request, response) => void handle(request, response))
-  // The path of a socket has at most 107 bytes, which those of `testdir` can exceed.
+  // The path of a socket is limited to 107 bytes, which a path below `testdir` can exceed.
   const folder = mkdtempSync(join(tmpdir(), 'baton-engine-'))
   const socket = join(folder, 'engine.sock')
   await new Promise<void>((done) => server.listen(socket, done))
@@ -229,7 +231,7 @@ t.test('the end of a worker is reported once, also after an interruption', async
   const first = next()
   streams[0]?.destroy()
   await reopened
-  // The event of another container, and one that is split.
+  // The events include one of another container, and one that is split.
   const events = `{"id":"c0","time":1}\n{"id":"c1","time":2}\n{"id":"c1","time":2}\n`
   state = { Running: false, ExitCode: 137, OOMKilled: true }
   streams.at(-1)?.write(events.slice(0, 30))
@@ -245,7 +247,7 @@ t.test('the end of a worker is reported once, also after an interruption', async
       error: 'The worker exceeded its memory limit.',
     },
   ])
-  // Without an event, a comparison finds it.
+  // Without an event, a comparison with the engine's list finds the end.
   state = { Running: true, ExitCode: 0, OOMKilled: false }
   await provider.startWorker(task, { ...launch, generation: 3 }, signal)
   await provider.inspect()

@@ -6,7 +6,10 @@ import { systemClock } from '../../../../nodes/system.ts'
 import type { HostTask } from '../../../../protocol/environments/commands.ts'
 import { IMAGE, IMAGE_WITHOUT_GIT, startPodman, skip as unable } from '../../support/podman.ts'
 
-/** The scenario `environments/docker.test.ts` always tests the cycle; this file takes 40 s. */
+/**
+ * This file takes 40 s, so it is skipped by default. The scenario `environments/docker.test.ts`
+ * always tests the life cycle.
+ */
 const skip = process.env['BATON_TEST_ENGINE'] ? unable : 'set BATON_TEST_ENGINE=1 to run it'
 const podman = skip === false ? await startPodman([IMAGE, IMAGE_WITHOUT_GIT]) : undefined
 t.teardown(() => podman?.stop())
@@ -35,7 +38,7 @@ const launchOf = (generation: number, program: string): WorkerLaunch => ({
   log_variable: 'SERVICE_WORKER_LOG_DIR',
   allowed_hosts: [],
 })
-/** Opens the provider as one process of a host has it. */
+/** Opens the provider as a host process does. */
 async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}) {
   const provider = await createDockerProvider({
     socket: podman?.socket ?? '',
@@ -61,7 +64,7 @@ const names = (...list: string[]) =>
     ?.run(...list)
     .split('\n')
     .filter(Boolean) ?? []
-/** Everything that the engine has of environments. */
+/** The containers and volumes that the engine still has. */
 const left = () => [
   ...names('ps', '--all', '--format', '{{.Names}}'),
   ...names('volume', 'ls', '--format', '{{.Name}}'),

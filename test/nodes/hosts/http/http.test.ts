@@ -40,7 +40,7 @@ interface Request {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Record<string, unknown>
 }
-/** A provider whose service gives the answers in order, and then empty ones. */
+/** A provider whose service gives the answers in order, and then empty answers. */
 function providerOf(t: Test, answers: Answer[] = [], more: { readonly url?: string } = {}) {
   const requests: Request[] = []
   const pauses: number[] = []
@@ -54,7 +54,7 @@ function providerOf(t: Test, answers: Answer[] = [], more: { readonly url?: stri
     limits: { memory_bytes: 1, cpus: 2, disk_bytes: 3, processes: 4 },
     clock: {
       now: () => 0,
-      // Pauses between requests end at once; the looks at workers wait for the test.
+      // Pauses between requests end immediately. The test triggers the polling of workers.
       later: (ms, run) => {
         const timer = { ms, run }
         if (ms === 5000) timers.add(timer)
@@ -84,7 +84,7 @@ function providerOf(t: Test, answers: Answer[] = [], more: { readonly url?: stri
     requests,
     pauses,
     exits,
-    /** Lets the provider look at its workers, and waits until it has. */
+    /** Triggers one poll of the workers, and waits until it has ended. */
     look: async () => {
       const [timer] = timers
       timers.clear()

@@ -1,7 +1,7 @@
 /**
- * Attempts to leave a sandbox, with real processes. Each prints what was refused. Where it is
- * possible, the same attempt outside of a sandbox must succeed, so that a test cannot pass because
- * its attempt is wrong.
+ * Attempts to escape from a sandbox, with real processes. Each test prints what was refused. Where
+ * possible, the same attempt must succeed outside a sandbox, which shows that the attempt itself is
+ * valid.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ t.test('files of the host, its secrets and other environments', { skip }, async 
   await provision('env_2')
   const other = join(data, 'environments/env_2/workspace/other')
   writeFileSync(other, SECRET)
-  // A link that already exists when the sandbox starts, and leads out of it.
+  // A link that already exists when the sandbox starts, and that leads out of the sandbox.
   await provision('env_1')
   symlinkSync(data, join(data, 'environments/env_1/workspace/planted'))
   const paths = [
@@ -132,8 +132,8 @@ t.test('mounting, tracing and new namespaces', { skip }, async (t) => {
 t.test('system calls that the filter refuses', { skip: skip || perl() }, async (t) => {
   const calls = refusedCalls(process.arch)
   t.ok(Object.keys(calls).length > 30)
-  // Harmless arguments; `unshare(0)` and others would succeed. The first argument of the last
-  // calls are CLONE_NEWUSER | SIGCHLD, and TIOCSTI as the second.
+  // The arguments are harmless, because `unshare(0)` and others would succeed. The last calls pass
+  // CLONE_NEWUSER | SIGCHLD to clone, and TIOCSTI to ioctl.
   const script = (more: string) =>
     `perl -e 'for (${Object.values(calls).join(',')}) { ` +
     '$! = 0; syscall($_, -1, 0, 0, 0, 0); $n{$_ . q( ) . ($! + 0)} = 1 } ' +
@@ -177,7 +177,7 @@ t.test('the network', { skip }, async (t) => {
   const { port } = server.address() as AddressInfo
   const { run, gateway_url } = await stage(t, 'sandbox')
   const own = new URL(gateway_url).port
-  // Connects directly, asks the proxy by CONNECT, and asks it by an absolute URL.
+  // Connects directly, through the proxy with CONNECT, and through the proxy with an absolute URL.
   const program = `
     const net = require('node:net'), http = require('node:http'), dgram = require('node:dgram')
     const direct = (host, port) => new Promise((done) => {
@@ -257,7 +257,7 @@ t.test('a log of the worker that is no log', { skip }, async (t) => {
     await run('env_1', `ln -sf ${path} "$ACME_WORKER_LOG_DIR/worker.log"`)
     t.equal(await log('env_1', 'worker'), '', path)
   }
-  // The folder itself is a link: the path of the log then leads elsewhere.
+  // The log folder becomes a link, so the path of the log leads elsewhere.
   await run('env_1', `cd /var/worker && mv logs x && ln -s ${data} logs`)
   writeFileSync(join(data, 'worker.log'), SECRET)
   t.equal(await log('env_1', 'worker'), '')

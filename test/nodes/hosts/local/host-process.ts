@@ -1,7 +1,7 @@
 /**
- * A host process for tests, which may be killed: opens the provider with the options in its first
- * argument, starts a worker with the script in the second, and prints a line. With a third argument,
- * it takes on that user first.
+ * A host process that tests can kill. It opens the provider with the options in its first argument,
+ * starts a worker with the script in its second argument, and prints a line. With a third argument,
+ * the process first switches to that user.
  */
 import { createLocalProvider } from '../../../../nodes/hosts/local/provider.ts'
 import { task } from './stage.ts'

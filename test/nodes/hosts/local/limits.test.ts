@@ -1,4 +1,4 @@
-/** Limits: control groups of both versions, and the limits of processes without them. */
+/** Limits: control groups of both versions, and process limits without control groups. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -62,7 +62,7 @@ t.test('controllers of version 2 are enabled, and limits have their names', asyn
       { file: 'cpu.max', value: '150000 100000' },
     ],
   )
-  // Files in place of those of the kernel: this shows what is written, not its effect.
+  // Ordinary files replace the kernel's files, so the test checks what is written, not its effect.
   const folder = dataFolder(t)
   const make = (path: string) => {
     mkdirSync(path, { recursive: true })
@@ -76,7 +76,8 @@ t.test('controllers of version 2 are enabled, and limits have their names', asyn
     version: 2,
     folders: Object.fromEntries(controllers.map((name) => [name, folder])),
   }
-  // The probe cannot be removed, because its files are real ones; a kernel removes them with it.
+  // The probe cannot be removed, because it contains ordinary files. A kernel would remove its
+  // files with the group.
   t.equal(await openGroups('baton-x', limits, [found]), undefined)
   t.equal(readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +pids +cpu')
 })

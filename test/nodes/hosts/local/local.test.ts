@@ -210,11 +210,11 @@ t.test('one process uses a data folder', { skip: skipped.none }, async (t) => {
   const options = { data, limits, unsafe: true, kinds: ['none'] } as const
   const root = join(data, 'environments')
   mkdirSync(root)
-  // This process is not the first of the machine, which runs as long as the machine.
+  // Process 1 exists while the machine runs, and is not this process.
   const [, , ...fields] = readFileSync('/proc/1/stat', 'utf8').split(' ')
   writeFileSync(join(root, 'owner.json'), JSON.stringify({ pid: 1, started: fields[19] }))
   t.match(await createLocalProvider(options), { unavailable: /process 1 runs environments/ })
-  // Its id was reused.
+  // A different start time means that the process id was reused.
   writeFileSync(join(root, 'owner.json'), JSON.stringify({ pid: 1, started: '-1' }))
   const provider = await openLocal(options)
   await provider.close()

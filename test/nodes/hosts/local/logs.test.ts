@@ -1,4 +1,4 @@
-/** Log files: rotation, the end of a log, and files that are no logs. */
+/** Log files: rotation, the end of a log, and files that are not logs. */
 import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'

@@ -22,7 +22,7 @@ const host = (...args: readonly string[]) => {
     heard()
   })
   child.once('exit', () => heard())
-  /** Resolves with a line; undefined when the process ends before. */
+  /** Resolves with a line, or with undefined if the process ends first. */
   const line = async (index: number): Promise<string | undefined> => {
     while (lines.length <= index && child.exitCode === null && child.signalCode === null)
       await new Promise<void>((done) => {
@@ -58,7 +58,7 @@ for (const kind of isolationKinds)
 
 const NOBODY = 65_534
 t.test('a host that is not root', { skip: skipped.sandbox || skipped.user }, async (t) => {
-  // The folder of a test is private to root.
+  // A test's default folder is private to root.
   const data = mkdtempSync('/tmp/baton-local-')
   t.teardown(() => rmSync(data, { recursive: true, force: true }))
   chownSync(data, NOBODY, NOBODY)

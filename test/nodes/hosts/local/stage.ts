@@ -28,7 +28,9 @@ const isRoot = process.getuid?.() === 0
 const works = (program: string, args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
 
-/** Why the tests of a kind of isolation are skipped on this machine; false when they run. */
+/**
+ * The reason why the tests of a kind of isolation are skipped on this machine; false if they run.
+ */
 export const skipped: Readonly<Record<IsolationKind, string | false>> = {
   sandbox:
     !works('bwrap', ['--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '/bin/true']) &&
@@ -54,14 +56,14 @@ export async function openLocal(options: LocalOptions): Promise<Provider> {
   if ('unavailable' in provider) throw new Error(provider.unavailable)
   return provider
 }
-/** A data folder like that of a node, with a secret in it. Removed with the test. */
+/** Creates a data folder with the mode of a node's folder. The folder is removed after the test. */
 export function dataFolder(t: Test): string {
   const data = mkdtempSync(join(tmpdir(), 'baton-local-'))
   chmodSync(data, 0o700)
   t.teardown(() => rmSync(data, { recursive: true, force: true, maxRetries: 3 }))
   return data
 }
-/** A server in place of the gateway: answers with method, path and `Host`. */
+/** A server in place of the gateway. It answers with the method, the path and `Host`. */
 async function gateway(t: Test): Promise<string> {
   const server = createServer((request, response) =>
     response.end(`gateway: ${request.method} ${request.url} for ${request.headers.host}`),
@@ -97,7 +99,7 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
     if (found) found(exit)
     else early.set(key, exit)
   })
-  /** The end of a worker that it was not asked for. */
+  /** Resolves with an exit of the worker that was not requested. */
   const exitOf = (id: string, generation = 1): Promise<WorkerExit> =>
     new Promise((done) => {
       const exit = early.get(keyOf(id, generation))
@@ -138,11 +140,14 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
   while (!(await holds())) await new Promise(setImmediate)
 }
 
-/** Whether a program is on this machine; tests that need it are skipped otherwise. */
+/** Whether a program is installed. Tests that need a missing program are skipped. */
 export const has = (program: string): boolean =>
   works('/bin/sh', ['-c', `command -v ${program} >/dev/null`])
 
-/** Returns the ids of the processes with these consecutive arguments; a text may be a part of one. */
+/**
+ * Returns the ids of the processes with these consecutive arguments. The first and the last text
+ * may be parts of arguments.
+ */
 export const processesWith = (...args: readonly string[]): readonly string[] =>
   readdirSync('/proc').filter((pid) => {
     try {

@@ -64,7 +64,7 @@ export const schemas: fc.Arbitrary<TableSchema> = fc
     ...(secondary && { secondary_key_column: 'second' }),
     open,
   }))
-/** A schema to which another one may change. */
+/** A schema to which the given schema may change. */
 export const evolved = (schema: TableSchema): fc.Arbitrary<TableSchema> =>
   fc.record({ shown: fc.subarray([...columns]), open: fc.boolean() }).map(({ shown, open }) => ({
     ...schema,
@@ -162,7 +162,7 @@ export const searches: fc.Arbitrary<SearchRows> = fc.record({
   limit: fc.integer({ min: 1, max: 7 }),
 })
 
-/** A change of the rows. `row` selects one of the existing rows; `at` may go back. */
+/** A change of the rows. `row` selects one of the existing rows; `at` may decrease. */
 export type Step =
   | { readonly do: 'insert'; readonly at: number; readonly rows: readonly JsonObject[] }
   | { readonly do: 'update'; readonly at: number; readonly row: number; readonly data: JsonObject }

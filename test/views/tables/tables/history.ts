@@ -1,6 +1,6 @@
 /**
- * Tables of a view beside a plain model: the same events change the rows of a store and a map of
- * rows, and the questions are answered by both.
+ * Compares the tables of a view with a plain model. The same events change the rows of a store and
+ * a map of rows, and both answer the same queries.
  */
 import Database from 'better-sqlite3'
 import { type JsonObject, timestamp } from '../../../../protocol/common.ts'
@@ -48,7 +48,7 @@ export function whole<R>(parts: InParts<R>, between: () => void = () => undefine
   }
 }
 
-/** A row for the sort of the model: texts count as far as the sort keys of the view contain them. */
+/** Truncates a value as the sort keys of the view do. */
 const cut = (value: unknown): unknown =>
   typeof value === 'string' && Buffer.byteLength(value) > TEXT_BYTES
     ? Buffer.from(value).subarray(0, TEXT_BYTES).toString()
@@ -113,7 +113,7 @@ export class History {
   insert(at: number, ...data: readonly JsonObject[]): void {
     const time = timestamp(START + at)
     const rows = data.map((one, i) => ({
-      // The ids of a change are not in the order of its rows.
+      // The ids do not follow the order of the rows.
       id: `row_${String((this.change * 7919 + i * 31) % 1009).padStart(4, '0')}_${this.change}_${i}`,
       identity: String(one[this.schema.identity_column]),
       data: visibleData(this.schema, one),
@@ -133,7 +133,7 @@ export class History {
   update(id: string, at: number, data: JsonObject): void {
     const old = this.rows.get(id)
     if (!old) return
-    // As the actor does, an update accepts only visible values and keeps the hidden ones.
+    // As the actor does, an update accepts only visible values and keeps hidden values.
     const shown = visibleData(this.schema, old.data)
     const hidden = Object.entries(old.data).filter(([name]) => !Object.hasOwn(shown, name))
     const row = {
@@ -174,7 +174,7 @@ export class History {
     this.apply({ type: 'table.updated', id: TABLE, table: { schema }, changes: {} })
   }
 
-  /** A store to which all entries are applied anew. */
+  /** Creates a store, and applies all entries to it. */
   rebuilt(): Store {
     const store = emptyStore()
     for (const place of this.entries) applyTo(store, place)
@@ -190,7 +190,9 @@ export class History {
       updated_at,
     }
   }
-  /** The rows that a query finds, by the rules of the protocol; undefined if it is not valid. */
+  /**
+   * The rows that a query finds, by the rules of the protocol; undefined if the query is not valid.
+   */
   expected(query: QueryRows): StoredRow[] | undefined {
     const plan = planQuery(this.schema, query)
     if ('faults' in plan) return undefined
@@ -204,7 +206,10 @@ export class History {
       )
       .sort((a, b) => compareRows(this.schema, plan.sort, shortened(a), shortened(b)))
   }
-  /** The rows that a search finds, by the rules of the protocol; undefined if it is not valid. */
+  /**
+   * The rows that a search finds, by the rules of the protocol; undefined if the search is not
+   * valid.
+   */
   expectedSearch({ query, filter }: SearchRows): StoredRow[] | undefined {
     const tokens = tokensOf(query)
     const filtered = this.expected(filter ? { filter } : {})
@@ -238,7 +243,7 @@ function applyTo(store: Store, place: Placed): void {
   applyVectors(store, place)
   store.flush()
 }
-/** Does the work that is left, at most `steps` parts of it. */
+/** Performs pending maintenance, in at most `steps` steps. */
 export function tidy(store: Store, steps = 1000): void {
   for (let i = 0; i < steps && needsMaintenance(store); i++) maintain(store)
 }

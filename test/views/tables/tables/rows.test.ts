@@ -1,6 +1,6 @@
 /**
- * Queries and searches of the rows of tables answer what the rules of the protocol say, whatever the
- * schema, the rows, the orders that exist, and the history.
+ * Row queries and searches give the answers that the rules of the protocol define, for any schema,
+ * rows, existing orders and history.
  */
 import fc from 'fast-check'
 import t from 'tap'

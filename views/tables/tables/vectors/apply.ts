@@ -1,11 +1,13 @@
-/** Applies the events of tables that have been searched by meaning to the queue of their vectors. */
+/**
+ * Updates the queue of rows to embed by the events of tables that have been searched semantically.
+ */
 import type { Event, Placed } from '../../../../protocol/entry.ts'
 import type { TableEvent } from '../../../../protocol/tables/events.ts'
 import type { Store } from '../../../store.ts'
 import { definitions } from '../definitions.ts'
 import { dropIndex, forgetRow, indexOf, queueRow, requeueAll } from './indexes.ts'
 
-/** Applies an entry of a table, after the rows of the table were changed. */
+/** Applies an entry of a table. The rows of the table must already reflect the entry. */
 export function applyVectors(store: Store, { entry }: Placed): void {
   const table = definitions(store).get(entry.id)?.n
   if (table === undefined || !indexOf(store, table)) return

@@ -1,8 +1,8 @@
 /**
- * Vectors by the hash of their model and text, in a file next to that of the view. The file survives
- * a rebuild of the view, so the rebuilt view does not request the same embeddings again. It may be
- * lost or damaged: its vectors are then requested again. Above a size, the oldest tenth of its
- * entries is deleted.
+ * A cache of vectors by the hash of their model and text, in a file next to the view's file. The
+ * file survives a rebuild of the view, so the rebuilt view does not request the same embeddings
+ * again. The file may be lost or damaged; its vectors are then requested again. When it exceeds its
+ * maximum size, the oldest tenth of its entries is deleted.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
@@ -26,7 +26,8 @@ export class VectorCache {
     this.#insert = db.prepare('INSERT OR IGNORE INTO vectors (hash, vector) VALUES (?, ?)')
   }
   /**
-   * Opens or creates the file, and replaces a damaged one; `:memory:` keeps it in memory.
+   * Opens or creates the file, and replaces a damaged file. With `:memory:`, the cache is kept in
+   * memory.
    * @throws other errors of SQLite.
    */
   static open(file: string, max = MAX_BYTES): VectorCache {

@@ -1,12 +1,16 @@
 /**
- * The SQL function `vec_distance_cosine(a, b)` of a view's database: the cosine distance (0 to 2) of
- * two vectors of 32-bit floating-point numbers. The extension `sqlite-vec` provides it. Where the
- * extension cannot be loaded, a function in JavaScript does, which takes about three times as long.
+ * The SQL function `vec_distance_cosine(a, b)` of a view's database: the cosine distance (0 to 2)
+ * of two vectors of 32-bit floating-point numbers. The extension `sqlite-vec` provides it. If the
+ * extension cannot be loaded, a JavaScript function replaces it, which takes about three times as
+ * long.
  */
 import type { Database } from 'better-sqlite3'
 import { load } from 'sqlite-vec'
 
-/** What computes distances; `fault`: why the extension could not be loaded. */
+/**
+ * The implementation that computes distances. `fault`: the reason why the extension could not be
+ * loaded.
+ */
 export interface DistanceEngine {
   readonly name: 'sqlite-vec' | 'javascript'
   readonly fault?: string
@@ -23,7 +27,7 @@ export function addDistance(db: Database, loadExtension = load): DistanceEngine 
   }
 }
 function addInJavaScript(db: Database): void {
-  // The second vector is the same for all rows of a search.
+  // The second vector is the same for all rows of a search, so it is decoded only once.
   let last: { readonly bytes: Uint8Array; readonly vector: Float32Array } | undefined
   db.function('vec_distance_cosine', { deterministic: true }, (a: unknown, b: unknown) => {
     const [row, other] = [a, b] as [Buffer, Buffer]

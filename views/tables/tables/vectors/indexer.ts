@@ -1,14 +1,14 @@
 /**
- * Embeds the rows of tables that are searched by meaning, in the background.
+ * Embeds the rows of semantically searched tables in the background.
  *
  * Invariants:
- * I1. What is left to do is in the view's file only, so an indexer may stop at any time, and the
- *     next one continues.
+ * I1. All pending work is recorded in the view's file, so an indexer may stop at any time, and the
+ *     next indexer continues.
  * I2. The view never waits for a provider: rows are read and vectors stored in short transactions
- *     before and after a request. A row that was deleted meanwhile gets no vector.
+ *     before and after a request. A row that was deleted in the meantime gets no vector.
  * I3. Texts, batches and concurrent requests are bounded. A vector in the cache is not requested.
- * I4. While a provider fails, there is one attempt after each pause. A row that the provider refuses
- *     does not delay other rows.
+ * I4. While a provider fails, there is one attempt after each pause. A row that the provider
+ *     refuses does not delay other rows.
  */
 import { createHash } from 'node:crypto'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
@@ -36,7 +36,7 @@ import {
   storeVector,
 } from './indexes.ts'
 
-/** The model, and how texts are embedded. */
+/** The embedding model, and the limit on the texts that are embedded. */
 export interface IndexerTerms {
   /** Id of the embedding model. */
   readonly model: string
@@ -54,15 +54,17 @@ export interface IndexerPorts {
   alarm(error: Error): void
 }
 
-/** Maximum number of requests at a time. */
+/** Maximum number of concurrent requests. */
 const REQUESTS = 2
 /** Milliseconds for which rows are collected before they are embedded. */
 const COLLECT_MS = 20
-/** Pauses after failures, in milliseconds: doubled for each failure in a row. */
+/**
+ * The back-off after failures, in milliseconds: the pause doubles with each consecutive failure.
+ */
 const PAUSE = { first: 1000, last: 60_000 } as const
-/** Milliseconds for which a row is left out after the provider has refused it. */
+/** Milliseconds for which a row is skipped after the provider has refused it. */
 const REST_MS = 300_000
-/** Maximum number of rows that are left out at a time. */
+/** Maximum number of rows that are skipped at a time. */
 const RESTING = 1000
 /** A refused text is halved until it has at most this many characters. */
 const SHORTEST = 250
@@ -88,34 +90,34 @@ interface QueuedRows {
 export class VectorIndexer {
   readonly #terms: IndexerTerms
   readonly #ports: IndexerPorts
-  /** Keys of the rows in requests. */
+  /** Keys of the rows in current requests. */
   readonly #taken = new Set<string>()
   /** Keys of the rows that the provider has refused, with the time of their next attempt. */
   readonly #resting = new Map<string, number>()
   #requests = 0
   #failures = 0
   #faulty = true
-  /** Number of next batches that have one row, because the provider refused a batch. */
+  /** Number of further batches that contain only one row, because the provider refused a batch. */
   #single = 0
   /** The table of the last batch; tables take turns. */
   #table = -1
   #stopped = false
   #working = false
-  /** Cancels the next work, which begins after a pause. */
+  /** Cancels the scheduled start of work. */
   #cancel: (() => void) | undefined
-  /** Cancels the next attempt at rows that rest. */
+  /** Cancels the scheduled attempt for refused rows. */
   #cancelRest: (() => void) | undefined
 
   constructor(terms: IndexerTerms, ports: IndexerPorts) {
     this.#terms = terms
     this.#ports = ports
   }
-  /** Continues soon, if rows wait to be embedded and no pause is in progress. */
+  /** Schedules work, if rows wait to be embedded and no work is scheduled or in progress. */
   wake(): void {
     if (this.#stopped || this.#cancel || this.#working || this.#requests >= REQUESTS) return
     if (this.#ports.view.read((store) => hasWork(store, this.#terms.model))) this.#after(COLLECT_MS)
   }
-  /** Stops. Requests in progress are ignored. */
+  /** Stops the indexer. The answers to requests in progress are ignored. */
   stop(): void {
     this.#stopped = true
     this.#cancel?.()
@@ -136,7 +138,7 @@ export class VectorIndexer {
     this.#failures++
     this.#after(this.#pause())
   }
-  /** Starts requests until there are enough, or nothing waits. */
+  /** Starts requests until the maximum number is in progress, or no rows wait. */
   async #work(): Promise<void> {
     if (this.#working) return
     this.#working = true
@@ -145,14 +147,14 @@ export class VectorIndexer {
         const items = this.#next()
         if (!items) return
         if (items.length > 0) void this.#embed(items).catch((error: unknown) => this.#alarm(error))
-        // Other work of the view comes first.
+        // Yields to other work of the view.
         await new Promise<void>((resolve) => setImmediate(resolve))
       }
     } finally {
       this.#working = false
     }
   }
-  /** Does a part of the local work; returns rows to embed, and undefined if nothing is left. */
+  /** Performs a part of the local work. Returns rows to embed, or undefined if no work is left. */
   #next(): readonly Item[] | undefined {
     const { view, cache, now } = this.#ports
     const { model } = this.#terms
@@ -175,8 +177,8 @@ export class VectorIndexer {
     })
   }
   /**
-   * Reads queued rows of the next table that has some which are not in requests. `local`: number of
-   * rows that needed no vector.
+   * Reads queued rows of the next table that has rows outside of current requests. `local`: number
+   * of rows that needed no vector.
    */
   #read(store: Store): QueuedRows | undefined {
     const first = nextQueued(store, this.#terms.model, this.#table)
@@ -235,7 +237,7 @@ export class VectorIndexer {
   #store(store: Store, { tbl, id, change, hash }: Item, vector: Uint8Array): void {
     const { model } = this.#terms
     if (storeVector(store, model, { tbl, id, change, hash, vector })) return
-    // The model has changed its number of dimensions, although its id is the same.
+    // The model now returns another number of dimensions, although its id is the same.
     setFault(store, model, 'invalid_response')
     this.#faulty = true
     this.#failures++
@@ -255,7 +257,9 @@ export class VectorIndexer {
     }
     if (!this.#cancel) await this.#work()
   }
-  /** Requests vectors. The text of a single row that is refused is halved. */
+  /**
+   * Requests vectors. If the provider refuses the text of a single row, half of the text is sent.
+   */
   async #ask(items: readonly Item[]): Promise<EmbeddingAnswer> {
     let texts = items.map(({ text }) => text)
     for (;;) {

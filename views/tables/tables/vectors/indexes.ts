@@ -1,15 +1,16 @@
 /**
  * The vectors of rows, and the rows that wait to be embedded.
  *
- * X1. Vectors exist only for tables that have been searched by meaning. Such a table has a row in
+ * X1. Vectors exist only for tables that have been searched semantically. Such a table has a row in
  *     `vector_indexes`, which a search adds.
- * X2. `vector_queue` has the rows whose vectors are missing or may be outdated. `change` is the last
- *     change of the row. Its vector is that of a text which it had at all changes before `since`.
- *     While `reached` is set, the rows with greater ids may be missing in the queue.
- * X3. A search that begins at the change T may be answered if `reached` is not set and no queued row
- *     has `since` <= T. Then every row that existed at T is ranked by a text that it had at T or
- *     later.
- * X4. Vectors of deleted rows are deleted with the rows, those of deleted tables later, in parts.
+ * X2. `vector_queue` contains the rows whose vectors are missing or may be outdated. `change` is
+ *     the last change of the row. `since` is the first change that the row's vector may not
+ *     reflect. While `reached` is set, rows with greater ids may be missing from the queue.
+ * X3. A search that begins at the change T may be answered if `reached` is not set and no queued
+ *     row has `since` <= T. Then every row that existed at T is ranked by a text that it had at T
+ *     or later.
+ * X4. The vector of a deleted row is deleted with the row. The vectors of a deleted table are
+ *     deleted later, in parts.
  * X5. All vectors of a ready index have `dimensions` dimensions.
  */
 import type { Store } from '../../../store.ts'
@@ -46,13 +47,13 @@ export interface VectorIndex {
   readonly tbl: number
   /** Id of the embedding model. */
   readonly model: string
-  /** Number of dimensions of the vectors; null until there is one. */
+  /** Number of dimensions of the vectors; null until a vector is stored. */
   readonly dimensions: number | null
-  /** The last id that has been queued, while rows are being queued; otherwise null. */
+  /** While all rows are being queued, the last id that was queued; otherwise null. */
   readonly reached: string | null
-  /** Unix milliseconds of a search; at most `USED_STEP_MS` before the last one. */
+  /** The time of a search in Unix milliseconds, at most `USED_STEP_MS` before the last search. */
   readonly used_at: number
-  /** Why the last attempt to embed rows failed. */
+  /** The reason why the last attempt to embed rows failed; null if it succeeded. */
   readonly fault: string | null
 }
 const COLUMNS = 'tbl, model, dimensions, reached, used_at, fault'
@@ -63,9 +64,12 @@ export const indexOf = (store: Store, table: number): VectorIndex | undefined =>
     `SELECT ${COLUMNS} FROM vector_indexes WHERE tbl = ? AND dropped = 0`,
     table,
   )
-/** The time of a search is stored only if the stored one is older, in milliseconds. */
+/** Milliseconds after which a search updates the stored time of the last search. */
 const USED_STEP_MS = 3_600_000
-/** Returns the index of a table for a model. Adds it, or starts again with another model. */
+/**
+ * Returns the index of a table for a model. Adds the index if it does not exist, and restarts it if
+ * it is for another model.
+ */
 export function useIndex(store: Store, table: number, model: string, now: number): VectorIndex {
   const index = indexOf(store, table)
   if (index?.model === model) {
@@ -113,15 +117,18 @@ export const queueRow = (store: Store, table: number, id: string, change: number
   )
 const unqueueRow = (store: Store, table: number, id: string): void =>
   store.run('DELETE FROM vector_queue WHERE tbl = ? AND id = ?', table, id)
-/** Deletes all that is stored about a row. */
+/** Deletes the vector and the queue entry of a row. */
 export function forgetRow(store: Store, table: number, id: string): void {
   unqueueRow(store, table, id)
   store.run('DELETE FROM row_vectors WHERE tbl = ? AND id = ?', table, id)
 }
 
-/** Number of rows that are queued at once, in about 3 ms. */
+/** Number of rows that are queued at once, which takes about 3 ms. */
 const QUEUED_AT_ONCE = 500
-/** Queues some rows of an index of a model, if rows are being queued. @returns whether it did. */
+/**
+ * Queues some rows of an index whose rows are still being queued. @returns whether there was such
+ * an index.
+ */
 export function queueSomeRows(store: Store, model: string): boolean {
   const index = store.one<{ tbl: number; reached: string }>(
     `SELECT tbl, reached FROM vector_indexes
@@ -149,7 +156,10 @@ export function queueSomeRows(store: Store, model: string): boolean {
   )
   return true
 }
-/** The table with queued rows that follows a table in turn, of the indexes of a model. */
+/**
+ * Returns the table that follows `table` in round-robin order, among those with queued rows and an
+ * index of the model.
+ */
 export function nextQueued(store: Store, model: string, table: number): number | undefined {
   const next = (from: number) =>
     store.one<{ tbl: number }>(
@@ -172,7 +182,7 @@ export const hasWork = (store: Store, model: string): boolean =>
     model,
   ) !== undefined
 
-/** A vector of a text that a row had after a change. */
+/** The vector of the text that a row had after a change. */
 export interface NewVector {
   readonly tbl: number
   readonly id: string
@@ -181,8 +191,10 @@ export interface NewVector {
   readonly vector: Uint8Array
 }
 /**
- * Stores the vector of a row, unless the row or its index is gone.
- * @returns false if the vector has another number of dimensions than the others, and is not stored.
+ * Stores the vector of a row, unless the row is no longer queued, or its table has no index of the
+ * model.
+ * @returns false if the vector was not stored, because its number of dimensions differs from that
+ * of the index.
  */
 export function storeVector(store: Store, model: string, row: NewVector): boolean {
   const { tbl, id, change, hash, vector } = row
@@ -209,7 +221,10 @@ export function storeVector(store: Store, model: string, row: NewVector): boolea
   settleRow(store, tbl, id, change, queued.change)
   return true
 }
-/** Notes that the vector of a row is that of its text after a change. */
+/**
+ * Records that the vector of a row reflects its text after `change`.
+ * @param last the last change of the row.
+ */
 export function settleRow(
   store: Store,
   table: number,
@@ -221,7 +236,7 @@ export function settleRow(
   else
     store.run('UPDATE vector_queue SET since = ? WHERE tbl = ? AND id = ?', change + 1, table, id)
 }
-/** Stores why rows of indexes of a model cannot be embedded; null when they can. */
+/** Stores the reason why rows of a model's indexes cannot be embedded; null if they can. */
 export const setFault = (store: Store, model: string, fault: string | null): void =>
   store.run(
     'UPDATE vector_indexes SET fault = ? WHERE model = ? AND fault IS NOT ?',
@@ -230,18 +245,18 @@ export const setFault = (store: Store, model: string, fault: string | null): voi
     fault,
   )
 
-/** Drops the index of a table; `deleteSomeVectors` deletes its rows. */
+/** Drops the index of a table; `deleteSomeVectors` later deletes its rows. */
 export const dropIndex = (store: Store, table: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE tbl = ?', table)
 /** Drops the indexes whose last search was before a time, in Unix milliseconds. */
 export const dropUnused = (store: Store, before: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE used_at < ?', before)
-/** Whether an index is dropped, but not deleted. */
+/** Whether a dropped index has not been deleted yet. */
 export const hasDropped = (store: Store): boolean =>
   store.one('SELECT 1 FROM vector_indexes WHERE dropped = 1 LIMIT 1') !== undefined
 /** Number of rows that are deleted at once. */
 const DELETED_AT_ONCE = 500
-/** Deletes some rows of a dropped index, and the index with the last of them. */
+/** Deletes some rows of a dropped index, or the index itself if it has no rows left. */
 export function deleteSomeVectors(store: Store): void {
   const index = store.one<{ tbl: number }>(
     'SELECT tbl FROM vector_indexes WHERE dropped = 1 LIMIT 1',

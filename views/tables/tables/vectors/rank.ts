@@ -1,7 +1,7 @@
 /**
  * Ranks the rows of a table by their cosine distance from a query, then by id. The search is exact:
- * it compares all vectors, in parts, and keeps only the rows of the page in memory. The filter
- * decides about every row before it takes a place among them.
+ * it compares all vectors, in parts, and keeps only the rows of the page in memory. A row that does
+ * not match the filter never occupies a place on the page.
  */
 import type { Condition } from '../../../../protocol/tables/query.ts'
 import type { InParts } from '../../../define-view.ts'
@@ -32,11 +32,11 @@ export interface Nearest {
 const compare = (a: Place, b: Place): number =>
   a.distance - b.distance || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/** Number of vectors that are compared in one part, in a few milliseconds. */
+/** Number of vectors that are compared in one part, which takes a few milliseconds. */
 const PART = 500
-/** The largest number of rows that fulfil the filter whose vectors are looked up one by one. */
+/** Maximum number of rows matching the filter whose vectors are looked up one by one. */
 const FEW = 500
-/** A zero vector, of a text in which the model finds nothing, is as far as an unrelated one. */
+/** A zero vector, which a model may return for a text without meaning, counts as unrelated. */
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
 /** The first `count` rows after a place. Rows without a vector are not ranked. */
@@ -83,7 +83,7 @@ const allIn = (
 ): readonly Pick<RowRecord, 'id'>[] =>
   Array.from(rowsThrough(store, order, range, FEW), (rows) => rows.map(({ id }) => ({ id }))).flat()
 
-/** Keeps the first rows. */
+/** Keeps the first rows in the order of the results. */
 class Best {
   readonly rows: Near[] = []
   readonly #of: Nearest

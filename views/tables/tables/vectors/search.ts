@@ -1,10 +1,11 @@
 /**
  * Semantic and hybrid searches in the rows of a table. A search is answered only when all rows that
- * existed at its beginning are embedded; until then, the answer is the progress.
+ * existed at its beginning are embedded; until then, the answer contains the progress of the index.
  *
- * The position of a page of a semantic search is the place of its last row. A page of a hybrid
- * search has the rows of the combined list that earlier pages have not shown, because the place of
- * a row there depends on other rows. Its position contains hashes of the ids that were shown.
+ * The position of a page of a semantic search is the place of its last row. In the combined list of
+ * a hybrid search, the place of a row depends on other rows. A page therefore contains rows of the
+ * list that earlier pages did not contain. Its position contains hashes of the ids on all pages so
+ * far.
  */
 import { createHash } from 'node:crypto'
 import { type Refusal, refuse, refuseFields } from '../../../../protocol/errors.ts'
@@ -28,7 +29,10 @@ import { rankByWords } from './words.ts'
 
 type Input = SemanticQueries['table_semantic']['input']
 
-/** A page of a search, or the progress of the index. `now`: Unix milliseconds. */
+/**
+ * Returns a page of a search, or the progress of the index.
+ * @param now Unix milliseconds.
+ */
 export function* searchSemantically(
   store: Store,
   project: number,
@@ -99,7 +103,7 @@ function* hybridPage(search: Search, input: Input & Paging): InParts<Page<TableR
     return [Buffer.from([...shown, ...more].join(''), 'hex').toString('base64')]
   })
 }
-/** Number of bytes of a hash in a position, which must fit into a cursor 99 times. */
+/** Number of bytes of a hash in a position. A cursor must be able to contain 99 hashes. */
 const HASH_BYTES = 4
 const shortHash = (id: string): string =>
   createHash('sha256')

@@ -1,10 +1,10 @@
-/** The view of search by meaning: the vectors of rows, and semantic and hybrid searches. */
+/** The view of semantic and hybrid searches, with the vectors of rows. */
 import { defineView } from '../../../define-view.ts'
 import { applyVectors } from './apply.ts'
 import { deleteSomeVectors, hasDropped, vectorTables } from './indexes.ts'
 import { searchSemantically } from './search.ts'
 
-/** Must follow the view of tables, whose rows it reads. */
+/** The view must follow the view of tables, whose rows it reads. */
 export const tableVectors = defineView({
   kinds: { table: applyVectors },
   tables: vectorTables,

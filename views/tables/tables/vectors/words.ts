@@ -1,9 +1,10 @@
 /**
- * The list of hybrid search that is ranked by words: rows that have at least one word of the query,
- * or a word that begins with one. A question in ordinary language has words that a good row lacks,
- * so it does not need all of them, unlike keyword search. Rows with more exact words come first,
- * then those with more beginnings, then the latest change, then the id. The rows that are compared
- * are bounded, so that a question with common words remains fast in a large table.
+ * The list of a hybrid search that is ranked by words. It contains rows with at least one word of
+ * the query, or with a word that begins with one. Unlike keyword search, it does not require all
+ * words, because a question in natural language contains words that a relevant row lacks. Rows with
+ * more exact words come first, then rows with more words that begin with a word of the query, then
+ * the latest change, then the id. The number of compared rows is bounded, so that a question with
+ * common words remains fast in a large table.
  */
 import type { Condition } from '../../../../protocol/tables/query.ts'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
@@ -33,15 +34,17 @@ const compare = (a: Found, b: Found): number =>
   b.updated_at - a.updated_at ||
   (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/** Maximum number of words that the index looks for; the others only affect the order. */
+/**
+ * Maximum number of words that are looked up in the index; the other words only affect the order.
+ */
 const WORDS = 24
 /** Number of rows that are read in one part. */
 const PART = 50
 
 /**
- * The ids of the first rows. If more than `semanticLimits.examined` rows have a word, only these are
- * compared: first the rows with all words, then those with the rarest word, and so on; among rows
- * with the same word, those that were changed last.
+ * Returns the ids of the first rows. At most `semanticLimits.examined` rows are compared: first the
+ * rows with all words, then the rows with the rarest word, and so on. Among rows with the same
+ * word, those that were changed last are preferred.
  */
 export function* rankByWords(search: Search): InParts<readonly string[]> {
   const { store, words } = search
@@ -49,7 +52,7 @@ export function* rankByWords(search: Search): InParts<readonly string[]> {
   const seen = new Set<number>()
   const found: Found[] = []
   for (const expression of yield* expressionsOf(search)) {
-    // One statement finds the rows, because the index reads all entries of a prefix each time.
+    // One statement reads all hits, because every statement reads all index entries of a prefix.
     const hits = store.all<{ n: number }>(
       `SELECT r.n FROM table_words
        CROSS JOIN table_rows r ON r.stamp = table_words.rowid
@@ -96,7 +99,7 @@ const rowsWith = (store: Store, expression: string): number =>
     expression,
     semanticLimits.examined,
   )?.rows ?? 0
-/** The hits of a row that fulfils the filter. */
+/** Returns the hits of a row; undefined if the row does not match the filter or has no hits. */
 function judged(
   { defined, words, conditions }: Search,
   row: RowRecord,

@@ -1,6 +1,6 @@
 /**
  * An embedding model and an indexer under the control of a test: requests wait until the test
- * answers them, and timers run when the test says so.
+ * answers them, and the test triggers timers.
  */
 import { createHash } from 'node:crypto'
 import type { EmbeddingAnswer } from '../../../../../protocol/tables/semantic.ts'
@@ -9,7 +9,7 @@ import { VectorCache } from '../../../../../views/tables/tables/vectors/cache.ts
 import { VectorIndexer } from '../../../../../views/tables/tables/vectors/indexer.ts'
 
 export const MODEL = 'test/model'
-/** Vectors with clearly different angles; several texts have the same one. */
+/** Vectors with clearly different angles; several texts have the same vector. */
 const directions = Array.from({ length: 7 }, (_, i) => [
   Math.cos((i * i + i) / 16),
   Math.sin((i * i + i) / 16),
@@ -69,7 +69,7 @@ export class Indexing {
   texts(): readonly string[] {
     return this.requests.flat()
   }
-  /** Lets time pass, and the indexer work until it waits for time or for an answer. */
+  /** Advances the time. The indexer works until it waits for a timer or an answer. */
   async pass(ms: number): Promise<void> {
     this.indexer.wake()
     const end = this.now + ms

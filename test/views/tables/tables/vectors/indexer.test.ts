@@ -1,4 +1,7 @@
-/** The indexer embeds rows in the background, whatever happens to it, to the rows and to the provider. */
+/**
+ * The indexer embeds rows in the background: restarts, changes of rows and models, and failures of
+ * the provider.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +35,7 @@ function withRows(count: number): History {
   return history
 }
 const question = { id: TABLE, model: MODEL, query: 'note 1', mode: 'semantic' as const }
-/** The answer to a search: its keys in their order, or the progress. */
+/** Returns the keys that a search finds, in order, or its progress. */
 function search(
   history: History,
   more: object = {},
@@ -228,7 +231,7 @@ t.test('rows that change while the provider is slow', async (t) => {
   const { through } = search(history)
   t.equal(through, 3)
   await indexing.pass(1000)
-  // A row that changes again and again does not keep a search waiting.
+  // A row that changes repeatedly does not keep a search waiting.
   history.update(rowOf(history, 'k0'), 2, row(0, 'third'))
   history.delete(rowOf(history, 'k1'))
   t.match(search(history, { through }), { ready: false })

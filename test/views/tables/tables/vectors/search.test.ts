@@ -1,6 +1,6 @@
 /**
- * Semantic and hybrid searches answer what a plain implementation answers, with the extension and
- * without it, whatever the schema, the rows and the history.
+ * Semantic and hybrid searches give the same answers as a plain implementation, with and without
+ * the extension, for any schema, rows and history.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,0 +1,159 @@
+/**
+ * Arms of actors whose resources can belong to a blueprint. `managed` wraps the arm of an ordinary
+ * command: it enforces the protection of the resource, and stores the binding that a blueprint's
+ * command carries in the same commit (protocol/blueprints/stored.ts).
+ */
+import type { KnownResource } from '../../protocol/blueprints/compare.ts'
+import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import {
+  type BindingCommands,
+  type BlueprintClaim,
+  type BoundEvent,
+  isSameIdentity,
+  refusedBy,
+  type StoredBinding,
+} from '../../protocol/blueprints/stored.ts'
+import type { Event } from '../../protocol/entry.ts'
+import { isRefusal, refuse } from '../../protocol/errors.ts'
+import type { Prefix } from '../../protocol/ids.ts'
+import type { Cause, Decided, Decision } from '../actor.ts'
+
+/** How an actor finds its resources of one type, and their bindings. */
+export interface ManagedResource<S> {
+  readonly type: ResourceTypeName
+  /** Prefix of the ids that the actor generates for new resources of this type. */
+  readonly prefix?: Prefix
+  /** The resource that a command addresses; undefined when there is none. */
+  readonly find: (
+    state: S,
+    input: Readonly<Record<string, unknown>>,
+  ) => { readonly id: string; readonly updated_at: string } | undefined
+  readonly binding: (state: S, id: string) => StoredBinding | undefined
+}
+type Arm<S, I, E, R> = (state: S, input: I, cause: Cause) => Decision<E, R>
+
+const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => ({
+  type: 'blueprint.unbound',
+  resource_type,
+  resource_id,
+})
+const isSame = (a: StoredBinding | undefined, b: StoredBinding): boolean =>
+  JSON.stringify(a) === JSON.stringify(b)
+
+/** The decision with further events, without the state that it computed before them. */
+function withEvents<E, R>(
+  { next: _, ...decided }: Decided<E, R>,
+  more: readonly BoundEvent[],
+): Decided<E | BoundEvent, R> {
+  return { ...decided, events: [...decided.events, ...more] }
+}
+
+/** A cause whose generated id with this prefix is the given one. */
+const minting = (cause: Cause, prefix: Prefix, id: string): Cause => ({
+  ...cause,
+  mint: (wanted: Prefix) => (wanted === prefix ? id : cause.mint(wanted)),
+  secret: () => cause.secret(),
+})
+
+/**
+ * Wraps the arm of a command that creates, changes or deletes a resource.
+ * @param effect `create`: the command creates the resource. `change`: it changes the resource.
+ * `delete`: it deletes the resource.
+ */
+export const managed =
+  <S, I extends object, E extends Event, R>(
+    resource: ManagedResource<S>,
+    effect: 'create' | 'change' | 'delete',
+    arm: Arm<S, I, E, R>,
+  ): Arm<S, I & BlueprintClaim, E | BoundEvent, R> =>
+  (state, input, cause) => {
+    const { blueprint: claim } = input
+    if (effect === 'create') {
+      if (!claim) return arm(state, input, cause)
+      // Without an id, the name of the resource determines the actor that is created.
+      const resource_id = claim.binding.resource_id || cause.self.id
+      const binding = { ...claim.binding, resource_id }
+      if (resource.binding(state, resource_id)) return refuse('blueprint_plan_outdated')
+      const decided = arm(
+        state,
+        input,
+        resource.prefix === undefined ? cause : minting(cause, resource.prefix, resource_id),
+      )
+      return isRefusal(decided)
+        ? decided
+        : withEvents(decided, [{ type: 'blueprint.bound', binding }])
+    }
+    const found = resource.find(state, input as Readonly<Record<string, unknown>>)
+    const existing = found && resource.binding(state, found.id)
+    const refused = refusedBy(existing, claim)
+    if (refused) return refused
+    if (
+      claim?.expected_updated_at !== undefined &&
+      found &&
+      found.updated_at !== claim.expected_updated_at
+    )
+      return refuse('blueprint_plan_outdated')
+    const decided = arm(state, input, cause)
+    if (isRefusal(decided)) return decided
+    const more: BoundEvent[] =
+      effect === 'delete'
+        ? existing
+          ? [unbound(existing)]
+          : []
+        : claim && !isSame(existing, claim.binding)
+          ? [{ type: 'blueprint.bound', binding: claim.binding }]
+          : []
+    return more.length === 0 ? decided : withEvents(decided, more)
+  }
+
+/** The record of a resource as blueprints compare it; null when there is none. */
+export const asResource = (
+  type: ResourceTypeName,
+  record: { readonly id: string; readonly updated_at: string } | undefined,
+  binding: StoredBinding | undefined,
+  more: Pick<KnownResource, 'is_empty'> = {},
+): KnownResource | null =>
+  record
+    ? {
+        type,
+        id: record.id,
+        updated_at: record.updated_at,
+        record: { ...record },
+        ...(binding && { binding }),
+        ...more,
+      }
+    : null
+
+/**
+ * The arms of commands that change only a binding.
+ * @param exists whether the actor has the resource.
+ */
+export const bindingArms = <S>(
+  exists: (state: S, type: ResourceTypeName, id: string) => boolean,
+  bindingOf: (state: S, id: string) => StoredBinding | undefined,
+) => ({
+  'blueprint.bind': (
+    state: S,
+    { blueprint: claim }: BindingCommands['blueprint.bind']['input'],
+  ): Decision<BoundEvent, undefined> => {
+    const { binding } = claim
+    if (!exists(state, binding.resource_type, binding.resource_id)) return refuse('not_found')
+    const existing = bindingOf(state, binding.resource_id)
+    return (
+      refusedBy(existing, claim) ?? {
+        events: isSame(existing, binding) ? [] : [{ type: 'blueprint.bound', binding }],
+        reply: undefined,
+      }
+    )
+  },
+  'blueprint.unbind': (
+    state: S,
+    input: BindingCommands['blueprint.unbind']['input'],
+  ): Decision<BoundEvent, undefined> => {
+    const existing = bindingOf(state, input.resource_id)
+    return {
+      events: existing && isSameIdentity(existing, input) ? [unbound(existing)] : [],
+      reply: undefined,
+    }
+  },
+})

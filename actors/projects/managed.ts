@@ -1,0 +1,168 @@
+/**
+ * The resources of a project that can belong to a blueprint, and their bindings. Loops, tables,
+ * channels and environments are actors with bindings of their own.
+ */
+import type { KnownResource } from '../../protocol/blueprints/compare.ts'
+import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import { type BoundEvent, refusedBy } from '../../protocol/blueprints/stored.ts'
+import { resourceFacts } from '../../protocol/blueprints/types.ts'
+import type { Event } from '../../protocol/entry.ts'
+import type { Prefix } from '../../protocol/ids.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { OwnerQueries } from '../../protocol/queries/owners.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { asResource, bindingArms, type ManagedResource } from '../blueprints/managed.ts'
+import type { ProjectState } from './state.ts'
+
+interface Identified {
+  readonly id: string
+  readonly updated_at: string
+}
+type Input = Readonly<Record<string, unknown>>
+
+const resource = (
+  type: ResourceTypeName,
+  prefix: Prefix,
+  find: (state: ProjectState, input: Input) => Identified | undefined,
+): ManagedResource<ProjectState> => ({
+  type,
+  prefix,
+  find,
+  binding: ({ managed }, id) => getOwn(managed, id),
+})
+const text = (value: unknown): string => String(value ?? '')
+
+/** The types of resources whose records the project holds. */
+export const projectResources = {
+  action: resource(
+    'action',
+    'action',
+    ({ actions }, { action_name }) =>
+      Object.values(actions).find(({ action }) => action.name === action_name)?.action,
+  ),
+  toolkit: resource('toolkit', 'toolkit', ({ toolkits }, { id }) => getOwn(toolkits, text(id))),
+  skill: resource('skill', 'skill', ({ skills }, { id }) => getOwn(skills, text(id))),
+  agent: resource('agent', 'agent', ({ agents }, { id }) => getOwn(agents, text(id))),
+  role: resource('role', 'role', ({ roles }, { id }) => getOwn(roles, text(id))),
+  webhook: resource(
+    'webhook',
+    'webhook',
+    ({ webhooks }, { webhook_id }) => getOwn(webhooks, text(webhook_id))?.webhook,
+  ),
+  workflow: resource(
+    'workflow',
+    'workflow',
+    ({ workflows }, { id }) => getOwn(workflows, text(id))?.workflow,
+  ),
+} as const
+
+const ids = (given: readonly { readonly id: string }[] = []): string[] => given.map(({ id }) => id)
+/**
+ * One record by id. An agent has the ids of its toolkits and skills, and a workflow its latest spec.
+ */
+const recordOf: {
+  readonly [T in keyof typeof projectResources]: (
+    state: ProjectState,
+    id: string,
+  ) => Identified | undefined
+} = {
+  action: ({ actions }, id) => getOwn(actions, id)?.action,
+  toolkit: ({ toolkits }, id) => getOwn(toolkits, id),
+  skill: ({ skills }, id) => getOwn(skills, id),
+  agent: ({ agents, equipment }, id) => {
+    const agent = getOwn(agents, id)
+    const held = getOwn(equipment, id)
+    return agent && { ...agent, toolkits: ids(held?.toolkits), skills: ids(held?.skills) }
+  },
+  role: ({ roles }, id) => getOwn(roles, id),
+  webhook: ({ webhooks }, id) => getOwn(webhooks, id)?.webhook,
+  workflow: ({ workflows }, id) => {
+    const kept = getOwn(workflows, id)
+    return kept && { ...kept.workflow, spec: kept.spec }
+  },
+}
+type ProjectType = keyof typeof recordOf
+const projectTypes = Object.keys(recordOf) as ProjectType[]
+const isProjectType = (type: ResourceTypeName): type is ProjectType => Object.hasOwn(recordOf, type)
+const mapOf = {
+  action: 'actions',
+  toolkit: 'toolkits',
+  skill: 'skills',
+  agent: 'agents',
+  role: 'roles',
+  webhook: 'webhooks',
+  workflow: 'workflows',
+} as const satisfies { readonly [T in ProjectType]: keyof ProjectState }
+const idsOf = (state: ProjectState, type: ProjectType): string[] => Object.keys(state[mapOf[type]])
+const known = (state: ProjectState, type: ProjectType, id: string): KnownResource | null =>
+  asResource(type, recordOf[type](state, id), getOwn(state.managed, id))
+
+/** The resources with these ids, and those with these names. */
+export function projectResourcesOf(
+  state: ProjectState,
+  { ids: wanted, named }: OwnerQueries['project']['resources']['input'],
+): KnownResource[] {
+  const found = new Map<string, KnownResource>()
+  const add = (type: ProjectType, id: string): void => {
+    const one = known(state, type, id)
+    if (one) found.set(id, one)
+  }
+  for (const id of wanted) for (const type of projectTypes) add(type, id)
+  const names = new Map<ProjectType, Set<string>>()
+  for (const [type, name] of named)
+    if (isProjectType(type)) names.set(type, (names.get(type) ?? new Set()).add(name))
+  for (const [type, set] of names)
+    for (const id of idsOf(state, type)) {
+      const record = recordOf[type](state, id) as Readonly<Record<string, unknown>> | undefined
+      if (set.has(text(record?.[resourceFacts[type].match]))) add(type, id)
+    }
+  return [...found.values()]
+}
+/** The ids of all resources that the project holds and that a blueprint can describe. */
+export const projectResourceIds = (state: ProjectState): string[] =>
+  projectTypes.flatMap((type) => idsOf(state, type))
+
+/** The arms of commands that change only a binding. */
+export const projectBindingArms = bindingArms<ProjectState>(
+  (state, type, id) => isProjectType(type) && recordOf[type](state, id) !== undefined,
+  ({ managed }, id) => getOwn(managed, id),
+)
+
+/**
+ * Wraps the deletion of a toolkit or a skill, which also takes it from all agents. It is refused
+ * while a protected agent has it, unless a blueprint deletes it.
+ */
+export const unlessAssigned =
+  <I extends { readonly id: string }, E extends Event, R>(
+    list: 'toolkits' | 'skills',
+    arm: (state: ProjectState, input: I, cause: Cause) => Decision<E, R>,
+  ) =>
+  (state: ProjectState, input: I, cause: Cause): Decision<E, R> => {
+    const { blueprint } = input as I & { readonly blueprint?: unknown }
+    if (blueprint === undefined)
+      for (const [agent, held] of Object.entries(state.equipment)) {
+        const refused = held[list].some(({ id }) => id === input.id)
+          ? refusedBy(getOwn(state.managed, agent), undefined)
+          : undefined
+        if (refused) return refused
+      }
+    return arm(state, input, cause)
+  }
+
+/** Reducers for the events of bindings. */
+export const evolveBindings = {
+  'blueprint.bound': (
+    state: ProjectState,
+    { binding }: Extract<BoundEvent, { type: 'blueprint.bound' }>,
+  ): ProjectState => {
+    state.managed[binding.resource_id] = binding
+    return state
+  },
+  'blueprint.unbound': (
+    state: ProjectState,
+    { resource_id }: Extract<BoundEvent, { type: 'blueprint.unbound' }>,
+  ): ProjectState => {
+    delete state.managed[resource_id]
+    return state
+  },
+}

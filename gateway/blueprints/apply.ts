@@ -1,0 +1,272 @@
+/**
+ * Applying a blueprint. A preview plans and checks. An apply takes the blueprint, plans and checks
+ * in the same way, performs the plan, and records the result at the actor of the blueprint, which
+ * ends the hold.
+ *
+ * Invariants:
+ * A1. An apply does what its preview said, or is refused: both use one plan (protocol/blueprints).
+ * A2. After a failure, what was done before stays, and a repeat completes the rest: created
+ *     resources are found by their bindings.
+ * A3. When a resource has changed between plan and command, the plan is made again, unless the
+ *     request demands a certain plan (`plan_id`).
+ */
+import { type Plan, type PlannedChange, planOf } from '../../protocol/blueprints/plan.ts'
+import { placeOf } from '../../protocol/blueprints/references.ts'
+import { isPublished, type ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import type {
+  ApplyRequest,
+  ApplyResult,
+  Binding,
+  Change,
+  Included,
+} from '../../protocol/blueprints/schema.ts'
+import { identityOf, shownBinding } from '../../protocol/blueprints/stored.ts'
+import { resourceFacts } from '../../protocol/blueprints/types.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { type Prefix, slotOf } from '../../protocol/ids.ts'
+import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
+import type { Identity as CallIdentity } from '../http/idempotency.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { execute, refusedRows } from './execute.ts'
+import { blueprintId, type Hold, holding } from './hold.ts'
+import { bindingsOf, presentOf } from './present.ts'
+import { refusedPlan } from './validate.ts'
+
+/** Maximum number of plans of one apply, if the project changes meanwhile. */
+const MAX_PLANS = 4
+/**
+ * Prefixes of the ids that the gateway generates for new resources. The actors of names generate
+ * the ids of channels and environments.
+ */
+const newPrefixes: Partial<Record<ResourceTypeName, Prefix>> = {
+  action: 'action',
+  toolkit: 'toolkit',
+  skill: 'skill',
+  agent: 'agent',
+  role: 'role',
+  webhook: 'webhook',
+  workflow: 'workflow',
+  loop: 'loop',
+  table: 'table',
+}
+
+/** What `include` of a call names. */
+export const includedIn = ({ query }: Pick<Call, 'query'>): ReadonlySet<Included> =>
+  new Set((query['include'] as Included[] | undefined) ?? [])
+/** The bindings as the caller may see them. */
+export const shownBindings = <T extends Binding>(
+  bindings: readonly T[],
+  further: boolean,
+): Binding[] =>
+  bindings
+    .filter(({ resource_type }) => further || isPublished(resource_type))
+    .sort(inOrder)
+    .map(shownBinding)
+const inOrder = (a: Binding, b: Binding): number =>
+  resourceFacts[a.resource_type].tier - resourceFacts[b.resource_type].tier ||
+  (a.resource_type < b.resource_type ? -1 : a.resource_type > b.resource_type ? 1 : 0) ||
+  (a.key < b.key ? -1 : 1)
+
+async function planned(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  request: ApplyRequest,
+): Promise<Plan | Refusal> {
+  const present = await presentOf(edge, scopeId(edge, call), request)
+  if (isRefusal(present)) return present
+  const plan = planOf(request, present)
+  if (isRefusal(plan)) return plan
+  return (
+    refusedRows(edge, call, [...plan.changes, ...plan.rebound]) ??
+    (await refusedPlan(edge, call, origin, plan.changes)) ??
+    plan
+  )
+}
+
+/** The outcome of one resource, with the members that the call includes. */
+const shownChange = (
+  { resource_type, key, action, resource_id, fields, drift }: PlannedChange,
+  ids: Readonly<Record<string, string>>,
+  include: ReadonlySet<Included>,
+): Change => {
+  const id = resource_id ?? ids[placeOf(resource_type, key)]
+  return {
+    resource_type,
+    key,
+    action,
+    ...(id !== undefined && id !== '' && { resource_id: id }),
+    ...(include.has('plan') && { fields }),
+    ...(include.has('drift') && { drift }),
+  }
+}
+function resultOf(
+  call: Call,
+  request: ApplyRequest,
+  plan: Plan,
+  bindings: readonly Binding[],
+  ids: Readonly<Record<string, string>>,
+): ApplyResult {
+  const include = includedIn(call)
+  const further =
+    include.has('further_types') ||
+    plan.changes.some(
+      ({ resource_type, field }) => field !== 'prune' && !isPublished(resource_type),
+    )
+  return {
+    status: request.mode === 'preview' ? 'previewed' : 'applied',
+    ...plan.identity,
+    ...(request.blueprint_version && { blueprint_version: request.blueprint_version }),
+    changes: plan.changes.map((change) => shownChange(change, ids, include)),
+    bindings: shownBindings(bindings, further),
+    ...(include.has('plan') && { plan_id: plan.plan_id }),
+    ...(include.has('orphans') && { orphans: shownBindings(plan.orphans, true) }),
+  }
+}
+
+/**
+ * Binds the idempotency key of a request, if there is one. Refused with `idempotency_key_conflict`
+ * if the key belongs to a different request, also while that request is running.
+ */
+async function bindKey(
+  { world }: Edge,
+  project: string,
+  { command_id, fingerprint, seed }: CallIdentity,
+  origin: Origin,
+): Promise<Refusal | undefined> {
+  if (seed === undefined || fingerprint === undefined) return undefined
+  const bound = await world.command({
+    project,
+    kind: 'blueprint',
+    id: world.id('blueprint', seed),
+    command_id,
+    fingerprint,
+    origin,
+    name: 'blueprint.key',
+    input: {},
+  })
+  return isRefusal(bound) ? bound : undefined
+}
+
+/** The first answer of a request that is repeated under its idempotency key. */
+async function firstAnswer(
+  edge: Edge,
+  call: Call,
+  { command_id, fingerprint, seed }: CallIdentity,
+  origin: Origin,
+  id: string,
+): Promise<Prepared | Refusal | undefined> {
+  if (seed === undefined || fingerprint === undefined) return undefined
+  const outcome = await edge.world.commandRow({
+    project: scopeId(edge, call),
+    kind: 'blueprint',
+    id,
+    command_id,
+    fingerprint,
+    name: operationOf(call),
+    origin,
+    // No holder: the actor refuses a command that it does not remember.
+    input: { holder: '' },
+  })
+  if (!isRefusal(outcome)) return { done: outcome.reply }
+  return outcome.refused === 'blueprint_busy' ? undefined : outcome
+}
+
+/** Drops the cached configuration of the project on every gateway and executor. */
+export const announce = async ({ world }: Edge, project: string): Promise<void> => {
+  await Promise.all([world.forget(world.organization()), world.forget(project)])
+}
+
+/** Generates ids for the resources that the plan creates, by place. */
+function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) {
+  return Object.fromEntries(
+    changes.flatMap(({ resource_type, key, action }) => {
+      const prefix = newPrefixes[resource_type]
+      if (action !== 'created' || prefix === undefined) return []
+      // The slot of an agent is random, so that records of agents spread over the shards.
+      const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
+      const slot = isNear ? slotOf(project) : undefined
+      return [[placeOf(resource_type, key), edge.world.id(prefix, undefined, slot)]]
+    }),
+  )
+}
+
+/** Plans and performs the request once. A refusal that a new plan can avoid is `outdated`. */
+async function attempt(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  request: ApplyRequest,
+  hold: Hold,
+  replace: string[],
+): Promise<{ readonly result: ApplyResult } | { readonly outdated: Refusal } | Refusal> {
+  const project = scopeId(edge, call)
+  const plan = await planned(edge, call, origin, request)
+  if (isRefusal(plan)) return plan
+  if (request.plan_id !== undefined && request.plan_id !== plan.plan_id)
+    return refuse('blueprint_plan_outdated', { plan_id: plan.plan_id })
+  const wanted = newIds(edge, project, plan.changes)
+  const reserved = Object.keys(wanted).length === 0 ? {} : await hold.reserve(wanted, replace)
+  if (isRefusal(reserved)) return reserved
+  const ids: Record<string, string> = { ...reserved }
+  for (const { resource_type, key, resource_id } of plan.changes)
+    if (resource_id !== undefined) ids[placeOf(resource_type, key)] = resource_id
+  const execution = { edge, call, origin, ids, hold }
+  const applied = plan.changes.filter(({ field }) => field !== 'prune')
+  const pruned = plan.changes.filter(({ field }) => field === 'prune')
+  for (const { resource_type, key, resource_id } of plan.rebound)
+    ids[placeOf(resource_type, key)] = resource_id ?? ''
+  const refused =
+    (await execute(execution, [...applied, ...plan.rebound])) ??
+    (await execute(execution, pruned, true))
+  if (refused) {
+    // An interrupted apply may have reserved the id of a resource that was deleted since.
+    const stale = Object.keys(wanted).filter((place) => reserved[place] !== wanted[place])
+    const isStale = refused.refused === 'conflict' && stale.length > 0
+    if (isStale) replace.push(...stale)
+    return request.plan_id === undefined &&
+      (isStale || refused.refused === 'blueprint_plan_outdated')
+      ? { outdated: refused }
+      : refused
+  }
+  const bindings = await bindingsOf(edge, project, plan.identity)
+  return isRefusal(bindings) ? bindings : { result: resultOf(call, request, plan, bindings, ids) }
+}
+
+/** Prepares a preview, which is answered at once, or an apply. */
+export const apply: Prepare = async (edge, call, identity, origin) => {
+  const project = scopeId(edge, call)
+  const request = call.body as ApplyRequest
+  if (request.mode === 'preview') {
+    const plan = await planned(edge, call, origin, request)
+    if (isRefusal(plan)) return plan
+    const bindings = await bindingsOf(edge, project, plan.identity)
+    return isRefusal(bindings) ? bindings : { done: resultOf(call, request, plan, bindings, {}) }
+  }
+  if (request.prune && request.plan_id === undefined)
+    return refuseFields({
+      field: 'plan_id',
+      message: 'is required with prune; take it from a preview with include=plan',
+    })
+  const blueprint = identityOf(request)
+  const id = blueprintId(edge, project, blueprint)
+  const first =
+    (await bindKey(edge, project, identity, origin)) ??
+    (await firstAnswer(edge, call, identity, origin, id))
+  if (first) return first
+  return holding(edge, project, blueprint, origin, async (hold) => {
+    // The first request may have ended while this repeat of it waited.
+    const late = await firstAnswer(edge, call, identity, origin, id)
+    if (late) return late
+    const replace: string[] = []
+    for (let plans = 1; ; plans++) {
+      const outcome = await attempt(edge, call, origin, request, hold, replace)
+      await announce(edge, project)
+      if ('result' in outcome)
+        return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
+      if (!('outdated' in outcome)) return outcome
+      if (plans === MAX_PLANS) return outcome.outdated
+    }
+  })
+}

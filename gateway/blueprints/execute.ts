@@ -1,0 +1,178 @@
+/**
+ * Performs the commands of a plan. Each command goes through the preparation and the decision of its
+ * ordinary row, with the permission of that row, and carries the binding of its resource.
+ *
+ * Invariant: the commands of one resource are performed in order, and a tier begins after the tier
+ * before it has ended. The first refusal ends the plan after its tier; what was done before stays.
+ */
+import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
+import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
+import type { Step } from '../../protocol/blueprints/steps.ts'
+import type { BlueprintClaim, StoredBinding } from '../../protocol/blueprints/stored.ts'
+import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
+import type { Row } from '../../protocol/contract.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { authorizeRow } from '../auth/authorize.ts'
+import { type Call, type Edge, rows, scopeId } from '../call.ts'
+import { hexOf } from '../http/hex.ts'
+import type { Hold } from './hold.ts'
+import { concurrently } from './present.ts'
+
+/** Maximum number of resources that are changed at the same time. */
+const AT_ONCE = 16
+
+const rowOf = (name: string): Row => {
+  const row = rows[name]
+  if (!row) throw new Error(`${name} is not a row`)
+  return row
+}
+
+/** The refusal for the first row of the plan that the caller may not call. */
+export function refusedRows(
+  edge: Pick<Edge, 'world'>,
+  { caller }: Pick<Call, 'caller'>,
+  changes: readonly PlannedChange[],
+): Refusal | undefined {
+  const names = new Set(changes.flatMap(({ steps }) => steps.map(({ row }) => row)))
+  for (const name of names) {
+    if (name === 'blueprint.bind' || name === 'blueprint.unbind') continue
+    const refused = authorizeRow(edge.world.settings.brand, rowOf(name).shape, caller, {})
+    if (refused) return refused
+  }
+  return undefined
+}
+
+/** A refusal with the paths of its fields in the request of the blueprint. */
+export function located(
+  { resource_type: type, key, field }: Pick<PlannedChange, 'resource_type' | 'key' | 'field'>,
+  refusal: Refusal,
+): Refusal {
+  const facts = resourceFacts[type]
+  const names = new Map(
+    Object.keys(facts.fields).map((name) => [memberOf(facts, name), name] as const),
+  )
+  const fields = (refusal.details?.['fields'] as readonly FieldError[] | undefined)?.map(
+    (fault) => {
+      const [, head = '', rest = ''] = /^([^.[]*)(.*)$/s.exec(fault.field) ?? []
+      return { ...fault, field: `${field}.${names.get(head) ?? head}${rest}` }
+    },
+  )
+  return {
+    ...refusal,
+    details: { ...refusal.details, resource_type: type, key, ...(fields && { fields }) },
+  }
+}
+
+interface Execution {
+  readonly edge: Edge
+  readonly call: Call
+  readonly origin: Origin
+  readonly hold: Pick<Hold, 'isLost'>
+  /** Ids of the resources of the blueprint by place; also of those that are to be created. */
+  readonly ids: Record<string, string>
+}
+
+/** Performs one command of a plan. Returns the id of the resource. */
+async function performStep(
+  { edge, call, origin, ids }: Execution,
+  change: PlannedChange,
+  { row: name, body: given }: Step,
+  isFirst: boolean,
+): Promise<string | Refusal> {
+  const { resource_type: type, key, known } = change
+  const facts = resourceFacts[type]
+  const id = ids[placeOf(type, key)] ?? ''
+  const binding = { ...change.binding, resource_id: id } as StoredBinding
+  const claim: Required<BlueprintClaim> = {
+    blueprint: {
+      binding,
+      ...(isFirst && known && known.updated_at !== '' && { expected_updated_at: known.updated_at }),
+    },
+  }
+  if (name === 'blueprint.bind' || name === 'blueprint.unbind') {
+    const project = scopeId(edge, call)
+    const { namespace, blueprint_key } = binding
+    const outcome = await edge.world.command({
+      project,
+      kind: facts.owner,
+      id: facts.owner === 'project' ? project : id,
+      command_id: hexOf(edge.world.random(16)),
+      origin,
+      ...(name === 'blueprint.bind'
+        ? { name, input: claim }
+        : {
+            name,
+            input: {
+              resource_type: type,
+              resource_id: id,
+              ...(namespace !== undefined && { namespace }),
+              ...(blueprint_key !== undefined && { blueprint_key }),
+            },
+          }),
+    })
+    return isRefusal(outcome) ? outcome : id
+  }
+  const creates = name === facts.rows?.create
+  const body = Object.fromEntries(
+    Object.entries(given).map(([member, value]) => [member, resolved(value, ids)]),
+  )
+  const assigns = name !== facts.rows?.change && name !== facts.rows?.remove && !creates
+  const slot = assigns || facts.slot.from === 'id' ? id : String(known?.record['name'] ?? '')
+  const part: Call = {
+    ...call,
+    name,
+    row: rowOf(name),
+    slots: {
+      ...(call.slots['project'] !== undefined && { project: call.slots['project'] }),
+      ...(!creates && { [assigns ? 'id' : facts.slot.name]: slot }),
+    },
+    query: {},
+    body,
+    part: creates && id !== '' ? { id } : {},
+  }
+  const outcome = await edge.parts.perform(edge, part, { ...claim })
+  if (isRefusal(outcome)) return outcome
+  const made = (outcome.reply as { readonly id?: string } | undefined)?.id
+  return creates && made !== undefined ? made : id
+}
+
+/**
+ * Performs the commands of the changes, tier after tier. Returns the first refusal, in the order of
+ * the plan.
+ * @param reverse whether higher tiers come first, as for deletions.
+ */
+export async function execute(
+  execution: Execution,
+  changes: readonly PlannedChange[],
+  reverse = false,
+): Promise<Refusal | undefined> {
+  const tiers = [...new Set(changes.map((change) => resourceFacts[change.resource_type].tier))]
+  tiers.sort((a, b) => (reverse ? b - a : a - b))
+  for (const tier of tiers) {
+    const ofTier = changes.filter(
+      ({ resource_type, steps }) => resourceFacts[resource_type].tier === tier && steps.length > 0,
+    )
+    let failed = false
+    const outcomes = await concurrently(
+      ofTier,
+      async (change): Promise<Refusal | undefined> => {
+        for (const [index, step] of change.steps.entries()) {
+          if (failed) return undefined
+          if (execution.hold.isLost()) return refuse('blueprint_busy', { retry_after: 1 })
+          const outcome = await performStep(execution, change, step, index === 0)
+          if (isRefusal(outcome)) {
+            failed = true
+            return located(change, outcome)
+          }
+          execution.ids[placeOf(change.resource_type, change.key)] = outcome
+        }
+        return undefined
+      },
+      AT_ONCE,
+    )
+    const refused = outcomes.find((one) => one !== undefined)
+    if (refused) return refused
+  }
+  return undefined
+}

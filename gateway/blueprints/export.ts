@@ -1,0 +1,148 @@
+/**
+ * Export of a project, or of one blueprint of it, as a blueprint that plans to nothing. Keys of bound
+ * resources are those of their bindings; keys of the others are derived from their names.
+ */
+import type { KnownResource } from '../../protocol/blueprints/compare.ts'
+import { presentValue } from '../../protocol/blueprints/compare.ts'
+import type { ResourceInput, ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import type { Export } from '../../protocol/blueprints/schema.ts'
+import {
+  type Identity,
+  identityOf,
+  isSameIdentity,
+  type StoredBinding,
+} from '../../protocol/blueprints/stored.ts'
+import { resourceFacts, typesInOrder } from '../../protocol/blueprints/types.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { slug } from '../../protocol/naming.ts'
+import type { LocalContext } from '../listing.ts'
+import { bindingsOf, boundResources, fromOwners, projectResources } from './present.ts'
+
+const isBlank = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  (typeof value === 'object' && Object.keys(value).length === 0)
+
+/** Keys of the resources of one type: unique, and stable for the same names. */
+function keysOf(resources: readonly KnownResource[], identity: Identity | undefined) {
+  const keys = new Map<string, string>()
+  const taken = new Set<string>()
+  for (const { id, binding } of resources)
+    if (binding && identity && isSameIdentity(binding, identity)) {
+      keys.set(id, binding.key)
+      taken.add(binding.key)
+    }
+  const rest = resources
+    .filter(({ id }) => !keys.has(id))
+    .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : a.id < b.id ? -1 : 1))
+  for (const one of rest) {
+    const base = slug(nameOf(one)) || one.type
+    let key = base
+    for (let n = 2; taken.has(key); n++) key = `${base}-${n}`
+    taken.add(key)
+    keys.set(one.id, key)
+  }
+  return keys
+}
+const nameOf = ({ type, record }: KnownResource): string =>
+  String(record[resourceFacts[type].match] ?? '')
+
+/** The input of a resource. A reference to a resource outside of the export is by id. */
+function inputOf(
+  known: KnownResource,
+  key: string,
+  keyOf: (type: ResourceTypeName, id: string) => string | undefined,
+): ResourceInput {
+  const { fields } = resourceFacts[known.type]
+  const input: Record<string, unknown> = { key, name: known.record['name'] }
+  for (const [field, facts] of Object.entries(fields)) {
+    const value = facts.form ? facts.form(presentValue(known, field)) : presentValue(known, field)
+    const { refers } = facts
+    if (isBlank(value) || (value === facts.empty && field !== 'type')) continue
+    const shown = facts.mask ? facts.mask(value) : value
+    const reference = (id: string) => {
+      const other = refers && keyOf(refers.type, id)
+      return other === undefined ? { id } : { key: other }
+    }
+    input[field] = refers?.list
+      ? (shown as readonly string[]).map(reference)
+      : refers
+        ? reference(shown as string)
+        : shown
+  }
+  return input as ResourceInput
+}
+
+/** The resources in the form in which they can be applied. */
+export async function exported(
+  { world, directory, project = '' }: LocalContext,
+  { namespace, blueprint_key }: Identity,
+): Promise<Export | Refusal> {
+  const reading = { world, directory }
+  const isPart = namespace !== undefined || blueprint_key !== undefined
+  const identity = identityOf({
+    ...(namespace !== undefined && { namespace }),
+    ...(blueprint_key !== undefined && { blueprint_key }),
+  })
+  const bindings = await bindingsOf(reading, project, isPart ? identity : undefined)
+  if (isRefusal(bindings)) return bindings
+  const resources = isPart
+    ? await boundResources(reading, project, bindings)
+    : await everything(reading, project)
+  if (isRefusal(resources)) return resources
+  const byType = new Map<ResourceTypeName, KnownResource[]>()
+  for (const one of resources) byType.set(one.type, [...(byType.get(one.type) ?? []), one])
+  const own = isPart ? identity : theOnly(bindings)
+  const keys = new Map([...byType].map(([type, list]) => [type, keysOf(list, own)] as const))
+  const version = bindings.find((binding) => own && isSameIdentity(binding, own))?.blueprint_version
+  return {
+    ...own,
+    ...(version !== undefined && { blueprint_version: version }),
+    resources: Object.fromEntries(
+      typesInOrder.flatMap((type) => {
+        const list = byType.get(type) ?? []
+        const inputs = list
+          .map((one) =>
+            inputOf(one, keys.get(type)?.get(one.id) ?? '', (other, id) =>
+              keys.get(other)?.get(id),
+            ),
+          )
+          .sort((a, b) => (a.key < b.key ? -1 : 1))
+        return inputs.length > 0 ? [[resourceFacts[type].array, inputs]] : []
+      }),
+    ) as Export['resources'],
+  }
+}
+/** The identity of the only blueprint of a project; undefined when there are none or several. */
+function theOnly(bindings: readonly StoredBinding[]): Identity | undefined {
+  const first = bindings[0]
+  return first && bindings.every((binding) => isSameIdentity(binding, first))
+    ? identityOf(first)
+    : undefined
+}
+
+async function everything(
+  reading: Parameters<typeof boundResources>[0],
+  project: string,
+): Promise<KnownResource[] | Refusal> {
+  const { world } = reading
+  const types = ['loop', 'table', 'channel', 'environment'] as const
+  const [ofProject, ...others] = await Promise.all([
+    projectResources(reading, project),
+    ...types.map(async (type) => {
+      const found = await world.view(project, 'resources_named', { type })
+      return isRefusal(found)
+        ? found
+        : fromOwners(
+            reading,
+            project,
+            found.ids.map((id) => [type, id] as const),
+          )
+    }),
+  ])
+  if (isRefusal(ofProject)) return ofProject
+  const refused = others.find(isRefusal)
+  if (refused) return refused
+  return [...ofProject, ...others.flatMap((one) => (isRefusal(one) ? [] : one))]
+}

@@ -1,0 +1,128 @@
+/**
+ * Holding a blueprint, so that its changes are serialized: a second request waits until the first
+ * has ended. A hold is renewed while its request runs, and ends by itself when its gateway dies.
+ */
+import { HOLD_MS } from '../../protocol/blueprints/events.ts'
+import type { Identity } from '../../protocol/blueprints/stored.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import type { Edge } from '../call.ts'
+import { hexOf } from '../http/hex.ts'
+import type { Prepared } from '../prepare.ts'
+import { sleep } from '../timing.ts'
+
+/** Maximum wait for another holder, and the pause between two attempts, in milliseconds. */
+const [MAX_WAIT_MS, PAUSE_MS] = [45_000, 100]
+
+export interface Hold {
+  /** Id of the actor of the blueprint. */
+  readonly id: string
+  readonly holder: string
+  /** Whether another request may have taken the blueprint since. */
+  isLost(): boolean
+  /** Reserves ids for new resources by place; returns those that count. */
+  reserve(
+    ids: Readonly<Record<string, string>>,
+    replace: readonly string[],
+  ): Promise<Readonly<Record<string, string>> | Refusal>
+  /** Stops the renewal. The final command of the request then gives the blueprint up. */
+  stop(): void
+  /** Gives the blueprint up without a final command. */
+  release(): Promise<void>
+}
+
+/** The id of the actor of a blueprint. */
+export const blueprintId = (
+  { world }: Pick<Edge, 'world'>,
+  project: string,
+  { namespace = '', blueprint_key = '' }: Identity,
+): string => world.id('blueprint', `${project}/${namespace}\n${blueprint_key}`)
+
+/**
+ * Takes a blueprint, after waiting for other holders. Refused with `blueprint_busy` after
+ * `MAX_WAIT_MS`.
+ */
+async function takeHold(
+  { world }: Pick<Edge, 'world'>,
+  project: string,
+  identity: Identity,
+  origin: Origin,
+): Promise<Hold | Refusal> {
+  const id = blueprintId({ world }, project, identity)
+  const holder = hexOf(world.random(16))
+  const address = { project, kind: 'blueprint', id, origin } as const
+  const hold = () =>
+    world.command({
+      ...address,
+      command_id: hexOf(world.random(16)),
+      name: 'blueprint.hold',
+      input: { holder, ...identity },
+    })
+  const until = world.now() + MAX_WAIT_MS
+  for (;;) {
+    const outcome = await hold()
+    if (!isRefusal(outcome)) break
+    if (outcome.refused !== 'blueprint_busy' || world.now() >= until) return outcome
+    await sleep(world, PAUSE_MS)
+  }
+  let lost = false
+  let cancel = () => {}
+  const renew = (): void => {
+    cancel = world.later(HOLD_MS / 3, () => {
+      void hold().then((outcome) => {
+        if (isRefusal(outcome) && outcome.refused === 'blueprint_busy') lost = true
+        else renew()
+      })
+    })
+  }
+  renew()
+  return {
+    id,
+    holder,
+    isLost: () => lost,
+    async reserve(ids, replace) {
+      const outcome = await world.command({
+        ...address,
+        command_id: hexOf(world.random(16)),
+        name: 'blueprint.reserve',
+        input: { holder, ids, replace },
+      })
+      if (isRefusal(outcome)) return outcome
+      return lost ? refuse('blueprint_busy', { retry_after: 1 }) : outcome.reply.ids
+    },
+    stop: () => cancel(),
+    async release() {
+      cancel()
+      await world.command({
+        ...address,
+        command_id: hexOf(world.random(16)),
+        name: 'blueprint.release',
+        input: { holder },
+      })
+    },
+  }
+}
+
+/**
+ * Prepares a command while the blueprint is held. The hold lasts until that command, which ends it;
+ * it ends at once when the preparation is refused, fails, or needs no command.
+ */
+export async function holding(
+  edge: Pick<Edge, 'world'>,
+  project: string,
+  identity: Identity,
+  origin: Origin,
+  run: (hold: Hold) => Promise<Prepared | Refusal>,
+): Promise<Prepared | Refusal> {
+  const hold = await takeHold(edge, project, identity, origin)
+  if (isRefusal(hold)) return hold
+  try {
+    const prepared = await run(hold)
+    if (isRefusal(prepared) || prepared.done !== undefined) await hold.release()
+    else hold.stop()
+    return prepared
+  } catch (error) {
+    await hold.release()
+    throw error
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * Protection and deletion of blueprints, and the table of the preparations of their rows.
+ *
+ * Invariant: a deletion that fails can be repeated. Bindings that were not processed remain.
+ */
+import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
+import { placeOf } from '../../protocol/blueprints/references.ts'
+import type { DeleteResult } from '../../protocol/blueprints/schema.ts'
+import { type Identity, identityOf, type StoredBinding } from '../../protocol/blueprints/stored.ts'
+import { resourceFacts } from '../../protocol/blueprints/types.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { announce, apply, includedIn, shownBindings } from './apply.ts'
+import { execute } from './execute.ts'
+import { holding } from './hold.ts'
+import { bindingsOf, boundResources } from './present.ts'
+
+const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identity =>
+  identityOf({
+    ...(typeof query['namespace'] === 'string' && { namespace: query['namespace'] }),
+    ...(slots['blueprint_key'] !== undefined && { blueprint_key: slots['blueprint_key'] }),
+  })
+const change = (
+  binding: StoredBinding,
+  row: PlannedChange['steps'][number]['row'],
+  more: Partial<StoredBinding> = {},
+): PlannedChange => {
+  const { resource_id, ...rest } = binding
+  return {
+    resource_type: binding.resource_type,
+    key: binding.key,
+    resource_id,
+    action: 'updated',
+    fields: [],
+    drift: [],
+    field: 'body',
+    steps: [{ row, body: {} }],
+    binding: { ...rest, ...more },
+  }
+}
+
+/** How a request changes all bindings of a blueprint. */
+interface Sweep {
+  /** Returns the changes of the bindings. */
+  plan(
+    bindings: readonly StoredBinding[],
+  ): Promise<readonly PlannedChange[] | Refusal> | readonly PlannedChange[] | Refusal
+  /** Returns what the actor of the blueprint records. */
+  record(before: readonly StoredBinding[], after: readonly StoredBinding[]): object
+}
+/** Performs one command for each binding of a blueprint, higher tiers first. */
+function forAll(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  { plan, record }: Sweep,
+): Promise<Prepared | Refusal> {
+  const project = scopeId(edge, call)
+  const identity = identityOfCall(call)
+  return holding(edge, project, identity, origin, async (hold) => {
+    const bindings = await bindingsOf(edge, project, identity)
+    if (isRefusal(bindings)) return bindings
+    const changes = await plan(bindings)
+    if (isRefusal(changes)) return changes
+    const ids = Object.fromEntries(
+      bindings.map(({ resource_type, key, resource_id }) => [
+        placeOf(resource_type, key),
+        resource_id,
+      ]),
+    )
+    const refused = await execute({ edge, call, origin, ids, hold }, changes, true)
+    await announce(edge, project)
+    if (refused) return refused
+    const after = await bindingsOf(edge, project, identity)
+    if (isRefusal(after)) return after
+    return {
+      id: hold.id,
+      input: { holder: hold.holder, ...identity, ...record(bindings, after) },
+    }
+  })
+}
+
+const protect: Prepare = (edge, call, _, origin) => {
+  const isProtected = call.body['protected'] === true
+  return forAll(edge, call, origin, {
+    plan: (bindings) =>
+      bindings.length === 0
+        ? refuse('not_found', undefined, 'There is no such blueprint in this project.')
+        : bindings
+            .filter((binding) => binding.protected !== isProtected)
+            .map((binding) => change(binding, 'blueprint.bind', { protected: isProtected })),
+    record: (_, after) => ({
+      items: shownBindings(after, includedIn(call).has('further_types')),
+    }),
+  })
+}
+
+function resultOfDeletion(
+  call: Call,
+  before: readonly StoredBinding[],
+  isDeleted: (binding: StoredBinding) => boolean,
+): DeleteResult {
+  const further = includedIn(call).has('further_types')
+  const { namespace } = identityOfCall(call)
+  const retained = before.filter((binding) => !isDeleted(binding))
+  return {
+    status: 'deleted',
+    ...(namespace !== undefined && { namespace }),
+    blueprint_key: call.slots['blueprint_key'] ?? '',
+    deleted: shownBindings(before.filter(isDeleted), further),
+    retained: shownBindings(retained, further),
+  }
+}
+
+const remove: Prepare = async (edge, call, _, origin) => {
+  const project = scopeId(edge, call)
+  const present = await bindingsOf(edge, project, identityOfCall(call))
+  if (isRefusal(present)) return present
+  // Clients repeat a deletion whose answer was lost, so a deleted blueprint is no error.
+  if (present.length === 0) return { done: resultOfDeletion(call, [], () => true) }
+  const all = call.query['delete_retained'] === true
+  const isDeleted = ({ delete_on_destroy }: StoredBinding): boolean => all || delete_on_destroy
+  return forAll(edge, call, origin, {
+    plan: async (bindings) => {
+      const known = await boundResources(edge, project, bindings)
+      if (isRefusal(known)) return known
+      return bindings.map((binding) => {
+        const { rows } = resourceFacts[binding.resource_type]
+        const found = known.find(({ id }) => id === binding.resource_id)
+        return {
+          ...change(binding, isDeleted(binding) && rows ? rows.remove : 'blueprint.unbind'),
+          ...(found && { known: found }),
+        }
+      })
+    },
+    record: (before) => ({ result: resultOfDeletion(call, before, isDeleted) }),
+  })
+}
+
+/** Preparations of the command rows, by row name. */
+export const blueprintPreparations: Readonly<Record<string, Prepare>> = {
+  'blueprint.apply': apply,
+  'blueprint.protect': protect,
+  'blueprint.delete': remove,
+}

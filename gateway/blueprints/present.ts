@@ -1,0 +1,253 @@
+/**
+ * Reads the present state on which the plan of a blueprint is based: bindings from the view, and
+ * resources from their owners. Views answer only after they have applied everything committed
+ * before, so a binding that an earlier apply has stored is found.
+ */
+import { brandedPermission } from '../../protocol/access/schema.ts'
+import type { Hash, KnownResource } from '../../protocol/blueprints/compare.ts'
+import type { Present } from '../../protocol/blueprints/plan.ts'
+import { requestedResources } from '../../protocol/blueprints/plan.ts'
+import type { Reference, ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import type { ApplyRequest } from '../../protocol/blueprints/schema.ts'
+import {
+  type Identity,
+  identityOf,
+  isSameIdentity,
+  type StoredBinding,
+} from '../../protocol/blueprints/stored.ts'
+import { resourceFacts } from '../../protocol/blueprints/types.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
+import type { Edge } from '../call.ts'
+import type { World } from '../ports.ts'
+
+type Reading = Pick<Edge, 'world' | 'directory'>
+/** Types whose resources are actors of their own. */
+const separateTypes = ['loop', 'table', 'channel', 'environment'] as const
+type SeparateType = (typeof separateTypes)[number]
+const isSeparate = (type: ResourceTypeName): type is SeparateType =>
+  separateTypes.some((one) => one === type)
+
+/** Number of bindings in one page, and of project resources in one question. */
+const [PAGE, PART] = [500, 100]
+/** Maximum number of concurrent questions. */
+const AT_ONCE = 32
+
+/** Performs tasks with at most `AT_ONCE` at a time. The results are in the order of the tasks. */
+export async function concurrently<T, R>(
+  items: readonly T[],
+  run: (item: T, index: number) => Promise<R>,
+  at_once = AT_ONCE,
+): Promise<R[]> {
+  const results: R[] = new Array(items.length)
+  const queue = items.entries()
+  await Promise.all(
+    Array.from({ length: Math.min(at_once, items.length) }, async () => {
+      for (const [index, item] of queue) results[index] = await run(item, index)
+    }),
+  )
+  return results
+}
+const parts = <T>(items: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )
+
+/** Returns the hash function for plans and drift: 64 bits in hexadecimal. */
+export const hashWith =
+  ({ hash }: Pick<World, 'hash'>): Hash =>
+  (text) =>
+    hash(text).slice(0, 16)
+
+/** The bindings of a project, or of one blueprint of it. */
+export async function bindingsOf(
+  { world }: Pick<Reading, 'world'>,
+  project: string,
+  identity?: Identity,
+): Promise<StoredBinding[] | Refusal> {
+  const all: StoredBinding[] = []
+  for (;;) {
+    const after = all.at(-1)?.resource_id
+    const page = await world.view(project, 'blueprint_bindings', {
+      ...(identity && { identity }),
+      ...(after !== undefined && { after }),
+      limit: PAGE,
+    })
+    if (isRefusal(page)) return page
+    all.push(...page.items)
+    if (!page.more) return all
+  }
+}
+
+/** The resource with branded permissions of a role, as in requests. */
+function asClientsSee(known: KnownResource, brand: string): KnownResource {
+  const { permissions } = known.record
+  return known.type === 'role' && Array.isArray(permissions)
+    ? {
+        ...known,
+        record: {
+          ...known.record,
+          permissions: permissions.map((one: string) => brandedPermission(one, brand)),
+        },
+      }
+    : known
+}
+
+/** Reads project resources by id and by name. */
+async function fromProject(
+  { world }: Reading,
+  project: string,
+  ids: readonly string[],
+  named: readonly (readonly [ResourceTypeName, string])[],
+): Promise<KnownResource[] | Refusal> {
+  const questions = [
+    ...parts(ids, PART).map((part) => ({ ids: part, named: [] })),
+    ...parts(named, PART).map((part) => ({ ids: [], named: part })),
+  ]
+  const answers = await concurrently(questions, (input) =>
+    world.ask({ project, kind: 'project', id: project }, 'resources', input),
+  )
+  const refused = answers.find(isRefusal)
+  if (refused) return refused
+  const brand = world.settings.brand.toLowerCase()
+  return answers.flatMap((answer) =>
+    isRefusal(answer) ? [] : answer.map((one) => asClientsSee(one, brand)),
+  )
+}
+/** Reads all resources that the project holds. */
+export async function projectResources(
+  reading: Reading,
+  project: string,
+): Promise<KnownResource[] | Refusal> {
+  const ids = await reading.world.ask({ project, kind: 'project', id: project }, 'resource_ids', {})
+  return isRefusal(ids) ? ids : fromProject(reading, project, ids, [])
+}
+/** Reads resources that are actors of their own; those that do not exist are left out. */
+export async function fromOwners(
+  { world }: Pick<Reading, 'world'>,
+  project: string,
+  wanted: readonly (readonly [SeparateType, string])[],
+): Promise<KnownResource[] | Refusal> {
+  const answers = await concurrently(wanted, ([kind, id]) =>
+    world.ask({ project, kind, id }, 'resource', {}),
+  )
+  const refused = answers.find(isRefusal)
+  if (refused) return refused
+  return answers.flatMap((answer) => (answer === null || isRefusal(answer) ? [] : [answer]))
+}
+const unique = (resources: readonly KnownResource[]): KnownResource[] => [
+  ...new Map(resources.map((one) => [one.id, one])).values(),
+]
+
+/** Reads the resources with these bindings. */
+export async function boundResources(
+  reading: Reading,
+  project: string,
+  bindings: readonly StoredBinding[],
+): Promise<KnownResource[] | Refusal> {
+  const ofProject = bindings.flatMap(({ resource_type, resource_id }) =>
+    isSeparate(resource_type) ? [] : [resource_id],
+  )
+  const others = bindings.flatMap(({ resource_type, resource_id }) =>
+    isSeparate(resource_type) ? [[resource_type, resource_id] as const] : [],
+  )
+  const [first, second] = await Promise.all([
+    fromProject(reading, project, ofProject, []),
+    fromOwners(reading, project, others),
+  ])
+  if (isRefusal(first)) return first
+  return isRefusal(second) ? second : [...first, ...second]
+}
+
+/** The secrets that a request refers to, in the form of resources. */
+async function secretsOf(
+  { world }: Reading,
+  project: string,
+  named: readonly (readonly [ResourceTypeName, string])[],
+): Promise<KnownResource[] | Refusal> {
+  const names = new Set(named.flatMap(([type, name]) => (type === 'secret' ? [name] : [])))
+  if (names.size === 0) return []
+  const found = await world.ask({ project, kind: 'project', id: project }, 'secrets', {})
+  if (isRefusal(found)) return found
+  return found
+    .filter(({ name }) => names.has(name))
+    .map(({ name }) => ({ type: 'secret', id: name, updated_at: '', record: { name } }))
+}
+
+/** Whether any value in a request refers to resources outside of it by id. */
+const referredIds = (request: ApplyRequest): string[] =>
+  requestedResources(request).flatMap(({ type, input }) =>
+    Object.entries(resourceFacts[type].fields).flatMap(([field, { refers }]) => {
+      const value = input[field]
+      if (!refers || value === undefined) return []
+      return ((refers.list ? value : [value]) as readonly Reference[]).flatMap(({ id }) =>
+        id === undefined ? [] : [id],
+      )
+    }),
+  )
+
+/** Reads everything that the plan of a request depends on. */
+export async function presentOf(
+  reading: Reading,
+  project: string,
+  request: ApplyRequest,
+): Promise<Present | Refusal> {
+  const { world, directory } = reading
+  const identity = identityOf(request)
+  const named = requestedResources(request).flatMap(({ type, input }) => {
+    const { adopt, match } = resourceFacts[type]
+    const name = input[match]
+    return (adopt === 'never' && type !== 'secret') || name === undefined
+      ? []
+      : [[type, String(name)] as const]
+  })
+  const referred = referredIds(request)
+  const [bindings, byName, secrets, organization, ...owned] = await Promise.all([
+    bindingsOf(reading, project),
+    fromProject(
+      reading,
+      project,
+      referred,
+      named.filter(([type]) => !isSeparate(type) && type !== 'secret'),
+    ),
+    secretsOf(reading, project, named),
+    directory.organization(),
+    ...separateTypes.map(async (type) => {
+      const names = named.flatMap(([one, name]) => (one === type ? [name] : []))
+      if (names.length === 0) return []
+      const found = await world.view(project, 'resources_named', { type, names })
+      return isRefusal(found)
+        ? found
+        : fromOwners(
+            reading,
+            project,
+            found.ids.map((id) => [type, id] as const),
+          )
+    }),
+  ])
+  if (isRefusal(bindings)) return bindings
+  if (isRefusal(byName)) return byName
+  if (isRefusal(secrets)) return secrets
+  if (isRefusal(organization)) return organization
+  const refused = owned.find(isRefusal)
+  if (refused) return refused
+  const ofOwners = owned.flatMap((answer) => (isRefusal(answer) ? [] : answer))
+  const bound = await boundResources(
+    reading,
+    project,
+    bindings.filter((binding) => isSameIdentity(binding, identity)),
+  )
+  if (isRefusal(bound)) return bound
+  const resources = unique([...byName, ...secrets, ...ofOwners, ...bound])
+  const ids = new Set(resources.map(({ id }) => id))
+  return {
+    bindings,
+    resources,
+    exists: (type, id) =>
+      ids.has(id) ||
+      (type === 'toolkit' && isSystemToolkit(id)) ||
+      (type === 'skill' && getOwn(organization.skills, id) !== undefined),
+    hash: hashWith(world),
+  }
+}

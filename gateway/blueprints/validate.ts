@@ -1,0 +1,132 @@
+/**
+ * Checks of a plan before anything is written: the rules of each row that a schema cannot express,
+ * and the agents, actions, workflows and providers that definitions name. Resources that the same
+ * request creates count as existing.
+ */
+import { readPermissions } from '../../protocol/access/roles.ts'
+import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
+import { isSymbol } from '../../protocol/blueprints/references.ts'
+import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import type { Step as PlanStep } from '../../protocol/blueprints/steps.ts'
+import { resourceFacts } from '../../protocol/blueprints/types.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { publishedHandle, reservedTags } from '../../protocol/naming.ts'
+import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
+import { type Call, type Edge, rows, scopeId } from '../call.ts'
+import { refusedActions } from '../commands/actions-named.ts'
+import { unknownAgents } from '../commands/agents-named.ts'
+import { refusedProvider } from '../commands/environments/providers.ts'
+import { located } from './execute.ts'
+
+/** Names that the resources of the request will have. */
+function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set<string> {
+  const { match, rows: names } = resourceFacts[type]
+  return new Set(
+    changes.flatMap(({ resource_type, steps }) => {
+      if (resource_type !== type) return []
+      const body = steps.find(({ row }) => row === names?.create || row === names?.change)?.body
+      const name = body?.[match]
+      return typeof name === 'string' ? [name] : []
+    }),
+  )
+}
+
+/** The body without a reference to an agent that the request creates. */
+function withoutSymbols(body: PlanStep['body']): PlanStep['body'] {
+  const { agent_id, ...rest } = body
+  return isSymbol(agent_id) ? rest : body
+}
+/** The definition in the body of a loop or a workflow, and its path there. */
+const definitionOf = (
+  type: ResourceTypeName,
+  body: PlanStep['body'],
+): { readonly spec: Partial<Spec>; readonly path: string } | undefined =>
+  type === 'loop'
+    ? { spec: withoutSymbols(body) as Partial<Spec>, path: '' }
+    : type === 'workflow' && body['spec'] !== undefined
+      ? { spec: body['spec'] as Spec, path: 'spec' }
+      : undefined
+
+async function unknownWorkflows(
+  { directory }: Edge,
+  project: string,
+  { steps }: { readonly steps?: readonly Step[] },
+  path: string,
+  also: ReadonlySet<string>,
+): Promise<Refusal | undefined> {
+  const named = steps ? workflowsNamed({ steps: steps as Spec['steps'] }) : []
+  if (named.length === 0) return undefined
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const handles = new Set(Object.values(known.workflows).map(({ handle }) => handle))
+  const missing = named.find((name) => {
+    const handle = publishedHandle(name) ?? name
+    return !handles.has(handle) && !also.has(handle) && !Object.hasOwn(known.workflows, name)
+  })
+  return missing === undefined
+    ? undefined
+    : refuseFields({
+        field: path === '' ? 'steps' : `${path}.steps`,
+        message: `there is no workflow ${missing}`,
+        actual: missing,
+      })
+}
+
+/** The faults that the owners of resources find in bodies, before they write anything. */
+function refusedByOwner(
+  { world }: Pick<Edge, 'world'>,
+  { resource_type }: Pick<PlannedChange, 'resource_type'>,
+  { tags, permissions }: PlanStep['body'],
+): readonly FieldError[] {
+  const { brand } = world.settings
+  return [
+    ...reservedTags(tags as Parameters<typeof reservedTags>[0], brand),
+    ...(resource_type === 'role' && Array.isArray(permissions)
+      ? readPermissions(permissions, brand).faults
+      : []),
+  ]
+}
+
+/** Returns the first refusal of a change of the plan, with paths in the request of the blueprint. */
+export async function refusedPlan(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  changes: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const project = scopeId(edge, call)
+  const [agents, workflows] = [namesOf(changes, 'agent'), namesOf(changes, 'workflow')]
+  for (const change of changes)
+    for (const { row, body } of change.steps) {
+      const shape = rows[row]?.shape
+      const check = shape?.check as ((body: unknown) => readonly FieldError[]) | undefined
+      const faults = [...(check?.(body) ?? []), ...refusedByOwner(edge, change, body)]
+      if (faults.length > 0) return located(change, refuseFields(...faults))
+      const defined = definitionOf(change.resource_type, body)
+      const refused =
+        (defined &&
+          (refusedActions(edge, call.caller, defined.spec, defined.path) ??
+            refusedProvider(edge.world.settings, defined.spec, defined.path) ??
+            (await unknownAgents(edge, project, defined.spec, defined.path, agents)) ??
+            (await unknownWorkflows(edge, project, defined.spec, defined.path, workflows)))) ??
+        (resourceFacts[change.resource_type].checkedByPreparation
+          ? await checked(edge, call, origin, row, body)
+          : undefined)
+      if (refused) return located(change, refused)
+    }
+  return undefined
+}
+/** Runs the preparation of a row only for its checks. */
+async function checked(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  name: string,
+  body: PlanStep['body'],
+): Promise<Refusal | undefined> {
+  const row = rows[name]
+  if (!row) return undefined
+  const part: Call = { ...call, name, row, query: {}, body, part: {} }
+  return edge.parts.check(edge, part, origin)
+}

@@ -1,0 +1,30 @@
+/** Creates the state that all requests of a gateway share. */
+import type { Authentication } from './auth/authenticate.ts'
+import { createLimits } from './auth/rate.ts'
+import type { Edge } from './call.ts'
+import { callParts } from './command.ts'
+import type { Directory } from './directory.ts'
+import { createBodyMemory } from './files/transfers.ts'
+import { createUploadTurns } from './files/upload.ts'
+import { openLeaseGate } from './lease-gate.ts'
+import type { World } from './ports.ts'
+import { openSessionVisibility } from './sessions/visibility.ts'
+import { openFollowers } from './streams/followers.ts'
+
+/** Creates the shared state of a gateway's requests. */
+export const createEdge = (
+  world: World,
+  directory: Directory,
+  authentication: Authentication,
+): Edge => ({
+  world,
+  becomesFresh: openLeaseGate(world),
+  directory,
+  authentication,
+  limits: createLimits(world),
+  followers: openFollowers(world),
+  bodyMemory: createBodyMemory(),
+  uploadTurns: createUploadTurns(world),
+  parts: callParts,
+  sessionVisibility: openSessionVisibility({ world, directory }),
+})

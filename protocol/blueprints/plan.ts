@@ -1,0 +1,367 @@
+/**
+ * Planning of a blueprint: computes, from the request and the present resources, the outcome for
+ * each resource and the commands that lead to it. The computation is pure; previews and applies
+ * share it, so an apply does what its preview said.
+ *
+ * Invariants:
+ * P1. A resource is identified by its binding, otherwise by a unique name among resources without a
+ *     binding (adoption), otherwise it is created.
+ * P2. Fields that the request does not contain stay as they are.
+ * P3. When nothing differs, no command is planned.
+ */
+import { isRefusal, type Refusal, refuse, refuseFields } from '../errors.ts'
+import {
+  canonical,
+  configured,
+  differencesOf,
+  driftOf,
+  type Hash,
+  type KnownResource,
+} from './compare.ts'
+import { idOf, placeOf, type Referable } from './references.ts'
+import type { Reference, ResourceInput, ResourceTypeName } from './resources.ts'
+import type { ApplyRequest, Change } from './schema.ts'
+import { bindingAfter, type Step, stepsOf } from './steps.ts'
+import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
+import { resourceFacts, typesInOrder } from './types.ts'
+
+/** The present state on which a plan is based. */
+export interface Present {
+  /** All bindings of the project. */
+  readonly bindings: readonly StoredBinding[]
+  /** The bound resources of the blueprint, and those that have a name of the request. */
+  readonly resources: readonly KnownResource[]
+  /** Whether a resource with this id exists. */
+  readonly exists: Referable['exists']
+  readonly hash: Hash
+}
+export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
+  readonly fields: NonNullable<Change['fields']>
+  readonly drift: NonNullable<Change['drift']>
+  readonly known?: KnownResource
+  readonly steps: readonly Step[]
+  /** The binding after the change, without the id of a resource that is to be created. */
+  readonly binding?: Omit<StoredBinding, 'resource_id'>
+  /** The path of the resource in the request. */
+  readonly field: string
+}
+export interface Plan {
+  readonly identity: Identity
+  /** The outcome for each resource of the request, then for each pruned resource. */
+  readonly changes: readonly PlannedChange[]
+  /** Further bindings whose protection changes. */
+  readonly rebound: readonly PlannedChange[]
+  readonly orphans: readonly StoredBinding[]
+  /** A hash of the plan and of the versions of the records on which it is based. */
+  readonly plan_id: string
+}
+
+interface Requested {
+  readonly type: ResourceTypeName
+  readonly input: ResourceInput
+  readonly field: string
+}
+/** The resources of a request in the order in which they are applied, with their paths. */
+export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
+  typesInOrder.flatMap((type) => {
+    const { array } = resourceFacts[type]
+    return ((resources[array] ?? []) as readonly ResourceInput[]).map((input, index) => ({
+      type,
+      input,
+      field: `resources.${array}[${index}]`,
+    }))
+  })
+
+/** Refuses keys and unique names that occur twice. */
+function duplicates(requested: readonly Requested[]): Refusal | undefined {
+  const seen = new Map<string, string>()
+  for (const { type, input, field } of requested) {
+    const { adopt, match } = resourceFacts[type]
+    const name = input[match]
+    for (const [member, value] of [
+      ['key', input.key],
+      ...(adopt === 'unique' && name !== undefined ? [[match, name] as const] : []),
+    ] as const) {
+      const text = `${type} ${member} ${String(value)}`
+      const first = seen.get(text)
+      if (first !== undefined)
+        return refuseFields({
+          field: `${field}.${member}`,
+          message: `is already the ${member} of ${first}`,
+          actual: value,
+        })
+      seen.set(text, field)
+    }
+  }
+  return undefined
+}
+
+/** Finds the existing resource of a requested one. */
+function identify(
+  { type, input, field }: Requested,
+  identity: Identity,
+  { bindings, resources }: Present,
+  keys: ReadonlySet<string>,
+): { readonly known?: KnownResource; readonly adopts?: true } | Refusal {
+  const boundAs = (key: string): KnownResource | undefined => {
+    const binding = bindings.find(
+      (one) => one.resource_type === type && one.key === key && isSameIdentity(one, identity),
+    )
+    return binding && resources.find(({ id }) => id === binding.resource_id)
+  }
+  const { moved_from } = input
+  const known =
+    boundAs(input.key) ??
+    (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
+      ? boundAs(moved_from)
+      : undefined)
+  if (known) return { known }
+  const { adopt, match } = resourceFacts[type]
+  if (adopt === 'never' || input[match] === undefined) return {}
+  const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
+  const free = matches.filter(({ binding }) => binding === undefined)
+  if (free.length > 1)
+    return refuse('blueprint_ambiguous_name', {
+      resource_type: type,
+      key: input.key,
+      field,
+      resource_ids: free.map(({ id }) => id).slice(0, 20),
+    })
+  const other = matches.find(({ binding }) => binding !== undefined)
+  if (adopt === 'unique' && other?.binding) {
+    const { namespace, blueprint_key, key } = other.binding
+    return refuse(
+      'blueprint_owned_elsewhere',
+      {
+        resource_type: type,
+        key: input.key,
+        resource_id: other.id,
+        field,
+        owner: {
+          key,
+          ...(namespace !== undefined && { namespace }),
+          ...(blueprint_key !== undefined && { blueprint_key }),
+        },
+      },
+      isSameIdentity(other.binding, identity)
+        ? `The resource is bound to this blueprint under the key ${key}; name that key in moved_from.`
+        : undefined,
+    )
+  }
+  return free[0] ? { known: free[0], adopts: true } : {}
+}
+
+/** The configured fields with ids, possibly symbolic, in place of references. */
+function withIds(
+  { type, input, field }: Requested,
+  referable: Referable,
+): Readonly<Record<string, unknown>> | Refusal {
+  const { fields } = resourceFacts[type]
+  const wanted: Record<string, unknown> = { ...configured(type, input) }
+  for (const [name, value] of Object.entries(wanted)) {
+    const { refers } = fields[name] ?? {}
+    if (!refers) continue
+    const paths = refers.list
+      ? (value as readonly Reference[]).map((one, index) => [one, `${field}.${name}[${index}]`])
+      : [[value, `${field}.${name}`]]
+    const ids: string[] = []
+    for (const [reference, path] of paths as [Reference, string][]) {
+      const id = idOf(reference, refers.type, path, referable)
+      if (isRefusal(id)) return id
+      if (refers.list && ids.includes(id))
+        return refuseFields({ field: path, message: 'refers to the same resource again' })
+      ids.push(id)
+    }
+    wanted[name] = refers.list ? ids : ids[0]
+  }
+  return wanted
+}
+
+function planOne(
+  requested: Requested,
+  request: ApplyRequest,
+  identity: Identity,
+  found: { readonly known?: KnownResource; readonly adopts?: true },
+  referable: Referable,
+  { hash }: Present,
+): PlannedChange | Refusal {
+  const { type, input, field } = requested
+  const { known, adopts } = found
+  const wanted = withIds(requested, referable)
+  if (isRefusal(wanted)) return wanted
+  const facts = resourceFacts[type]
+  const differences = differencesOf(type, wanted, known, hash)
+  const fixed = known && differences.find((one) => facts.fields[one.field]?.immutable)
+  if (fixed)
+    return refuse('blueprint_immutable_field', {
+      resource_type: type,
+      key: input.key,
+      resource_id: known.id,
+      field: fixed.field,
+      path: `${field}.${fixed.field}`,
+    })
+  if (!facts.rows) {
+    return known
+      ? planned('unchanged', { known })
+      : refuse(
+          'not_found',
+          { resource_type: type, key: input.key, name: input.name, field: `${field}.name` },
+          `There is no ${type} of this name; create it first.`,
+        )
+  }
+  const binding = bindingAfter(requested, wanted, known, request, identity, hash)
+  const rebinds =
+    known !== undefined &&
+    canonical({ ...binding, resource_id: known.id }) !== canonical(known.binding)
+  const steps = stepsOf(
+    type,
+    wanted,
+    known,
+    differences.map((one) => one.field),
+    rebinds,
+  )
+  return planned(
+    !known ? 'created' : adopts ? 'adopted' : differences.length > 0 ? 'updated' : 'unchanged',
+    { ...(known && { known }), steps, binding },
+  )
+
+  function planned(
+    action: Change['action'],
+    more: Pick<PlannedChange, 'known' | 'binding'> & { readonly steps?: readonly Step[] },
+  ): PlannedChange {
+    return {
+      resource_type: type,
+      key: input.key,
+      action,
+      ...(known && { resource_id: known.id }),
+      fields: differences,
+      drift: known ? driftOf(known, hash) : [],
+      field,
+      steps: [],
+      ...more,
+    }
+  }
+}
+
+/** The deletion, or the release, of a resource that the request no longer names. */
+function planOrphan(binding: StoredBinding, { resources }: Present): PlannedChange {
+  const { resource_type, key, resource_id } = binding
+  const known = resources.find(({ id }) => id === resource_id)
+  const { rows } = resourceFacts[resource_type]
+  const { resource_id: _, ...rest } = binding
+  const deletes = binding.delete_on_destroy && rows
+  return {
+    resource_type,
+    key,
+    resource_id,
+    action: deletes ? 'deleted' : 'released',
+    fields: [],
+    drift: [],
+    field: 'prune',
+    ...(known && { known }),
+    steps: [{ row: deletes ? rows.remove : 'blueprint.unbind', body: {} }],
+    binding: rest,
+  }
+}
+/** The change of the protection of a resource that the request does not name. */
+function planProtection(
+  { resource_id, ...binding }: StoredBinding,
+  isProtected: boolean | undefined,
+): PlannedChange[] {
+  return isProtected === undefined || isProtected === binding.protected
+    ? []
+    : [
+        {
+          resource_type: binding.resource_type,
+          key: binding.key,
+          resource_id,
+          action: 'unchanged',
+          fields: [],
+          drift: [],
+          field: 'protect_resources',
+          steps: [{ row: 'blueprint.bind', body: {} }],
+          binding: { ...binding, protected: isProtected },
+        },
+      ]
+}
+
+/** Computes the plan of a request, or the first reason why it cannot be applied. */
+export function planOf(request: ApplyRequest, present: Present): Plan | Refusal {
+  const identity = identityOf(request)
+  const requested = requestedResources(request)
+  const twice = duplicates(requested)
+  if (twice) return twice
+  const keys = new Set(requested.map(({ type, input }) => placeOf(type, input.key)))
+  const found: { readonly known?: KnownResource; readonly adopts?: true }[] = []
+  const ids = new Map<string, string | undefined>()
+  const taken = new Map<string, string>()
+  for (const one of requested) {
+    const match = identify(one, identity, present, keys)
+    if (isRefusal(match)) return match
+    const place = placeOf(one.type, one.input.key)
+    if (match.known) {
+      const first = taken.get(match.known.id)
+      if (first !== undefined)
+        return refuse(
+          'blueprint_ambiguous_name',
+          {
+            resource_type: one.type,
+            key: one.input.key,
+            resource_id: match.known.id,
+            field: one.field,
+          },
+          `The resource is also that of ${first}.`,
+        )
+      taken.set(match.known.id, one.field)
+    }
+    found.push(match)
+    ids.set(place, match.known?.id)
+  }
+  const referable: Referable = {
+    identity,
+    requested: ids,
+    bindings: present.bindings,
+    exists: present.exists,
+  }
+  const changes: PlannedChange[] = []
+  for (const [index, one] of requested.entries()) {
+    const change = planOne(one, request, identity, found[index] ?? {}, referable, present)
+    if (isRefusal(change)) return change
+    changes.push(change)
+  }
+  const orphans = present.bindings.filter(
+    (binding) => isSameIdentity(binding, identity) && !taken.has(binding.resource_id),
+  )
+  const pruned = request.prune
+    ? [...orphans]
+        .sort((a, b) => resourceFacts[b.resource_type].tier - resourceFacts[a.resource_type].tier)
+        .map((binding) => planOrphan(binding, present))
+    : []
+  const rebound = request.prune
+    ? []
+    : orphans.flatMap((binding) => planProtection(binding, request.protect_resources))
+  const all = [...changes, ...pruned]
+  return {
+    identity,
+    changes: all,
+    rebound,
+    orphans,
+    plan_id: present.hash(
+      canonical([
+        identity,
+        request.blueprint_version,
+        all.map(({ resource_type, key, action, steps, binding, known, resource_id }) => [
+          resource_type,
+          key,
+          action,
+          resource_id,
+          steps,
+          binding,
+          known?.updated_at,
+        ]),
+        orphans.map(({ resource_id }) => resource_id),
+        rebound.map(({ resource_id, binding }) => [resource_id, binding?.protected]),
+      ]),
+    ),
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Bindings as they are stored, and the claims with which the service changes resources on behalf of
+ * a blueprint.
+ *
+ * Invariants:
+ * B1. The actor that owns a resource stores its binding. Resource and binding change in one commit,
+ *     and the owner refuses ordinary changes of a protected resource.
+ * B2. A resource is bound to at most one blueprint.
+ */
+import type { Event } from '../entry.ts'
+import type { Refusal } from '../errors.ts'
+import { refuse } from '../errors.ts'
+import type { ResourceTypeName } from './resources.ts'
+import type { Binding } from './schema.ts'
+
+/** The identity of a blueprint within its project. Absent members are parts of the identity. */
+export interface Identity {
+  readonly namespace?: string
+  readonly blueprint_key?: string
+}
+/** Whether two identities are equal. An empty text equals an absent one. */
+export const isSameIdentity = (a: Identity, b: Identity): boolean =>
+  (a.namespace ?? '') === (b.namespace ?? '') && (a.blueprint_key ?? '') === (b.blueprint_key ?? '')
+/** The identity without empty texts. */
+export const identityOf = ({ namespace, blueprint_key }: Identity): Identity => ({
+  ...(namespace && { namespace }),
+  ...(blueprint_key && { blueprint_key }),
+})
+
+/** A binding with what only the service needs. */
+export interface StoredBinding extends Binding {
+  /** Hashes of the values that the last apply set, by field of the resource input. */
+  readonly applied?: Readonly<Record<string, string>>
+  /** Fields of the resource input that the record cannot hold. */
+  readonly kept?: Readonly<Record<string, unknown>>
+}
+/** The binding as clients see it. */
+export const shownBinding = ({ applied: _, kept: __, ...binding }: StoredBinding): Binding =>
+  binding
+
+/** What the service adds to a command that it sends on behalf of a blueprint. */
+export interface BlueprintClaim {
+  readonly blueprint?: {
+    /** The binding after the command. `resource_id` is also the id of a resource to be created. */
+    readonly binding: StoredBinding
+    /** `updated_at` of the record on which the plan is based. */
+    readonly expected_updated_at?: string
+    /** The command deletes the resource. */
+    readonly releases?: true
+  }
+}
+
+export type BoundEvent =
+  | (Event & { readonly type: 'blueprint.bound'; readonly binding: StoredBinding })
+  | (Event & {
+      readonly type: 'blueprint.unbound'
+      readonly resource_type: ResourceTypeName
+      readonly resource_id: string
+    })
+/** Commands to the owner of a resource that change only its binding. */
+export type BindingCommands = {
+  'blueprint.bind': { input: Required<BlueprintClaim>; reply: undefined }
+  'blueprint.unbind': {
+    input: Identity & {
+      readonly resource_type: ResourceTypeName
+      readonly resource_id: string
+    }
+    reply: undefined
+  }
+}
+
+const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }: Binding) => ({
+  resource_type,
+  key,
+  resource_id,
+  ...(namespace !== undefined && { namespace }),
+  ...(blueprint_key !== undefined && { blueprint_key }),
+})
+/** Refuses a command that the existing binding of its resource does not allow. */
+export function refusedBy(
+  existing: StoredBinding | undefined,
+  claim: BlueprintClaim['blueprint'],
+): Refusal | undefined {
+  if (!existing) return undefined
+  if (!claim)
+    return existing.protected
+      ? refuse('blueprint_resource_protected', detailsOf(existing))
+      : undefined
+  return isSameIdentity(existing, claim.binding)
+    ? undefined
+    : refuse('blueprint_owned_elsewhere', detailsOf(existing))
+}

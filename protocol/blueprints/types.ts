@@ -1,0 +1,347 @@
+/**
+ * The types of resources that a blueprint can describe: how each is identified, by which rows of the
+ * API it is created, changed and deleted, and how the fields of its input correspond to those of its
+ * record. Everything about one type is here and in `resources.ts`.
+ */
+import type { RowName } from '../api.ts'
+import { isId } from '../ids.ts'
+import type { Trigger } from '../loops/schema.ts'
+import { maskUrl } from '../masked-url.ts'
+import { selectorOf } from '../toolkits/schema.ts'
+import type { ArrayName, ResourceTypeName } from './resources.ts'
+
+/** A field of a resource input. */
+export interface FieldFacts {
+  /** Name of the field in the record and in the bodies of its rows; by default, the same. */
+  readonly as?: string
+  /** A value that means the same as an absent field. */
+  readonly empty?: unknown
+  /** The field cannot change after the resource was created. */
+  readonly immutable?: true
+  /** The record has no such field; the value is stored with the binding. */
+  readonly kept?: true
+  /** The field refers to one resource of this type, or to a list of them. */
+  readonly refers?: { readonly type: ResourceTypeName; readonly list?: true }
+  /** The field is changed by a separate row, with the whole list as `body`. */
+  readonly assigned?: { readonly row: RowName; readonly body: string }
+  /** Returns the canonical form of a value, in which equal values are equal as JSON. */
+  readonly form?: (value: unknown) => unknown
+  /** The canonical form is also the form that the rows accept. */
+  readonly sendsForm?: true
+  /** Returns the value without its secret parts, which answers never contain. */
+  readonly mask?: (value: unknown) => unknown
+  /** Returns the value of the record as far as the input determines it. */
+  readonly align?: (wanted: unknown, value: unknown) => unknown
+}
+/** The kinds of actors that hold resources. */
+export type ResourceOwner = 'project' | 'table' | 'loop' | 'channel' | 'environment'
+export interface TypeFacts {
+  readonly array: ArrayName
+  /** Resources of a lower tier are applied first, and deleted last. */
+  readonly tier: number
+  /** The kind of actor that holds the resource. */
+  readonly owner: ResourceOwner
+  /**
+   * How a resource without a binding is found. `unique`: its name is unique in the project.
+   * `single`: names may repeat, and exactly one match is adopted. `never`: it is not adopted.
+   */
+  readonly adopt: 'unique' | 'single' | 'never'
+  /** The field that identifies a resource for adoption. */
+  readonly match: string
+  /** Absent for resources that a blueprint only refers to. */
+  readonly rows?: {
+    readonly create: RowName
+    readonly change: RowName
+    readonly remove: RowName
+  }
+  /** The preparations of the rows check destinations and reserve nothing, so a preview runs them. */
+  readonly checkedByPreparation?: true
+  /** The row `change` replaces the whole record. */
+  readonly replaces?: true
+  /** The path slot of the rows, and the member of the record with its value. */
+  readonly slot: { readonly name: string; readonly from: 'id' | 'name' }
+  readonly fields: Readonly<Record<string, FieldFacts>>
+  /** Members of the body of a new resource that the input does not have. */
+  readonly defaults?: Readonly<Record<string, unknown>>
+}
+
+const fields = (...names: string[]): Record<string, FieldFacts> =>
+  Object.fromEntries(names.map((name) => [name, {}]))
+const byId = { name: 'id', from: 'id' } as const
+const maskedUrl = (value: unknown): unknown => (typeof value === 'string' ? maskUrl(value) : value)
+
+type JsonMap = Readonly<Record<string, unknown>>
+const isMap = (value: unknown): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const mapped = (value: unknown, change: (member: unknown) => unknown): unknown =>
+  isMap(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, change(member)]))
+    : value
+/** The text that stands for the signing secret of an HTTP trigger in a record. */
+const REDACTED = '[redacted]'
+/** The settings of a loop with a placeholder for each signing secret. */
+const maskedSettings = (value: unknown): unknown =>
+  isMap(value) && isMap(value['http_triggers'])
+    ? {
+        ...value,
+        http_triggers: mapped(value['http_triggers'], (trigger) =>
+          isMap(trigger) && trigger['signing_secret'] !== undefined
+            ? { ...trigger, signing_secret: REDACTED }
+            : trigger,
+        ),
+      }
+    : value
+
+const withoutHandle = (trigger: Trigger, drop: (handle: string) => boolean): Trigger => {
+  if (trigger.kind !== 'http') return trigger
+  const handle = trigger.config?.http_handle
+  if (handle !== undefined && !drop(handle)) return trigger
+  const { config: _, ...rest } = trigger
+  return rest
+}
+/** Triggers without the handles that the service generated. */
+const triggerForm = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? (value as Trigger[]).map((trigger) =>
+        withoutHandle(trigger, (handle) => isId(handle, 'trigger')),
+      )
+    : value
+/** A trigger without a handle in the input keeps the handle that it has. */
+const alignTriggers = (wanted: unknown, value: unknown): unknown =>
+  Array.isArray(wanted) && Array.isArray(value)
+    ? (value as Trigger[]).map((trigger, index) => {
+        const other = wanted[index] as Trigger | undefined
+        const chosen = other?.kind === 'http' && other.config?.http_handle !== undefined
+        return withoutHandle(trigger, () => !chosen)
+      })
+    : value
+const grantForm = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map((grant: Parameters<typeof selectorOf>[0]) => {
+        const { selector_type, selector } = selectorOf(grant)
+        return { selector_type, selector }
+      })
+    : value
+
+/** The types of resources, by name. */
+export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
+  table: {
+    array: 'tables',
+    tier: 1,
+    owner: 'table',
+    adopt: 'unique',
+    match: 'name',
+    rows: { create: 'table.create', change: 'table.update', remove: 'table.delete' },
+    slot: byId,
+    fields: fields('name', 'description', 'instructions', 'schema'),
+  },
+  action: {
+    array: 'actions',
+    tier: 1,
+    owner: 'project',
+    adopt: 'unique',
+    match: 'name',
+    rows: { create: 'action.create', change: 'action.update', remove: 'action.delete' },
+    checkedByPreparation: true,
+    slot: { name: 'action_name', from: 'name' },
+    fields: {
+      name: { immutable: true },
+      type: { as: 'endpoint_kind', empty: 'http', immutable: true },
+      endpoint: { as: 'endpoint_url', mask: maskedUrl },
+      ...fields('title', 'description', 'input_schema', 'output_schema', 'annotations', 'tags'),
+    },
+  },
+  skill: {
+    array: 'skills',
+    tier: 1,
+    owner: 'project',
+    adopt: 'single',
+    match: 'name',
+    rows: { create: 'skill.create', change: 'skill.replace', remove: 'skill.delete' },
+    replaces: true,
+    slot: byId,
+    fields: {
+      title: { kept: true },
+      ...fields('name', 'description', 'instructions', 'allowed_tools', 'tags'),
+    },
+    defaults: { instructions: '' },
+  },
+  role: {
+    array: 'roles',
+    tier: 1,
+    owner: 'project',
+    adopt: 'unique',
+    match: 'name',
+    rows: { create: 'role.create', change: 'role.update', remove: 'role.delete' },
+    slot: byId,
+    fields: {
+      name: { immutable: true },
+      permissions: {
+        form: (value) => (Array.isArray(value) ? [...value].sort() : value),
+      },
+      ...fields('description', 'tags'),
+    },
+  },
+  webhook: {
+    array: 'webhooks',
+    tier: 1,
+    owner: 'project',
+    adopt: 'unique',
+    match: 'name',
+    rows: { create: 'webhook.create', change: 'webhook.update', remove: 'webhook.delete' },
+    checkedByPreparation: true,
+    slot: { name: 'webhook_id', from: 'id' },
+    fields: {
+      url: { mask: maskedUrl },
+      enabled: { empty: true },
+      ...fields('name', 'events', 'tags'),
+    },
+  },
+  environment: {
+    array: 'environments',
+    tier: 1,
+    owner: 'environment',
+    adopt: 'unique',
+    match: 'name',
+    rows: {
+      create: 'environment.create',
+      change: 'environment.update',
+      remove: 'environment.delete',
+    },
+    slot: { name: 'environment_id', from: 'id' },
+    fields: {
+      name: { immutable: true },
+      provider: { immutable: true },
+      template_id: { immutable: true },
+      lifetime: { immutable: true },
+      retention_policy: { immutable: true },
+      repositories: { immutable: true },
+      tags: {},
+    },
+  },
+  secret: {
+    array: 'secrets',
+    tier: 1,
+    owner: 'project',
+    adopt: 'never',
+    match: 'name',
+    slot: byId,
+    fields: fields('name'),
+  },
+  toolkit: {
+    array: 'toolkits',
+    tier: 2,
+    owner: 'project',
+    adopt: 'never',
+    match: 'name',
+    rows: { create: 'toolkit.create', change: 'toolkit.replace', remove: 'toolkit.delete' },
+    replaces: true,
+    slot: byId,
+    fields: {
+      actions: { form: grantForm, sendsForm: true },
+      metadata: { kept: true },
+      ...fields('name', 'description', 'tags'),
+    },
+  },
+  agent: {
+    array: 'agents',
+    tier: 3,
+    owner: 'project',
+    adopt: 'unique',
+    match: 'name',
+    rows: { create: 'agent.create', change: 'agent.update', remove: 'agent.delete' },
+    slot: byId,
+    fields: {
+      tool_presentation: { empty: 'meta' },
+      status: { empty: 'active' },
+      timeout_seconds: { empty: 0 },
+      thinking_effort: { empty: 'inherit' },
+      toolkits: {
+        refers: { type: 'toolkit', list: true },
+        assigned: { row: 'agent.assign_toolkits', body: 'toolkit_ids' },
+      },
+      skills: {
+        refers: { type: 'skill', list: true },
+        assigned: { row: 'agent.assign_skills', body: 'skill_ids' },
+      },
+      ...fields(
+        'name',
+        'description',
+        'color',
+        'model',
+        'model_route',
+        'system_prompt',
+        'compaction_policy',
+        'tags',
+      ),
+    },
+  },
+  workflow: {
+    array: 'workflows',
+    tier: 4,
+    owner: 'project',
+    adopt: 'unique',
+    match: 'handle',
+    rows: { create: 'workflow.create', change: 'workflow.update', remove: 'workflow.delete' },
+    slot: byId,
+    fields: {
+      handle: { immutable: true },
+      published_as_tool: { empty: false },
+      ...fields('name', 'description', 'spec', 'tags'),
+    },
+  },
+  loop: {
+    array: 'loops',
+    tier: 5,
+    owner: 'loop',
+    adopt: 'single',
+    match: 'name',
+    rows: { create: 'loop.create', change: 'loop.update', remove: 'loop.delete' },
+    slot: byId,
+    fields: {
+      agent: { as: 'agent_id', refers: { type: 'agent' } },
+      status: { empty: 'draft' },
+      settings: { mask: maskedSettings },
+      triggers: { form: triggerForm, align: alignTriggers },
+      schema_version: { empty: '1' },
+      concurrency: { empty: 'allow' },
+      ...fields(
+        'name',
+        'description',
+        'event',
+        'config',
+        'repositories',
+        'steps',
+        'output',
+        'cleanup',
+        'limits',
+        'defaults',
+        'run_name',
+        'default_config',
+        'tags',
+      ),
+    },
+    defaults: { status: 'draft' },
+  },
+  channel: {
+    array: 'channels',
+    tier: 6,
+    owner: 'channel',
+    adopt: 'unique',
+    match: 'name',
+    rows: { create: 'channel.create', change: 'channel.update', remove: 'channel.delete' },
+    slot: byId,
+    fields: {
+      name: { immutable: true },
+      private: { empty: false },
+      ...fields('display_name', 'topic'),
+    },
+  },
+}
+/** Name of a field in the record and in the bodies of its rows. */
+export const memberOf = (facts: TypeFacts, field: string): string =>
+  facts.fields[field]?.as ?? field
+/** The type names in the order in which they are applied. */
+export const typesInOrder = (Object.keys(resourceFacts) as ResourceTypeName[]).sort(
+  (a, b) => resourceFacts[a].tier - resourceFacts[b].tier,
+)

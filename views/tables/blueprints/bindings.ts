@@ -1,0 +1,94 @@
+/** Bindings of resources to blueprints, and the names of resources that are actors of their own. */
+import {
+  type BoundEvent,
+  type Identity,
+  identityOf,
+  type StoredBinding,
+} from '../../../protocol/blueprints/stored.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import type { Store } from '../../store.ts'
+
+/** One text for each identity: namespace and key, separated by a line break, which neither has. */
+const textOf = (identity: Identity): string => {
+  const { namespace = '', blueprint_key = '' } = identityOf(identity)
+  return `${namespace}\n${blueprint_key}`
+}
+
+/** Applies an entry of the owner of resources. */
+export function applyBindings(store: Store, { entry }: Placed): void {
+  for (const event of entry.events as readonly BoundEvent[])
+    if (event.type === 'blueprint.bound') {
+      const { binding } = event
+      store.run(
+        'INSERT OR REPLACE INTO blueprint_bindings (resource, project, blueprint, record) VALUES (?, ?, ?, ?)',
+        binding.resource_id,
+        store.numberOf(entry.project),
+        textOf(binding),
+        JSON.stringify(binding),
+      )
+    } else if (event.type === 'blueprint.unbound')
+      store.run('DELETE FROM blueprint_bindings WHERE resource = ?', event.resource_id)
+}
+
+type Query<N extends keyof ViewQueries> = ViewQueries[N]
+/** A page of bindings in the order of their resource ids. */
+export function bindingPage(
+  store: Store,
+  project: number,
+  { identity, after = '', limit }: Query<'blueprint_bindings'>['input'],
+): Query<'blueprint_bindings'>['reply'] {
+  const rows = store.all<{ record: string }>(
+    `SELECT record FROM blueprint_bindings
+     WHERE project = ?${identity ? ' AND blueprint = ?' : ''} AND resource > ?
+     ORDER BY resource LIMIT ?`,
+    project,
+    ...(identity ? [textOf(identity)] : []),
+    after,
+    limit + 1,
+  )
+  return {
+    items: rows.slice(0, limit).map(({ record }) => JSON.parse(record) as StoredBinding),
+    more: rows.length > limit,
+  }
+}
+
+/** Maximum number of names in one statement. */
+const AT_ONCE = 500
+const sources = {
+  loop: { table: 'loops', name: 'name', only: '' },
+  table: { table: 'tables', name: 'name', only: '' },
+  channel: {
+    table: 'channels',
+    name: "json_extract(record, '$.name')",
+    only: " AND kind = 'channel'",
+  },
+  environment: {
+    table: 'environments',
+    name: "json_extract(record, '$.name')",
+    only: " AND json_extract(record, '$.mode') = 'manual' AND json_extract(record, '$.status') <> 'destroyed'",
+  },
+} as const
+/** The ids of resources of one type, by their names; without names, all of them. */
+export function resourcesNamed(
+  store: Store,
+  project: number,
+  { type, names }: Query<'resources_named'>['input'],
+): Query<'resources_named'>['reply'] {
+  const { table, name, only } = sources[type]
+  const find = (more: string, values: readonly string[]): string[] =>
+    store
+      .all<{ id: string }>(
+        `SELECT id FROM ${table} WHERE project = ?${only}${more} ORDER BY id`,
+        project,
+        ...values,
+      )
+      .map(({ id }) => id)
+  if (!names) return { ids: find('', []) }
+  const ids: string[] = []
+  for (let from = 0; from < names.length; from += AT_ONCE) {
+    const part = names.slice(from, from + AT_ONCE)
+    ids.push(...find(` AND ${name} IN (${part.map(() => '?').join(', ')})`, part))
+  }
+  return { ids }
+}
