@@ -256,7 +256,7 @@ export async function startNode(
       unready,
       storage: report,
       metrics: metrics.text,
-      ...openOutbound(guard, systemClock.now, config),
+      ...openOutbound(guard, config, { ...deps, nats, installed, measure: metrics }),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined

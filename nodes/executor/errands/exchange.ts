@@ -122,7 +122,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
     session_key: sessionKeyOf(channel.id, exchange.root),
   })
   if (isRefusal(located)) return located
-  const defined = await define(asking, project, agent, located.session, {})
+  const defined = await define(asking, project, agent, located.session, { trigger: 'turn' })
   if (isRefusal(defined)) return defined
   const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages
