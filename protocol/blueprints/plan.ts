@@ -18,7 +18,7 @@ import {
   type Hash,
   type KnownResource,
 } from './compare.ts'
-import { idOf, placeOf, type Referable } from './references.ts'
+import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
 import type { Reference, ResourceInput, ResourceTypeName } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
@@ -42,6 +42,8 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of a resource that is to be created. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
+  /** The reference fields that refer to resources that are to be created, with symbolic ids. */
+  readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path of the resource in the request. */
   readonly field: string
 }
@@ -115,8 +117,23 @@ function identify(
     (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
       ? boundAs(moved_from)
       : undefined)
-  if (known) return { known }
-  const { adopt, match } = resourceFacts[type]
+  const { adopt, match, fields } = resourceFacts[type]
+  if (known) {
+    const name = input[match]
+    const renames = adopt === 'unique' && !fields[match]?.immutable && name !== undefined
+    const other = renames
+      ? resources.find((one) => one.type === type && one.record[match] === name)
+      : undefined
+    return other && other.id !== known.id
+      ? refuse('already_exists', {
+          resource_type: type,
+          key: input.key,
+          resource_id: other.id,
+          name,
+          field: `${field}.${match}`,
+        })
+      : { known }
+  }
   if (adopt === 'never' || input[match] === undefined) return {}
   const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
   const free = matches.filter(({ binding }) => binding === undefined)
@@ -220,14 +237,21 @@ function planOne(
     differences.map((one) => one.field),
     rebinds,
   )
+  const symbolic = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) => facts.fields[name]?.refers && hasSymbol(value),
+    ),
+  )
   return planned(
     !known ? 'created' : adopts ? 'adopted' : differences.length > 0 ? 'updated' : 'unchanged',
-    { ...(known && { known }), steps, binding },
+    { ...(known && { known }), steps, binding, symbolic },
   )
 
   function planned(
     action: Change['action'],
-    more: Pick<PlannedChange, 'known' | 'binding'> & { readonly steps?: readonly Step[] },
+    more: Pick<PlannedChange, 'known' | 'binding' | 'symbolic'> & {
+      readonly steps?: readonly Step[]
+    },
   ): PlannedChange {
     return {
       resource_type: type,

@@ -223,7 +223,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     array: 'secrets',
     tier: 1,
     owner: 'project',
-    adopt: 'never',
+    adopt: 'unique',
     match: 'name',
     slot: byId,
     fields: fields('name'),
@@ -341,6 +341,13 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
 /** Name of a field in the record and in the bodies of its rows. */
 export const memberOf = (facts: TypeFacts, field: string): string =>
   facts.fields[field]?.as ?? field
+/** The members of the bodies of its rows that contain ids of other resources. */
+export const referringMembers = (facts: TypeFacts): ReadonlySet<string> =>
+  new Set(
+    Object.entries(facts.fields).flatMap(([field, { refers, assigned }]) =>
+      refers ? [assigned?.body ?? memberOf(facts, field)] : [],
+    ),
+  )
 /** The type names in the order in which they are applied. */
 export const typesInOrder = (Object.keys(resourceFacts) as ResourceTypeName[]).sort(
   (a, b) => resourceFacts[a].tier - resourceFacts[b].tier,
