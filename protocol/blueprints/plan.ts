@@ -18,8 +18,9 @@ import {
   type Hash,
   type KnownResource,
 } from './compare.ts'
+import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
 import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
-import type { Reference, ResourceInput, ResourceTypeName } from './resources.ts'
+import type { Reference, ResourceInput } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
 import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
@@ -58,11 +59,6 @@ export interface Plan {
   readonly plan_id: string
 }
 
-interface Requested {
-  readonly type: ResourceTypeName
-  readonly input: ResourceInput
-  readonly field: string
-}
 /** The resources of a request in the order in which they are applied, with their paths. */
 export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
   typesInOrder.flatMap((type) => {
@@ -208,14 +204,14 @@ function planOne(
   if (isRefusal(wanted)) return wanted
   const facts = resourceFacts[type]
   const differences = differencesOf(type, wanted, known, hash)
-  const fixed = known && differences.find((one) => facts.fields[one.field]?.immutable)
-  if (fixed)
+  const fixed = known && fixedField(type, wanted, known, differences)
+  if (fixed !== undefined)
     return refuse('blueprint_immutable_field', {
       resource_type: type,
       key: input.key,
-      resource_id: known.id,
-      field: fixed.field,
-      path: `${field}.${fixed.field}`,
+      resource_id: known?.id,
+      field: fixed,
+      path: `${field}.${fixed}`,
     })
   if (!facts.rows) {
     return known
@@ -341,6 +337,8 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
     found.push(match)
     ids.set(place, match.known?.id)
   }
+  const renamed = renamedToTaken(requested, found, present.resources)
+  if (renamed) return renamed
   const referable: Referable = {
     identity,
     requested: ids,
