@@ -5,6 +5,7 @@
  * Invariant: the commands of one resource are performed in order, and a tier begins after the tier
  * before it has ended. The first refusal ends the plan after its tier; what was done before stays.
  */
+import { appliedHashes, canonical } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
@@ -17,7 +18,7 @@ import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Hold } from './hold.ts'
-import { concurrently } from './present.ts'
+import { concurrently, hashWith } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
 const AT_ONCE = 16
@@ -73,17 +74,36 @@ interface Execution {
   readonly ids: Record<string, string>
 }
 
+/**
+ * The binding of a resource after the change. The hashes of references to resources that the plan
+ * created are those of their ids; otherwise the references would count as drift.
+ */
+function bindingOf({ edge, ids }: Execution, change: PlannedChange, id: string): StoredBinding {
+  const { resource_type: type, binding, fields } = change
+  const references = fields.flatMap(({ field, to }) => {
+    const value = resolved(to, ids)
+    return canonical(value) === canonical(to) ? [] : [[field, value] as const]
+  })
+  const applied = appliedHashes(type, Object.fromEntries(references), hashWith(edge.world))
+  return {
+    ...binding,
+    resource_id: id,
+    ...(references.length > 0 && { applied: { ...binding?.applied, ...applied } }),
+  } as StoredBinding
+}
+
 /** Performs one command of a plan. Returns the id of the resource. */
 async function performStep(
-  { edge, call, origin, ids }: Execution,
+  execution: Execution,
   change: PlannedChange,
   { row: name, body: given }: Step,
   isFirst: boolean,
 ): Promise<string | Refusal> {
+  const { edge, call, origin, ids } = execution
   const { resource_type: type, key, known } = change
   const facts = resourceFacts[type]
   const id = ids[placeOf(type, key)] ?? ''
-  const binding = { ...change.binding, resource_id: id } as StoredBinding
+  const binding = bindingOf(execution, change, id)
   const claim: Required<BlueprintClaim> = {
     blueprint: {
       binding,
@@ -173,6 +193,9 @@ export async function execute(
     )
     const refused = outcomes.find((one) => one !== undefined)
     if (refused) return refused
+    // The rows of later tiers look up what this tier has created in the cached configuration.
+    const { edge, call } = execution
+    if (ofTier.length > 0) await edge.world.forget(scopeId(edge, call))
   }
   return undefined
 }

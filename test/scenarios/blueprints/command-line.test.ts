@@ -142,7 +142,7 @@ t.test('resources that are no longer named stay, and are deleted with --prune', 
   const pruned = await baton(['apply', '-f', path, '--plan', '--prune'])
   t.match(pruned, {
     code: 2,
-    out: /- delete webhook failures\n(.*\n)* {2}Plan: 11 unchanged, 1 to delete\.$/,
+    out: /- delete webhook failures\n(.*\n)* {2}Plan: 1 to delete, 11 unchanged\.$/,
   })
   t.match(await baton(['apply', '-f', path, '--prune', '--yes']), { code: 0, out: /1 deleted/ })
   t.match(await baton(['apply', '-f', example, '--yes']), { code: 0, out: /1 created/ })
@@ -172,7 +172,7 @@ t.test('refusals of the service name the place in the files', async (t) => {
   t.equal(plan.code, 1)
   t.match(
     plan.notes,
-    /^not_found: .*\n.*agents\/writer\.yaml:13:5: resources\.agents\[1\]\.skills\[1\]: /,
+    /^not_found: .*\n.*agents\/writer\.yaml:12:5: resources\.agents\[1\]\.skills\[1\]: /,
   )
   const immutable = copy('immutable')
   edit(join(immutable, 'workflows/answer-ticket.yaml'), (text) =>
