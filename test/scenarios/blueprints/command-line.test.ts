@@ -192,43 +192,6 @@ t.test('JSON output', async (t) => {
   t.match(await baton(['apply', '-f', example, '--json']), { code: 1, notes: /--json needs/ })
 })
 
-t.test('an export plans to nothing, and is the same after an import', async (t) => {
-  const before = join(folder, 'before')
-  t.match(await baton(['export', '--dir', before]), { code: 0, notes: /Wrote \d+ files/ })
-  const files = filesIn(before)
-  t.match(Object.keys(files), /agents\/triage\.system_prompt\.md/)
-  t.match(
-    files['agents/triage.yaml'],
-    new RegExp(`^# yaml-language-server: \\$schema=${s.url}/schemas/agent.json\n`),
-  )
-  const plan = await baton(['apply', '-f', before, '--plan'])
-  t.match(plan, { code: 0, out: /Plan: 12 unchanged\.$/ }, plan.notes + plan.out)
-  const project = await s.ok('project.create', { name: 'Other', handle: 'other' })
-  t.equal(project['handle'], 'other')
-  const other = ['--project', 'other']
-  const applied = await baton(['apply', '-f', before, '--yes', ...other])
-  t.match(applied, { code: 0, out: /12 created/ }, applied.notes)
-  for (const format of ['yaml', 'json']) {
-    const after = join(folder, `after-${format}`)
-    await baton(['export', '--dir', after, '--format', format, ...other])
-    if (format === 'yaml') t.strictSame(filesIn(after), files)
-    const empty = await baton(['apply', '-f', after, '--plan', ...other])
-    t.match(empty, { code: 0, out: /Plan: 12 unchanged\.$/ }, empty.out)
-  }
-  writeFileSync(join(before, 'agents/old.yaml'), 'kind: agent\nkey: old\nname: old\n')
-  t.match(await baton(['export', '--dir', before]), {
-    notes: /describe nothing .*\n.*agents\/old\.yaml/,
-  })
-  const single = await baton([
-    'export',
-    '--blueprint-key',
-    'support-desk',
-    '--namespace',
-    'examples',
-  ])
-  t.match(single.out, /^blueprint_key: support-desk$/m)
-})
-
 t.test('the schemas are served without a credential and can be cached', async (t) => {
   const path = join(folder, 'schemas')
   t.match(await baton(['schemas', '--dir', path]), { code: 0 })
@@ -285,4 +248,47 @@ t.test('an outdated plan is made again, and a busy blueprint is waited for', asy
   t.match(done.notes, /has changed since the plan was made\. This is the new plan:/)
   t.match(done.notes, /another request is changing this blueprint; waiting/)
   t.match(done.out, /Plan: .*\n(.*\n)*.*Plan: .*\n.*updated/)
+})
+
+t.test('an export plans to nothing, and is the same after an import', async (t) => {
+  const before = join(folder, 'before')
+  t.match(await baton(['export', '--dir', before]), { code: 0, notes: /Wrote \d+ files/ })
+  const files = filesIn(before)
+  t.match(Object.keys(files), /agents\/triage\.system_prompt\.md/)
+  t.match(
+    files['agents/triage.yaml'],
+    new RegExp(`^# yaml-language-server: \\$schema=${s.url}/schemas/agent.json\n`),
+  )
+  const plan = await baton(['apply', '-f', before, '--plan'])
+  t.match(plan, { code: 0, out: /Plan: 12 unchanged\.$/ }, plan.notes + plan.out)
+  const single = await baton([
+    'export',
+    '--blueprint-key',
+    'support-desk',
+    '--namespace',
+    'examples',
+  ])
+  t.match(single.out, /^blueprint_key: support-desk$/m)
+  // Handles of workflows are unique in the organization.
+  const deleted = await s.ok('blueprint.delete', {
+    blueprint_key: 'support-desk',
+    namespace: 'examples',
+  })
+  t.equal(deleted['status'], 'deleted')
+  const project = await s.ok('project.create', { name: 'Other', handle: 'other' })
+  t.equal(project['handle'], 'other')
+  const other = ['--project', 'other']
+  const applied = await baton(['apply', '-f', before, '--yes', ...other])
+  t.match(applied, { code: 0, out: /12 created/ }, applied.notes)
+  for (const format of ['yaml', 'json']) {
+    const after = join(folder, `after-${format}`)
+    await baton(['export', '--dir', after, '--format', format, ...other])
+    if (format === 'yaml') t.strictSame(filesIn(after), files)
+    const empty = await baton(['apply', '-f', after, '--plan', ...other])
+    t.match(empty, { code: 0, out: /Plan: 12 unchanged\.$/ }, empty.out)
+  }
+  writeFileSync(join(before, 'agents/old.yaml'), 'kind: agent\nkey: old\nname: old\n')
+  t.match(await baton(['export', '--dir', before, ...other]), {
+    notes: /describe nothing .*\n.*agents\/old\.yaml/,
+  })
 })
