@@ -89,7 +89,7 @@ export interface Config {
   readonly notify?: { readonly url: string; readonly secret?: string }
   /**
    * The SMTP server for notifications, with its user and password, and the sender's address. If
-   * absent, no email is sent.
+   * absent, no e-mail is sent.
    */
   readonly email?: { readonly url: string; readonly from: string }
   /** Lease and heartbeat timing of workers, in seconds. */
@@ -104,9 +104,9 @@ export interface Config {
   readonly node_id?: string
   /** Models that the service itself calls, and how it reaches their providers. */
   readonly models: ModelSettings
-  /** Domain of the email addresses of agents. If absent, agents have no email addresses. */
+  /** Domain of the e-mail addresses of agents. If absent, agents have no e-mail addresses. */
   readonly inbox_domain?: string
-  /** The SMTP listener for email to agents. Certificate and key are paths of files. */
+  /** The SMTP listener for e-mail to agents. Certificate and key are paths of files. */
   readonly mail?: {
     readonly host: string
     readonly port: number

@@ -65,7 +65,7 @@ export interface RunningNode {
   /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
-  /** Names (`<partition>.<shard>`) of the shards that the node serves. */
+  /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
   /**
    * Reports that the node is not ready while it still serves, so that load balancers send new
@@ -256,7 +256,7 @@ export async function startNode(
       unready,
       storage: report,
       metrics: metrics.text,
-      ...openOutbound(guard, systemClock.now, config),
+      ...openOutbound(guard, config, { ...deps, nats, installed, measure: metrics }),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined

@@ -55,6 +55,7 @@ export interface WorldParts {
   unreachable(url: string): Promise<string | undefined>
   unreachableRepository(url: string): Promise<string | undefined>
   readonly repositoryToken?: World['repositoryToken']
+  readonly definitions?: World['definitions']
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
   metrics(): Promise<string>
@@ -171,6 +172,7 @@ export function createWorld(parts: WorldParts): World {
     unreachable: parts.unreachable,
     unreachableRepository: parts.unreachableRepository,
     ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),
+    ...(parts.definitions && { definitions: parts.definitions }),
     ...(parts.files && { files: parts.files }),
     ...(parts.embedder && { embedder: parts.embedder }),
     lock: locks.lock,

@@ -87,7 +87,7 @@ const whereItWas = {
 }
 
 /**
- * The options of esbuild for code of this project.
+ * Returns the esbuild options for the code of this project.
  * @param {string} program path of the bundle of the program
  */
 export const optionsOf = (program) =>
@@ -155,7 +155,7 @@ async function build(root, file) {
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /**
- * The arguments with which node runs a TypeScript file without bundling it.
+ * Returns the arguments with which node runs a TypeScript file without bundling it.
  * @param {string} file
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}

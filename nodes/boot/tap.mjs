@@ -26,7 +26,7 @@ export function createReader(show) {
    * @type {number[]}
    */
   const failures = []
-  /** Depth of the last point or plan. A next point of a lower depth contains other points. */
+  /** Depth of the last point or plan. A subsequent point of lower depth contains other points. */
   let last = -1
   /**
    * Whether a diagnosis may follow (`due`) or is being read (`open`). `shown` is set if the

@@ -15,7 +15,7 @@ export const BUNDLE_ENV = 'BATON_TEST_BUNDLE'
 const LEFT_BEHIND = 86_400_000
 
 /**
- * The path of a bundled test file.
+ * Returns the path of a bundled test file.
  * @param {string} folder of the bundled tests
  * @param {string} file path of its source, relative to the project
  */

@@ -1,7 +1,7 @@
 /**
  * `npm run test:watch`: runs tests, and runs them again when a source file changes. Changes that
- * arrive together cause one run. A change during a run of unit tests interrupts it; other tests run
- * to completion first, because they stop the servers that they started.
+ * arrive together cause one run. A change interrupts a run of unit tests. Other tests run to
+ * completion first, because they have to stop the servers that they started.
  */
 import { spawn } from 'node:child_process'
 import { readdirSync, watch } from 'node:fs'

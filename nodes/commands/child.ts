@@ -8,9 +8,9 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
-/** The arguments with which node starts this program; the program's own arguments follow them. */
+/** Returns the arguments with which node starts this program; its own arguments follow them. */
 export const program = (): readonly string[] => programOf(root, loader)
-/** The arguments with which node runs a TypeScript file. */
+/** Returns the arguments with which node runs a TypeScript file. */
 export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {

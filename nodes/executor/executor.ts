@@ -50,7 +50,7 @@ export interface Executor {
    * or an assigned job is not accepted.
    */
   receive(message: GatewayMessage): { ok: boolean }
-  /** The number of running jobs. */
+  /** Returns the number of running jobs. */
   running(): number
   /**
    * Accepts no more jobs, waits a limited time for running jobs, and then returns the remaining

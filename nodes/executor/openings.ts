@@ -42,7 +42,11 @@ export function openings(asking: CapabilityReader): Handler {
         input: found,
         origin: systemOrigin(world, world.node),
       })
-      return isRefusal(told) ? refused(told) : { status: 'completed' }
+      if (!isRefusal(told)) return { status: 'completed' }
+      // The run keeps another definition of the agent, with which the next attempt looks up.
+      if (told.refused !== 'conflict') return refused(told)
+      const { final: _, ...outcome } = refused(told)
+      return { ...outcome, retry_in: 0 }
     },
   }
 }

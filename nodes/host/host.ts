@@ -96,8 +96,8 @@ export class Host {
   }
 
   /**
-   * Compares the actual with the assigned owner of each shard, and starts the takeovers and
-   * releases that are needed. Called in every membership round, after the records were read.
+   * Compares the actual with the assigned owner of each shard, and starts the necessary takeovers
+   * and releases. Called in every membership round, after the records were read.
    */
   async round(): Promise<void> {
     if (this.#stopped) return

@@ -93,7 +93,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
   }
 }
 
-/** Reads a log. Undefined declines the request, because the environment is not on this host. */
+/** Returns the end of a log, or undefined (no answer) if the environment is not on this host. */
 const readLogs = (
   provider: Provider,
   { environment_id, ...request }: LogsRequest,

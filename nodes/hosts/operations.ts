@@ -41,7 +41,7 @@ export interface OperationParts {
   credential(of: Pick<HostRequest, 'project' | 'environment_id'>): string
   /** Looks up a project. @throws ProviderFault when the project cannot be read. */
   project(id: string): Promise<ProjectFacts>
-  /** The number of environments of this host. */
+  /** Returns the number of environments of this host. */
   environments(): number
   /** Called when an operation has ended. */
   ended(provider: Provider, of: Of, how: Ended): void

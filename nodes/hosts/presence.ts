@@ -36,11 +36,11 @@ export interface PresenceParts {
   changed(): void
 }
 export interface Presence {
-  /** The number of environments that the provider has. */
+  /** Returns the number of environments that the provider has. */
   count(): number
   /** Records the outcome of an operation. */
   ended(of: Of, how: Ended): void
-  /** Inspects the provider and reports all environments. Resolves after the answers. */
+  /** Inspects the provider and reports all environments. Resolves when the reports are answered. */
   begin(): Promise<void>
   stop(): void
 }

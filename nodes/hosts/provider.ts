@@ -77,7 +77,7 @@ export interface Provider {
   startWorker(task: HostTask, launch: WorkerLaunch, signal: AbortSignal): Promise<void>
   /** Removes the environment, whether or not it exists. @throws ProviderFault on failure. */
   destroy(environment_id: string): Promise<void>
-  /** Returns the end of a log; undefined when the environment is not at this place. */
+  /** Returns the end of a log, or undefined if the environment is not at this place. */
   logs(
     environment_id: string,
     request: LogRequest,

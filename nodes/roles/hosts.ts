@@ -18,7 +18,9 @@ interface Role {
   readonly own_gateway?: string
 }
 
-/** Returns the URL of a gateway of this machine. `0.0.0.0` and `[::]` are no valid destinations. */
+/**
+ * Returns the URL of a gateway of this machine. `0.0.0.0` and `[::]` are not valid destinations.
+ */
 const reachable = (url: string): string =>
   url.replace(/^(http:\/\/)(0\.0\.0\.0|\[::\])(:\d+)$/, '$1127.0.0.1$3')
 

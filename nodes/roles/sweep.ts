@@ -18,7 +18,7 @@ const FIRST = 120_000
 const SWEEP_EVERY_MS = 6 * 3_600_000
 const PAGE_EVERY_MS = 60_000
 const MIN_AGE_MS = 3_600_000
-/** Maximum number of files of a page. */
+/** Maximum number of files per page. */
 const PAGE = 1000
 
 /** The owner of this shard examines the files of artifacts. */

@@ -5,8 +5,8 @@
  * Invariants:
  * S1. A reader gets a complete file or nothing: S3 shows an object only when its upload is complete
  *     (Amazon S3 User Guide, "data consistency model").
- * S2. A failed write leaves neither an object nor parts of one. The parts of an upload whose process
- *     died are deleted by the rule `AbortIncompleteMultipartUpload` of the bucket.
+ * S2. A failed write leaves neither an object nor parts of one. The bucket's rule
+ *     `AbortIncompleteMultipartUpload` deletes the parts of an upload whose process died.
  * S3. A read yields exactly the requested bytes or fails, even if the store ignores the range.
  */
 import { createHash } from 'node:crypto'

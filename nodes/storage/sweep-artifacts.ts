@@ -82,7 +82,7 @@ export async function sweepArtifacts(
   return { removed, ...(page.next !== undefined && { next: page.next }) }
 }
 
-/** Returns a function that says whether a project was deleted, from one read of the organization. */
+/** Returns a function that tells whether a project was deleted. Reads the organization once. */
 function deletedProjects(world: World): (project: string) => Promise<boolean> {
   const read = async () => {
     const id = world.organization()

@@ -33,8 +33,8 @@ export interface VerifyParts {
   readonly log: Log
   readonly metrics: { journalDamaged(partition: number, damaged: boolean): void }
   /**
-   * Relative position where the first pass begins, at least 0 and less than 1. It should be random:
-   * a node that restarts often then verifies the end of the journal as well.
+   * Relative position where the first pass begins, at least 0 and less than 1. It should be random,
+   * so that a node that restarts often also verifies the end of the journal.
    */
   readonly begin: number
   /** Whether this node reads the journal of a partition. */

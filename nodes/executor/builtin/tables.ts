@@ -90,7 +90,7 @@ async function change<R>(
     id: at.id,
     ...sentBy(service, called),
     // With a fingerprint, the table remembers the command like one with an idempotency key. Without
-    // it, a repeated attempt of the job after 256 other writes would take effect twice.
+    // it, the command of a repeated attempt would take effect again after 256 other writes.
     fingerprint: called.job.id,
     name,
     input: {

@@ -1,6 +1,6 @@
 /**
- * Converts an Office file to Markdown in the calling thread. A hostile file can make the conversion
- * slow or large, so the program calls it only in a thread with limits (`converter.ts`).
+ * Converts an Office file to Markdown in the calling thread. The conversion of a hostile file may
+ * take much time and memory, so it must run in a thread with limits (`converter.ts`).
  */
 import { type OfficeType, officeType } from '../../../gateway/files/office.ts'
 import { documentMarkdown } from './document.ts'

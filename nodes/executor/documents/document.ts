@@ -22,7 +22,7 @@ const styleMap = [
 ]
 
 /**
- * Returns the Markdown of a text document. The alternative text of a picture represents it.
+ * Returns the Markdown of a text document. Pictures appear as their alternative text.
  * @throws {DocumentFault} when the document cannot be read.
  */
 export async function documentMarkdown(bytes: Uint8Array): Promise<string> {

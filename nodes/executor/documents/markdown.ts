@@ -15,7 +15,7 @@ const count = (value: number, what: string): string =>
 const CUT = '[The file is too long: the rest of its text was left out.]'
 /**
  * Cuts a text at `MAX_MARKDOWN` characters. Appends a sentence if anything was left out.
- * @param whole whether nothing was left out of the text before.
+ * @param whole false if something was already left out of the text.
  */
 export const cut = (text: string, whole = true): string =>
   (whole && text.length <= MAX_MARKDOWN) || text.endsWith(CUT)
@@ -67,7 +67,7 @@ export function tableOf({ rows, height, width }: Rows, what = 'table'): string {
         `Only ${count(shown, 'row')} and ${count(columns, 'column')} are shown.]`
 }
 
-/** Returns a table of which all rows are given. */
+/** Returns the rows of a complete table, with its size. */
 export const allRows = (rows: readonly (readonly string[])[]): Rows => ({
   rows,
   height: rows.length,

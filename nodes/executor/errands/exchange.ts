@@ -88,7 +88,7 @@ const nameIn = (
   Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ??
   id
 
-/** Returns a description of the channel, which the model receives besides the instructions. */
+/** Returns a description of the channel for the model, in addition to the instructions. */
 function about({ channel, alone }: Errand, me: string, others: readonly string[]): string {
   if (alone) return 'You are in a direct message. Your answer is posted there.'
   const { kind, name, topic } = channel
@@ -122,7 +122,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
     session_key: sessionKeyOf(channel.id, exchange.root),
   })
   if (isRefusal(located)) return located
-  const defined = await define(asking, project, agent, located.session, {})
+  const defined = await define(asking, project, agent, located.session, { trigger: 'turn' })
   if (isRefusal(defined)) return defined
   const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages

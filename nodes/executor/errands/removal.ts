@@ -1,6 +1,6 @@
 /**
- * Deletes the artifacts of a deleted project, and destroys its environments. A repeat finds only
- * the remaining ones.
+ * Deletes the artifacts of a deleted project and the stored definitions of its agents, and destroys
+ * its environments. A repeat finds only those that are left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -44,7 +44,11 @@ async function removeAll(
 }
 
 /** Performs the errand `remove_artifacts`, whose name predates environments. */
-export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) =>
-  (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
-  (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
-  {}
+export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) => {
+  await world.definitions?.forget(project)
+  return (
+    (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
+    (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
+    {}
+  )
+}

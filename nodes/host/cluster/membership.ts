@@ -280,17 +280,14 @@ export class Membership {
 
   /**
    * Resolves when a node that was found dead can no longer consider itself fresh. The node may have
-   * renewed its record after it was found dead. Callers therefore wait for this promise after they
-   * have taken over a shard from the node.
+   * renewed its record since, so callers wait after they have taken over a shard from the node.
    */
   async buried(id: string): Promise<void> {
     await this.#look()
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
-  /**
-   * Returns the milliseconds until the next round: fewer if a silent node reaches a limit sooner.
-   */
+  /** Returns the pause before the next round in milliseconds: shorter if a node reaches a limit. */
   #rest(): number {
     const since = this.#clock.elapsed()
     const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]

@@ -251,8 +251,8 @@ export class Checkpoint implements Covered {
    *   owner has stored a record.
    */
   async #read(): Promise<Mark | undefined> {
-    // Captured before the read, because a record that is stored during the read may be newer than
-    // the answer.
+    // The values are captured before the read, because a record that is stored during the read may
+    // be newer than the answer.
     const [known, revision] = [this.#mark, this.#revision]
     const { deps, partition } = this.#context
     const found = await deps.snapshots.get(partition, this.#key('checkpoint'))

@@ -57,9 +57,9 @@ export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = U
 }
 
 /**
- * Number of effects of one event from which each effect is measured. Otherwise the size of the
- * whole event, such as the insertion of 1000 rows, would count for each of its effects, and a
- * message would have room for only one of them.
+ * Minimum number of effects of one event for which each effect is measured separately. Otherwise
+ * the size of the whole event, such as the insertion of 1000 rows, would count for each of its
+ * effects, and a message would have room for only one of them.
  */
 const MEASURED_FROM = 16
 /** Assumed size of an entry whose size is unknown. */

@@ -6,7 +6,7 @@
 
 const HEADER = 8
 
-/** Returns a function that receives bytes as they arrive and passes the content of frames on. */
+/** Returns a function that receives bytes as they arrive and forwards the content of the frames. */
 export function createOutputDecoder(onData: (part: Buffer) => void): (part: Buffer) => void {
   let header = Buffer.alloc(0)
   let left = 0

@@ -95,7 +95,10 @@ async function removeTree(path: string): Promise<void> {
   if (error !== '') throw new ProviderFault(`Files of the environment cannot be removed: ${error}`)
 }
 
-/** Claims the folder for this process. Returns the process that uses it if that does not end. */
+/**
+ * Claims the folder for this process. If another process uses the folder and does not end in time,
+ * returns that process.
+ */
 async function own(file: string): Promise<ProcessId | undefined> {
   const until = Date.now() + OWNER_TIMEOUT_MS
   for (;;) {

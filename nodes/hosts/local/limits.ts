@@ -159,7 +159,7 @@ async function remove(folder: string): Promise<void> {
 }
 
 /**
- * Creates the groups of one hierarchy. Resolves with undefined if this process may not.
+ * Creates the groups of one hierarchy. Resolves with undefined if this process has no permission.
  * @param name the name of the parent group of the workers' groups.
  */
 async function open(

@@ -10,7 +10,7 @@ const MAX_LOG_BYTES = 4 * 2 ** 20
 
 /** A log that one process writes. */
 export interface LogFile {
-  /** Appends a chunk. Resolves when the chunk is written, which gives backpressure. */
+  /** Appends a chunk. Resolves when the chunk is written, which provides backpressure. */
   write(chunk: Buffer): Promise<void>
   close(): Promise<void>
 }

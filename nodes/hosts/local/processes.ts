@@ -1,7 +1,7 @@
 /**
- * Finds and ends the processes of environments by means of `/proc` of Linux. These include
- * processes that left the process group of their worker, and processes that an earlier host left
- * behind.
+ * Finds and ends the processes of environments. It reads `/proc` of Linux, so it also finds
+ * processes that left the process group of their worker, and processes that remain from an earlier
+ * run of the host.
  */
 import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -40,7 +40,7 @@ export async function identify(pid: number): Promise<ProcessId | undefined> {
 export const isRunning = async ({ pid, started }: ProcessId): Promise<boolean> =>
   (await identify(pid))?.started === started
 
-/** Whether a process is selected. A process that has ended never is. */
+/** Whether a process is selected. A process that has ended is never selected. */
 async function belongs(pid: number, { marker, uid }: Belonging): Promise<boolean> {
   if ((await read(`/proc/${pid}/environ`)).includes(marker)) return true
   if (uid === undefined) return false
@@ -59,7 +59,10 @@ export async function processesOf(which: Belonging): Promise<readonly number[]> 
   return found.flat()
 }
 
-/** Sends a signal to a process, or to a process group if the id is negative. Ignores ended ones. */
+/**
+ * Sends a signal to a process, or to a process group if the id is negative. Does nothing if the
+ * process has ended, or if this process may not signal it.
+ */
 export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
     process.kill(pid, signal)

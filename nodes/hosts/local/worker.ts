@@ -50,7 +50,7 @@ async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void
   }
 }
 
-/** Waits for the message of `inside.mjs`. Resolves with the reason when the worker did not start. */
+/** Waits for the message of `inside.mjs`. Resolves with the reason if the worker did not start. */
 function started(
   child: ChildProcess,
   control: Duplex,

@@ -61,7 +61,10 @@ export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
     if (
       name !== undefined &&
       (/^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) ||
-        [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name))
+        [names.config, names.cluster, names.definitions].some(
+          (bucket) => name === `KV_${bucket}`,
+        ) ||
+        name === `OBJ_${names.blobs}`)
     )
       found.push(name)
   }

@@ -82,8 +82,7 @@ export const STORING = 4000
 /**
  * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
  * from a stalled server after 3 s, before the other servers can elect a new leader (4 s at the
- * earliest). So it does not stay connected to a server that resumes without having learned of the
- * election.
+ * earliest). It therefore does not stay connected to a server that resumes unaware of the election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 

@@ -55,12 +55,13 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
   const partitions = Array.from({ length: scope.partitions }, (_, partition) => partition)
   const journals = partitions.map((partition) => names.journal(partition))
   const states = partitions.map((partition) => `KV_${names.state(partition)}`)
-  const [config, cluster, blobs] = [
+  const [config, cluster, definitions, blobs] = [
     `KV_${names.config}`,
     `KV_${names.cluster}`,
+    `KV_${names.definitions}`,
     `OBJ_${names.blobs}`,
   ]
-  const every = [...journals, ...states, config, cluster, blobs]
+  const every = [...journals, ...states, config, cluster, definitions, blobs]
 
   const core = (...plain: string[]) => plain.map((subject) => space.subject(subject))
   const stream = (streams: readonly string[], ...operations: Operation[]) =>
@@ -100,7 +101,10 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     ],
     subscribe: core('node.*'),
   }
-  /** Nodes that act for users send commands to shards, query views and store files. */
+  /**
+   * Nodes that act for users send commands to shards, query views, and store files and definitions
+   * of agents.
+   */
   const edge: Permissions = {
     publish: [
       ...core(
@@ -111,6 +115,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
         'preview.*.*',
         'previewed.*.*',
       ),
+      space.publishedKey(names.definitions, '*.*.*'),
+      ...stream([definitions], 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),
       ...readingBlobs,
       ...writingBlobs,
     ],
@@ -188,9 +194,11 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     backup: [
       {
         publish: [
-          ...stream([...journals, config], 'INFO', 'MSG.GET'),
-          ...stream([...journals, blobs], 'SNAPSHOT'),
-          ...[...journals, blobs].map((name) => `$JS.SNAPSHOT.ACK.${space.stream(name)}.*`),
+          ...stream([...journals, config, definitions], 'INFO', 'MSG.GET'),
+          ...stream([...journals, definitions, blobs], 'SNAPSHOT'),
+          ...[...journals, definitions, blobs].map(
+            (name) => `$JS.SNAPSHOT.ACK.${space.stream(name)}.*`,
+          ),
           ...reading(journals),
           ...readingBlobs,
         ],
@@ -204,8 +212,10 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
           ...stream(every, 'INFO', 'DELETE'),
           ...stream([config], 'MSG.GET', 'PURGE', 'CREATE', 'UPDATE'),
           keys(names.config),
-          ...stream([...journals, blobs], 'RESTORE'),
-          ...[...journals, blobs].map((name) => `$JS.SNAPSHOT.RESTORE.${space.stream(name)}.*`),
+          ...stream([...journals, definitions, blobs], 'RESTORE'),
+          ...[...journals, definitions, blobs].map(
+            (name) => `$JS.SNAPSHOT.RESTORE.${space.stream(name)}.*`,
+          ),
           ...readingBlobs,
           ...writingBlobs,
         ],

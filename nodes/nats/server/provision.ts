@@ -312,6 +312,7 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
     await make(journalConfig(nats.space, partition, replicas))
     await make(stateConfig(nats.space, partition, replicas))
   }
+  await make(bucketConfig(nats.space.bucket(names.definitions), StorageType.File, replicas))
   await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
   await patiently(
     nats,
