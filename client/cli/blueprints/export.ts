@@ -1,5 +1,5 @@
 /** `baton export` and `baton schemas`: write a project, and the JSON Schemas for editors, to files. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
@@ -100,7 +100,7 @@ function write(folder: string, files: ReadonlyMap<string, string>): void {
 /** Documents in the folders of an export that the export did not write. */
 const otherDocuments = (folder: string, files: ReadonlyMap<string, string>): string[] =>
   Object.keys(resourceArrays).flatMap((array) => {
-    if (![...files.keys()].some((name) => name.startsWith(`${array}/`))) return []
+    if (!existsSync(join(folder, array))) return []
     return readdirSync(join(folder, array))
       .filter((name) => ['.yaml', '.yml', '.json'].includes(extname(name)))
       .map((name) => `${array}/${name}`)

@@ -142,7 +142,7 @@ t.test('resources that are no longer named stay, and are deleted with --prune', 
   const pruned = await baton(['apply', '-f', path, '--plan', '--prune'])
   t.match(pruned, {
     code: 2,
-    out: /- delete webhook failures\n(.*\n)* {2}Plan: 11 unchanged, 1 to delete\.$/,
+    out: /- delete webhook failures\n(.*\n)* {2}Plan: 1 to delete, 11 unchanged\.$/,
   })
   t.match(await baton(['apply', '-f', path, '--prune', '--yes']), { code: 0, out: /1 deleted/ })
   t.match(await baton(['apply', '-f', example, '--yes']), { code: 0, out: /1 created/ })
@@ -172,7 +172,7 @@ t.test('refusals of the service name the place in the files', async (t) => {
   t.equal(plan.code, 1)
   t.match(
     plan.notes,
-    /^not_found: .*\n.*agents\/writer\.yaml:13:5: resources\.agents\[1\]\.skills\[1\]: /,
+    /^not_found: .*\n.*agents\/writer\.yaml:12:5: resources\.agents\[1\]\.skills\[1\]: /,
   )
   const immutable = copy('immutable')
   edit(join(immutable, 'workflows/answer-ticket.yaml'), (text) =>
@@ -190,43 +190,6 @@ t.test('JSON output', async (t) => {
   t.equal(code, 0)
   t.match(JSON.parse(out), [{ status: 'previewed', plan_id: String, orphans: [] }])
   t.match(await baton(['apply', '-f', example, '--json']), { code: 1, notes: /--json needs/ })
-})
-
-t.test('an export plans to nothing, and is the same after an import', async (t) => {
-  const before = join(folder, 'before')
-  t.match(await baton(['export', '--dir', before]), { code: 0, notes: /Wrote \d+ files/ })
-  const files = filesIn(before)
-  t.match(Object.keys(files), /agents\/triage\.system_prompt\.md/)
-  t.match(
-    files['agents/triage.yaml'],
-    new RegExp(`^# yaml-language-server: \\$schema=${s.url}/schemas/agent.json\n`),
-  )
-  const plan = await baton(['apply', '-f', before, '--plan'])
-  t.match(plan, { code: 0, out: /Plan: 12 unchanged\.$/ }, plan.notes + plan.out)
-  const project = await s.ok('project.create', { name: 'Other', handle: 'other' })
-  t.equal(project['handle'], 'other')
-  const other = ['--project', 'other']
-  const applied = await baton(['apply', '-f', before, '--yes', ...other])
-  t.match(applied, { code: 0, out: /12 created/ }, applied.notes)
-  for (const format of ['yaml', 'json']) {
-    const after = join(folder, `after-${format}`)
-    await baton(['export', '--dir', after, '--format', format, ...other])
-    if (format === 'yaml') t.strictSame(filesIn(after), files)
-    const empty = await baton(['apply', '-f', after, '--plan', ...other])
-    t.match(empty, { code: 0, out: /Plan: 12 unchanged\.$/ }, empty.out)
-  }
-  writeFileSync(join(before, 'agents/old.yaml'), 'kind: agent\nkey: old\nname: old\n')
-  t.match(await baton(['export', '--dir', before]), {
-    notes: /describe nothing .*\n.*agents\/old\.yaml/,
-  })
-  const single = await baton([
-    'export',
-    '--blueprint-key',
-    'support-desk',
-    '--namespace',
-    'examples',
-  ])
-  t.match(single.out, /^blueprint_key: support-desk$/m)
 })
 
 t.test('the schemas are served without a credential and can be cached', async (t) => {
@@ -285,4 +248,47 @@ t.test('an outdated plan is made again, and a busy blueprint is waited for', asy
   t.match(done.notes, /has changed since the plan was made\. This is the new plan:/)
   t.match(done.notes, /another request is changing this blueprint; waiting/)
   t.match(done.out, /Plan: .*\n(.*\n)*.*Plan: .*\n.*updated/)
+})
+
+t.test('an export plans to nothing, and is the same after an import', async (t) => {
+  const before = join(folder, 'before')
+  t.match(await baton(['export', '--dir', before]), { code: 0, notes: /Wrote \d+ files/ })
+  const files = filesIn(before)
+  t.match(Object.keys(files), /agents\/triage\.system_prompt\.md/)
+  t.match(
+    files['agents/triage.yaml'],
+    new RegExp(`^# yaml-language-server: \\$schema=${s.url}/schemas/agent.json\n`),
+  )
+  const plan = await baton(['apply', '-f', before, '--plan'])
+  t.match(plan, { code: 0, out: /Plan: 12 unchanged\.$/ }, plan.notes + plan.out)
+  const single = await baton([
+    'export',
+    '--blueprint-key',
+    'support-desk',
+    '--namespace',
+    'examples',
+  ])
+  t.match(single.out, /^blueprint_key: support-desk$/m)
+  // Handles of workflows are unique in the organization.
+  const deleted = await s.ok('blueprint.delete', {
+    blueprint_key: 'support-desk',
+    namespace: 'examples',
+  })
+  t.equal(deleted['status'], 'deleted')
+  const project = await s.ok('project.create', { name: 'Other', handle: 'other' })
+  t.equal(project['handle'], 'other')
+  const other = ['--project', 'other']
+  const applied = await baton(['apply', '-f', before, '--yes', ...other])
+  t.match(applied, { code: 0, out: /12 created/ }, applied.notes)
+  for (const format of ['yaml', 'json']) {
+    const after = join(folder, `after-${format}`)
+    await baton(['export', '--dir', after, '--format', format, ...other])
+    if (format === 'yaml') t.strictSame(filesIn(after), files)
+    const empty = await baton(['apply', '-f', after, '--plan', ...other])
+    t.match(empty, { code: 0, out: /Plan: 12 unchanged\.$/ }, empty.out)
+  }
+  writeFileSync(join(before, 'agents/old.yaml'), 'kind: agent\nkey: old\nname: old\n')
+  t.match(await baton(['export', '--dir', before, ...other]), {
+    notes: /describe nothing .*\n.*agents\/old\.yaml/,
+  })
 })
