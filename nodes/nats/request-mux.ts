@@ -51,7 +51,7 @@ export interface RequestMux {
   sent(): Promise<void>
   /** Fails the open requests to a subject after the server rejected a message to it. */
   refused(subject: string, reason: Error): void
-  /** Handles the loss of the connection: open requests fail, new ones are held. */
+  /** Handles the loss of the connection: open requests fail, and new requests are held. */
   lost(): void
   /** Handles the reconnection: the held requests are sent. */
   found(): void

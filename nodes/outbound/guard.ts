@@ -1,8 +1,8 @@
 /**
  * Decides to which addresses the service connects on behalf of its users: public addresses, and
  * addresses that the operator allows. Users therefore cannot reach internal systems through the
- * service. Rejected are this machine, private networks, link-local addresses, and addresses that
- * embed a rejected address.
+ * service. All other addresses are rejected: this machine, private networks, link-local addresses,
+ * and addresses that embed a rejected address.
  *
  * Invariants:
  * G1. A name is rejected if any of its addresses is rejected.

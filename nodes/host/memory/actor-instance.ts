@@ -42,7 +42,7 @@ export interface ActorInstance extends Address {
    */
   prev: number
   seen: Map<string, Remembered> | undefined
-  /** Number of remembered commands that starts the next search for commands to forget. */
+  /** Number of remembered commands at which the next search for commands to forget starts. */
   look: number
   /** The last effect applied per source shard: `[cursor, index]`. */
   taken: Map<string, readonly [number, number]> | undefined
