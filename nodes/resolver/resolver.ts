@@ -56,6 +56,8 @@ interface Parts {
 const MARGIN_MS = 3000
 /** First and maximum pause between two looks at the claim of another process, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
+/** Number of attempts for which the store may fail before a call. */
+const ATTEMPTS = 3
 /** Maximum number of bytes of definitions in memory, as JSON. */
 const MEMORY = 8 * 2 ** 20
 
@@ -135,7 +137,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         {
           event: 'definition_resolver_failed',
           outcome: shown,
-          reason: reasonOf(outcome),
+          reason: isRefusal(answer) ? answer.details?.['reason'] : reasonOf(outcome),
           ...(detail !== undefined && { detail }),
           call: id,
           project: key.project,
@@ -214,7 +216,12 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
     }
   }
 
-  async function run(question: ResolverQuestion, trigger: TriggerKind): Promise<Answer> {
+  /** @param id identifies the call, if this process makes one. */
+  async function run(
+    question: ResolverQuestion,
+    trigger: TriggerKind,
+    id: string,
+  ): Promise<Answer> {
     const key = keyOf(question)
     const { settings, updated_at } = question.configuration
     const until = clock.elapsed() + 2 * (settings.timeout_ms + MARGIN_MS)
@@ -227,6 +234,8 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         return definition
       }
       const claim = head?.entry.claim
+      // An earlier attempt has made the claim, and lost the answer of the store.
+      if (head && claim?.id === id) return lead(question, trigger, known, head, id)
       if (head && claim && claim.until > clock.now()) {
         const waited = await after(key, head)
         const ended = waited?.entry.ended
@@ -239,7 +248,6 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         head = waited
         continue
       }
-      const id = parts.mint()
       const next: Head = {
         ...head?.entry,
         claim: {
@@ -257,6 +265,17 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
     return settle(question, await storedIn(key, head), { kind: 'unreachable', reason })
   }
 
+  /** Repeats a resolution that the store has interrupted before the call. */
+  async function persistently(question: ResolverQuestion, trigger: TriggerKind): Promise<Answer> {
+    const id = parts.mint()
+    for (let failures = 1; ; failures++)
+      try {
+        return await run(question, trigger, id)
+      } catch (error) {
+        if (failures === ATTEMPTS) throw error
+        await sleep(clock, LOOK.last)
+      }
+  }
   const guarded = async <T>(answer: Promise<T>): Promise<T | Refusal> => {
     try {
       return await answer
@@ -271,7 +290,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       const name = `${project.id}/${agent_id}/${configuration.updated_at}`
       const flying = flights.get(name)
       if (flying) return flying
-      const flight = guarded(run(question, trigger)).finally(() => flights.delete(name))
+      const flight = guarded(persistently(question, trigger)).finally(() => flights.delete(name))
       flights.set(name, flight)
       return flight
     },

@@ -173,12 +173,32 @@ t.test('a definition that cannot be stored is used once, and delays no other sta
   t.match(await second, { digest: 'd2' })
 })
 
+t.test('a claim whose answer was lost belongs to the same start', async (t) => {
+  const { clock, registry, calls, node } = stage()
+  const put = registry.put.bind(registry)
+  let lost = false
+  registry.put = async (key, value, revision) => {
+    const stored = await put(key, value, revision)
+    if (lost) return stored
+    lost = true
+    throw new Error('timeout')
+  }
+  const answer = node('a').resolve(asking(), 'turn')
+  await clock.advance(500)
+  t.equal(calls.length, 1)
+  calls[0]?.end(bundle('d1'))
+  t.match(await answer, { digest: 'd1' })
+  t.match(await node('b').stored(asking()), { digest: 'd1' })
+})
+
 t.test('a store that does not answer is no failure of the resolver', async (t) => {
-  const { registry, node } = stage()
+  const { clock, registry, node } = stage()
   registry.get = async () => {
     throw new Error('no leader')
   }
-  t.match(await node('a').resolve(asking(), 'turn'), { refused: 'service_unavailable' })
+  const answer = node('a').resolve(asking(), 'turn')
+  await clock.advance(1000)
+  t.match(await answer, { refused: 'service_unavailable' })
   t.match(await node('a').stored(asking()), { refused: 'service_unavailable' })
 })
 

@@ -310,16 +310,21 @@ t.test('1,000 starts at once over two gateways make one call for each agent', as
     const resolved = { [ref?.selector ?? '']: { digest: 'm', value: {} } }
     waiting.push(() => json({ protocol_version: 1, resolved })(delivery, res))
   })
-  const starts = Array.from({ length: 1000 }, (_, index) =>
-    invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side),
-  )
+  // A busy machine refuses some of so many requests as `service_unavailable`; clients repeat them.
+  const start = async (index: number): Promise<number> => {
+    for (;;) {
+      const answer = await invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side)
+      const { code } = (answer.body as { error?: { code: string } }).error ?? {}
+      if (code !== 'service_unavailable') return answer.status
+    }
+  }
+  const starts = Array.from({ length: 1000 }, (_, index) => start(index))
   await until(
     async () => waiting.length,
     (length) => length === 2,
   )
   for (const end of waiting) end()
-  const statuses = (await Promise.all(starts)).map(({ status }) => status)
-  t.strictSame([...new Set(statuses)], [202])
+  t.strictSame([...new Set(await Promise.all(starts))], [202])
   const selectors = resolver
     .calls()
     .slice(before)
