@@ -86,6 +86,13 @@ const steps: readonly Step[] = [
 /** The words of a command; quoted words may contain spaces. */
 const wordsOf = (command: string): string[] =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+/** The beginning and the end of a long record. */
+function shortened(text: string): string {
+  const lines = text.split('\n')
+  return lines[0] === '{' && lines.length > 16
+    ? [...lines.slice(0, 12), '  …', ...lines.slice(-2)].join('\n')
+    : text
+}
 /** The output without what differs between runs: ids, times, folders and addresses. */
 const settled = (text: string): string =>
   text
@@ -117,7 +124,7 @@ t.test('every command of the tour works, and the page shows what it prints', asy
     for (const [command, exit] of commands) {
       const { code, out, notes } = await baton(wordsOf(command))
       t.equal(code, exit, `${command}: ${out}\n${notes}`)
-      const printed = settled([out, notes].filter((part) => part !== '').join('\n'))
+      const printed = shortened(settled([out, notes].filter((part) => part !== '').join('\n')))
       lines.push('```text', `$ baton ${command}`, printed, '```', '')
       if (exit !== 0) lines.push(`The exit code is ${exit}.`, '')
     }
