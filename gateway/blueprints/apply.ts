@@ -29,7 +29,7 @@ import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { execute, refusedRows } from './execute.ts'
-import { blueprintId, type Hold, takeHold } from './hold.ts'
+import { blueprintId, type Hold, holding } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
 
@@ -212,7 +212,7 @@ async function attempt(
   const ids: Record<string, string> = { ...reserved }
   for (const { resource_type, key, resource_id } of plan.changes)
     if (resource_id !== undefined) ids[placeOf(resource_type, key)] = resource_id
-  const execution = { edge, call, origin, ids }
+  const execution = { edge, call, origin, ids, hold }
   const applied = plan.changes.filter(({ field }) => field !== 'prune')
   const pruned = plan.changes.filter(({ field }) => field === 'prune')
   for (const { resource_type, key, resource_id } of plan.rebound)
@@ -255,29 +255,18 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     (await bindKey(edge, project, identity, origin)) ??
     (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
-  const hold = await takeHold(edge, project, blueprint, origin)
-  if (isRefusal(hold)) return hold
-  const replace: string[] = []
-  try {
+  return holding(edge, project, blueprint, origin, async (hold) => {
     // The first request may have ended while this repeat of it waited.
     const late = await firstAnswer(edge, call, identity, origin, id)
-    if (late) {
-      await hold.release()
-      return late
-    }
+    if (late) return late
+    const replace: string[] = []
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold, replace)
       await announce(edge, project)
-      if ('result' in outcome) {
-        hold.stop()
+      if ('result' in outcome)
         return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
-      }
-      if ('outdated' in outcome && plans < MAX_PLANS) continue
-      await hold.release()
-      return 'outdated' in outcome ? outcome.outdated : outcome
+      if (!('outdated' in outcome)) return outcome
+      if (plans === MAX_PLANS) return outcome.outdated
     }
-  } catch (error) {
-    await hold.release()
-    throw error
-  }
+  })
 }
