@@ -200,7 +200,7 @@ export function createWorld(parts: WorldParts): World {
       input: OwnerQuery<K, N>['input'],
     ) => {
       const answer = await owner(to, { type: 'ask', to, name, input })
-      // The JSON of an answer from another process omits a reply of undefined.
+      // The JSON of an answer from another process omits an undefined reply.
       return 'refused' in answer
         ? answer
         : ((answer as { readonly reply?: unknown }).reply as OwnerQuery<K, N>['reply'])

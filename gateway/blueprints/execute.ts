@@ -5,12 +5,12 @@
  * Invariant: the commands of one resource are performed in order, and a tier begins after the tier
  * before it has ended. The first refusal ends the plan after its tier; what was done before stays.
  */
-import { appliedHashes, canonical } from '../../protocol/blueprints/compare.ts'
+import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import type { BlueprintClaim, StoredBinding } from '../../protocol/blueprints/stored.ts'
-import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
+import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -18,7 +18,7 @@ import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Hold } from './hold.ts'
-import { concurrently, hashWith } from './present.ts'
+import { concurrently, hashIn } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
 const AT_ONCE = 16
@@ -74,36 +74,30 @@ interface Execution {
   readonly ids: Record<string, string>
 }
 
-/**
- * The binding of a resource after the change. The hashes of references to resources that the plan
- * created are those of their ids; otherwise the references would count as drift.
- */
-function bindingOf({ edge, ids }: Execution, change: PlannedChange, id: string): StoredBinding {
-  const { resource_type: type, binding, fields } = change
-  const references = fields.flatMap(({ field, to }) => {
-    const value = resolved(to, ids)
-    return canonical(value) === canonical(to) ? [] : [[field, value] as const]
-  })
-  const applied = appliedHashes(type, Object.fromEntries(references), hashWith(edge.world))
-  return {
-    ...binding,
-    resource_id: id,
-    ...(references.length > 0 && { applied: { ...binding?.applied, ...applied } }),
-  } as StoredBinding
-}
-
 /** Performs one command of a plan. Returns the id of the resource. */
 async function performStep(
-  execution: Execution,
+  { edge, call, origin, ids }: Execution,
   change: PlannedChange,
   { row: name, body: given }: Step,
   isFirst: boolean,
 ): Promise<string | Refusal> {
-  const { edge, call, origin, ids } = execution
   const { resource_type: type, key, known } = change
   const facts = resourceFacts[type]
   const id = ids[placeOf(type, key)] ?? ''
-  const binding = bindingOf(execution, change, id)
+  const references = Object.entries(change.symbolic ?? {}).map(([field, value]) => [
+    field,
+    resolved(value, ids),
+  ])
+  const applied = withReferences(
+    change.binding?.applied ?? {},
+    Object.fromEntries(references) as Record<string, unknown>,
+    hashIn(edge),
+  )
+  const binding = {
+    ...change.binding,
+    resource_id: id,
+    ...(change.binding?.applied && { applied }),
+  } as StoredBinding
   const claim: Required<BlueprintClaim> = {
     blueprint: {
       binding,
@@ -134,8 +128,12 @@ async function performStep(
     return isRefusal(outcome) ? outcome : id
   }
   const creates = name === facts.rows?.create
+  const referring = referringMembers(facts)
   const body = Object.fromEntries(
-    Object.entries(given).map(([member, value]) => [member, resolved(value, ids)]),
+    Object.entries(given).map(([member, value]) => [
+      member,
+      referring.has(member) ? resolved(value, ids) : value,
+    ]),
   )
   const assigns = name !== facts.rows?.change && name !== facts.rows?.remove && !creates
   const slot = assigns || facts.slot.from === 'id' ? id : String(known?.record['name'] ?? '')
@@ -167,6 +165,7 @@ export async function execute(
   changes: readonly PlannedChange[],
   reverse = false,
 ): Promise<Refusal | undefined> {
+  const { edge } = execution
   const tiers = [...new Set(changes.map((change) => resourceFacts[change.resource_type].tier))]
   tiers.sort((a, b) => (reverse ? b - a : a - b))
   for (const tier of tiers) {
@@ -191,11 +190,10 @@ export async function execute(
       },
       AT_ONCE,
     )
+    // The preparations of the next tier look up what this tier has changed.
+    edge.directory.forget(scopeId(edge, execution.call))
     const refused = outcomes.find((one) => one !== undefined)
     if (refused) return refused
-    // The rows of later tiers look up what this tier has created in the cached configuration.
-    const { edge, call } = execution
-    if (ofTier.length > 0) await edge.world.forget(scopeId(edge, call))
   }
   return undefined
 }

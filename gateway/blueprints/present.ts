@@ -20,7 +20,6 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
 import type { Edge } from '../call.ts'
-import type { World } from '../ports.ts'
 
 type Reading = Pick<Edge, 'world' | 'directory'>
 /** Types whose resources are actors of their own. */
@@ -28,6 +27,12 @@ const separateTypes = ['loop', 'table', 'channel', 'environment'] as const
 type SeparateType = (typeof separateTypes)[number]
 const isSeparate = (type: ResourceTypeName): type is SeparateType =>
   separateTypes.some((one) => one === type)
+
+/** The hash of plans and bindings. */
+export const hashIn =
+  ({ world }: Pick<Reading, 'world'>): Hash =>
+  (text) =>
+    world.hash(text).slice(0, 16)
 
 /** Number of bindings in one page, and of project resources in one question. */
 const [PAGE, PART] = [500, 100]
@@ -54,12 +59,6 @@ const parts = <T>(items: readonly T[], size: number): T[][] =>
     items.slice(index * size, (index + 1) * size),
   )
 
-/** Returns the hash function for plans and drift: 64 bits in hexadecimal. */
-export const hashWith =
-  ({ hash }: Pick<World, 'hash'>): Hash =>
-  (text) =>
-    hash(text).slice(0, 16)
-
 /** The bindings of a project, or of one blueprint of it. */
 export async function bindingsOf(
   { world }: Pick<Reading, 'world'>,
@@ -80,23 +79,22 @@ export async function bindingsOf(
   }
 }
 
-/** The resource with branded permissions of a role, as in requests. */
-function asClientsSee(known: KnownResource, brand: string): KnownResource {
-  const { permissions } = known.record
-  return known.type === 'role' && Array.isArray(permissions)
+/** The resource as clients see it: the permissions of a role have the brand. */
+const branded = ({ world }: Reading, known: KnownResource): KnownResource =>
+  known.type === 'role'
     ? {
         ...known,
         record: {
           ...known.record,
-          permissions: permissions.map((one: string) => brandedPermission(one, brand)),
+          permissions: (known.record['permissions'] as readonly string[]).map((permission) =>
+            brandedPermission(permission, world.settings.brand.toLowerCase()),
+          ),
         },
       }
     : known
-}
-
 /** Reads project resources by id and by name. */
 async function fromProject(
-  { world }: Reading,
+  reading: Reading,
   project: string,
   ids: readonly string[],
   named: readonly (readonly [ResourceTypeName, string])[],
@@ -106,13 +104,12 @@ async function fromProject(
     ...parts(named, PART).map((part) => ({ ids: [], named: part })),
   ]
   const answers = await concurrently(questions, (input) =>
-    world.ask({ project, kind: 'project', id: project }, 'resources', input),
+    reading.world.ask({ project, kind: 'project', id: project }, 'resources', input),
   )
   const refused = answers.find(isRefusal)
   if (refused) return refused
-  const brand = world.settings.brand.toLowerCase()
   return answers.flatMap((answer) =>
-    isRefusal(answer) ? [] : answer.map((one) => asClientsSee(one, brand)),
+    isRefusal(answer) ? [] : answer.map((known) => branded(reading, known)),
   )
 }
 /** Reads all resources that the project holds. */
@@ -198,9 +195,7 @@ export async function presentOf(
   const named = requestedResources(request).flatMap(({ type, input }) => {
     const { adopt, match } = resourceFacts[type]
     const name = input[match]
-    return (adopt === 'never' && type !== 'secret') || name === undefined
-      ? []
-      : [[type, String(name)] as const]
+    return adopt === 'never' || name === undefined ? [] : [[type, String(name)] as const]
   })
   const referred = referredIds(request)
   const [bindings, byName, secrets, organization, ...owned] = await Promise.all([
@@ -240,14 +235,14 @@ export async function presentOf(
   )
   if (isRefusal(bound)) return bound
   const resources = unique([...byName, ...secrets, ...ofOwners, ...bound])
-  const ids = new Set(resources.map(({ id }) => id))
+  const types = new Map(resources.map(({ id, type }) => [id, type]))
   return {
     bindings,
     resources,
     exists: (type, id) =>
-      ids.has(id) ||
+      types.get(id) === type ||
       (type === 'toolkit' && isSystemToolkit(id)) ||
       (type === 'skill' && getOwn(organization.skills, id) !== undefined),
-    hash: hashWith(world),
+    hash: hashIn(reading),
   }
 }

@@ -7,7 +7,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
 import { shownBindings } from './apply.ts'
 import { exported } from './export.ts'
-import { bindingsOf, boundResources, hashWith } from './present.ts'
+import { bindingsOf, boundResources, hashIn } from './present.ts'
 
 const namesFurther = (include: readonly string[] | undefined): boolean =>
   include?.includes('further_types') === true
@@ -24,7 +24,7 @@ async function driftItems(
   const known = new Map(resources.map((one) => [one.id, one]))
   return bindings.map(({ resource_type, key, resource_id }) => {
     const one = known.get(resource_id)
-    const fields = one ? driftOf(one, hashWith(world)) : []
+    const fields = one ? driftOf(one, hashIn(reading)) : []
     return {
       resource_type,
       key,

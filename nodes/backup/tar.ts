@@ -27,8 +27,8 @@ export function encodeHeader(name: string, size: number): Buffer {
 }
 
 /**
- * Decodes a header. Returns `end` for the block that ends an archive, undefined for a block that is
- * not a header or is damaged.
+ * Decodes a header. Returns `end` for the block that ends an archive, and undefined for a block
+ * that is damaged or not a header.
  */
 export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
   try {

@@ -222,7 +222,7 @@ export async function runTests(root, args, loader) {
       lines.push(line)
       cpu?.add(line)
       const over = OVER.exec(line)?.[1]
-      // A test may have a name of this form too.
+      // A line of this form may also be the name of a test.
       if (!over || !files.includes(over)) continue
       sound = tell(over, lines, '', began) && sound
       lines = []

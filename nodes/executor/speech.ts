@@ -1,7 +1,7 @@
 /**
  * The interface of a generation: a request, and an outcome with one message of the assistant.
- * Nothing here depends on turns. One generation is one answer. The session that receives the answer
- * executes its tool calls.
+ * It does not depend on turns. One generation produces one answer. The session that receives the
+ * answer executes its tool calls.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'

@@ -55,9 +55,8 @@ export class Host {
   }
 
   /**
-   * Returns the last acknowledged sequence of a partition, if this node owns all shards of the
-   * partition and has a fresh lease, so that no other node can have written. Returns undefined
-   * otherwise.
+   * Returns the last acknowledged sequence of a partition, if this node owns all of its shards and
+   * has a fresh lease. No other node can have written then. Returns undefined otherwise.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined

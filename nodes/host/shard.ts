@@ -1,6 +1,6 @@
 /**
- * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and
- * answers all of them.
+ * A shard: one single-threaded loop that decides a batch of commands, appends a single envelope,
+ * and answers the commands.
  *
  * Invariants:
  * S1. No part of a batch is answered, published or performed before its append is acknowledged,

@@ -48,7 +48,10 @@ export interface OperationParts {
   /** Called whenever the number of running operations or environments may have changed. */
   changed(): void
 }
-/** What a provider has after an operation; `unknown` if the operation failed or was aborted. */
+/**
+ * Whether a provider has the environment after an operation. `unknown` if the operation failed or
+ * was aborted.
+ */
 export type Ended =
   | { readonly has: 'nothing' | 'unknown' }
   | { readonly has: 'environment'; readonly generation?: number }
@@ -70,7 +73,7 @@ export interface Operations {
   remove(provider: Provider, of: Of): void
   /** Whether the host can accept another operation, and another environment. */
   hasRoom(): boolean
-  /** Accepts no more requests, waits a limited time for running operations, then aborts them. */
+  /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
   stop(): Promise<void>
 }
 

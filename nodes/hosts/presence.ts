@@ -23,7 +23,10 @@ import type { Provider, WorkerExit } from './provider.ts'
 /** Maximum number of reports in flight at the start. */
 const AT_ONCE = 16
 
-/** The facts about one environment. Every change replaces the object, so identity shows changes. */
+/**
+ * The facts about one environment. Every change replaces the object, so changes are detected by
+ * comparing references.
+ */
 interface Known extends Of {
   readonly generation?: number
 }
@@ -40,7 +43,10 @@ export interface Presence {
   count(): number
   /** Records the outcome of an operation. */
   ended(of: Of, how: Ended): void
-  /** Inspects the provider and reports all environments. Resolves when the reports are answered. */
+  /**
+   * Inspects the provider and reports all environments. Resolves when each report has been answered
+   * or has timed out.
+   */
   begin(): Promise<void>
   stop(): void
 }
@@ -173,7 +179,7 @@ export function createPresence({
           environment_id,
           ...(how.generation !== undefined && { generation: how.generation }),
         })
-      // The next inspection finds what a failed operation left behind.
+      // The next inspection finds the remains of a failed operation.
       else {
         const one = known.get(environment_id)
         if (one) known.set(environment_id, { ...one })

@@ -182,7 +182,7 @@ export async function writeObject(
     )
     return { size_bytes: size, sha256: digest.toString('hex') }
   } catch (error) {
-    // The removal waits for chunks in flight, because chunks that arrive later would stay.
+    // The removal waits for chunks in flight, because chunks that arrive later would remain stored.
     await Promise.all(flying)
     const remove = (filter: string) => nats.manager.streams.purge(`OBJ_${bucket}`, { filter })
     await remove(metaSubject(bucket, name)).catch(() => {})

@@ -1,7 +1,7 @@
 /**
  * Splits requests that are larger than a NATS server accepts, and joins their parts at the
- * receiver. The parts of a request are sent in order on its own subject; only the last part has the
- * reply subject. Answers are not split, because they always stay below the limit.
+ * receiver. The parts are sent in order on the subject of the request, and only the last part has
+ * the reply subject. Answers are not split, because they are always below the limit.
  *
  * Invariants:
  * P1. A request reaches its handler whole or not at all. The requester repeats a request that is

@@ -233,7 +233,7 @@ export function createMetrics(version: string): Metrics {
       for (const [reason, now] of Object.entries(reasons)) stopped.set({ reason }, now ? 1 : 0)
     },
     text: async () => {
-      // A value that cannot be looked up now keeps its last measurement.
+      // If a lookup fails, its gauge keeps the previous value.
       await Promise.allSettled(looks.map(async (look) => look()))
       return registry.metrics()
     },

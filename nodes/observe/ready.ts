@@ -94,7 +94,7 @@ export function readiness({
  * `MOVE` milliseconds.
  */
 function patience(): (what: string, present: boolean) => boolean {
-  /** When each thing went missing, by name; undefined while it is present. */
+  /** Time at which each part went missing, by name; undefined while the part is present. */
   const missing = new Map<string, number | undefined>()
   return (what, present) => {
     if (!present && !missing.has(what)) return false

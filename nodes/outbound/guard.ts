@@ -1,8 +1,8 @@
 /**
  * Decides to which addresses the service connects on behalf of its users: public addresses, and
- * those that the operator allows. All others are rejected (this machine, private networks,
- * link-local addresses, and addresses that embed one of these), so that users cannot reach internal
- * systems through the service.
+ * addresses that the operator allows. Users therefore cannot reach internal systems through the
+ * service. All other addresses are rejected: this machine, private networks, link-local addresses,
+ * and addresses that embed a rejected address.
  *
  * Invariants:
  * G1. A name is rejected if any of its addresses is rejected.

@@ -1,7 +1,7 @@
 /**
  * Requests embeddings from the executors, because only they have access to providers. The vectors
- * of recent queries are cached, so that the pages of one search are ranked by the same vector, and
- * a repeated search needs no request.
+ * of recent queries are cached. The pages of one search are therefore ranked by the same vector,
+ * and a repeated search needs no request.
  */
 
 import { subjects } from '../../protocol/subjects.ts'

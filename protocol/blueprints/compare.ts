@@ -111,6 +111,21 @@ export function appliedHashes(
   )
 }
 
+/**
+ * The hashes of an input whose symbolic references have been resolved since the plan.
+ * @param references the values of the reference fields, with ids.
+ */
+export const withReferences = (
+  applied: Readonly<Record<string, string>>,
+  references: Readonly<Record<string, unknown>>,
+  hash: Hash,
+): Readonly<Record<string, string>> => ({
+  ...applied,
+  ...Object.fromEntries(
+    Object.entries(references).map(([field, value]) => [field, hash(canonical(value))]),
+  ),
+})
+
 /** The fields whose values differ from those that the last apply set. */
 export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   const { fields } = resourceFacts[known.type]

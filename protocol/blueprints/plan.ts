@@ -18,8 +18,9 @@ import {
   type Hash,
   type KnownResource,
 } from './compare.ts'
-import { idOf, placeOf, type Referable } from './references.ts'
-import type { Reference, ResourceInput, ResourceTypeName } from './resources.ts'
+import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
+import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
+import type { Reference, ResourceInput } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
 import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
@@ -42,6 +43,8 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of a resource that is to be created. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
+  /** The reference fields that refer to resources that are to be created, with symbolic ids. */
+  readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path of the resource in the request. */
   readonly field: string
 }
@@ -56,11 +59,6 @@ export interface Plan {
   readonly plan_id: string
 }
 
-interface Requested {
-  readonly type: ResourceTypeName
-  readonly input: ResourceInput
-  readonly field: string
-}
 /** The resources of a request in the order in which they are applied, with their paths. */
 export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
   typesInOrder.flatMap((type) => {
@@ -115,8 +113,23 @@ function identify(
     (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
       ? boundAs(moved_from)
       : undefined)
-  if (known) return { known }
-  const { adopt, match } = resourceFacts[type]
+  const { adopt, match, fields } = resourceFacts[type]
+  if (known) {
+    const name = input[match]
+    const renames = adopt === 'unique' && !fields[match]?.immutable && name !== undefined
+    const other = renames
+      ? resources.find((one) => one.type === type && one.record[match] === name)
+      : undefined
+    return other && other.id !== known.id
+      ? refuse('already_exists', {
+          resource_type: type,
+          key: input.key,
+          resource_id: other.id,
+          name,
+          field: `${field}.${match}`,
+        })
+      : { known }
+  }
   if (adopt === 'never' || input[match] === undefined) return {}
   const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
   const free = matches.filter(({ binding }) => binding === undefined)
@@ -191,14 +204,14 @@ function planOne(
   if (isRefusal(wanted)) return wanted
   const facts = resourceFacts[type]
   const differences = differencesOf(type, wanted, known, hash)
-  const fixed = known && differences.find((one) => facts.fields[one.field]?.immutable)
-  if (fixed)
+  const fixed = known && fixedField(type, wanted, known, differences)
+  if (fixed !== undefined)
     return refuse('blueprint_immutable_field', {
       resource_type: type,
       key: input.key,
-      resource_id: known.id,
-      field: fixed.field,
-      path: `${field}.${fixed.field}`,
+      resource_id: known?.id,
+      field: fixed,
+      path: `${field}.${fixed}`,
     })
   if (!facts.rows) {
     return known
@@ -220,14 +233,21 @@ function planOne(
     differences.map((one) => one.field),
     rebinds,
   )
+  const symbolic = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) => facts.fields[name]?.refers && hasSymbol(value),
+    ),
+  )
   return planned(
     !known ? 'created' : adopts ? 'adopted' : differences.length > 0 ? 'updated' : 'unchanged',
-    { ...(known && { known }), steps, binding },
+    { ...(known && { known }), steps, binding, symbolic },
   )
 
   function planned(
     action: Change['action'],
-    more: Pick<PlannedChange, 'known' | 'binding'> & { readonly steps?: readonly Step[] },
+    more: Pick<PlannedChange, 'known' | 'binding' | 'symbolic'> & {
+      readonly steps?: readonly Step[]
+    },
   ): PlannedChange {
     return {
       resource_type: type,
@@ -317,6 +337,8 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
     found.push(match)
     ids.set(place, match.known?.id)
   }
+  const renamed = renamedToTaken(requested, found, present.resources)
+  if (renamed) return renamed
   const referable: Referable = {
     identity,
     requested: ids,

@@ -1,6 +1,6 @@
 /**
- * Converts Office files to Markdown, each in a separate thread with a deadline and a limited heap,
- * so that a hostile file cannot block the process or exhaust its memory.
+ * Converts Office files to Markdown, each in a separate thread with a deadline and a limited heap.
+ * A hostile file therefore cannot block the process or exhaust its memory.
  *
  * Invariants:
  * C1. A thread ends when it has answered, at its deadline, or when its heap exceeds the limit.

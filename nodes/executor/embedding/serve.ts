@@ -96,7 +96,7 @@ function createPlaces({
 }
 
 /**
- * Normalizes vectors to the length 1, and encodes them in base64. A zero vector stays zero.
+ * Normalizes vectors to the length 1, and encodes them in base64. Zero vectors are not normalized.
  * @throws ExecutorFault when the provider did not return one vector for each text, all with the
  * same number of dimensions.
  */

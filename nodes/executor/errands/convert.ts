@@ -1,5 +1,5 @@
 /**
- * Extracts the text of a file as Markdown, and stores the text beside the bytes. A repeat
+ * Extracts the text of a file as Markdown, and stores the text in a second object. A repeat
  * overwrites the same object. No text remains if the file is deleted during the conversion: the
  * deletion erases a text that is already stored, and the executor erases a text that it stored
  * later.

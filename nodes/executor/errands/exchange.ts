@@ -22,8 +22,8 @@ import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
 /**
- * `PAGE` is the number of messages per read. `SHOWN` limits the messages that an agent is shown to
- * the newest ones: by number, and approximately by their total number of characters.
+ * `PAGE` is the number of messages per read. An agent is shown only the newest messages. `SHOWN`
+ * limits their number and, approximately, their total number of characters.
  */
 const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const

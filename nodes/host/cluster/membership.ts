@@ -121,8 +121,8 @@ export class Membership {
     await this.#introduce()
   }
   /**
-   * Makes this membership renew the record that was claimed for this process, and end once another
-   * process has claimed it. Called before `start`.
+   * Sets the record that was claimed for this process. The membership renews the record, and ends
+   * once another process has claimed it. Called before `start`.
    */
   hold(claimed: Claimed): void {
     this.#claimed = claimed
@@ -208,7 +208,7 @@ export class Membership {
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers) cancel()
-    // A renewal in flight would make the record live again.
+    // A renewal that arrives after the last record would revive the node.
     await this.#renewing
     // The record is not deleted, because a missing record proves nothing (M4).
     await this.#registry
@@ -220,8 +220,8 @@ export class Membership {
       .catch(() => {})
   }
   /**
-   * Whether this node's record was renewed recently enough for other nodes to rely on it, and the
-   * node has checked the ownership of its shards since it was last away.
+   * Whether other nodes can rely on this node: its record was renewed recently, and it has checked
+   * the ownership of its shards since it was last away.
    */
   fresh(): boolean {
     return this.#known === this.#absences && this.#lately(FRESH_MS)

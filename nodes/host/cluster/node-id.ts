@@ -86,8 +86,8 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
 
 /**
  * Claims a node id for an instance that already answers under its own name. A recorded instance
- * that does not answer is dead when its record has not changed for `DEAD_WITHOUT_SUBSCRIBER_MS`, or
- * for `LEASE_DURATION_MS` when the NATS servers do not report that it has no subscriber.
+ * that does not answer is dead when its record has not changed for `LEASE_DURATION_MS`. If the NATS
+ * servers report no subscriber for the instance, `DEAD_WITHOUT_SUBSCRIBER_MS` suffices.
  * @returns the revision of the record, from which the node renews it.
  * @throws StartFault when another instance is alive under the id, or claimed it first each time.
  * @throws Error when the registry cannot be reached.

@@ -1,8 +1,8 @@
 /**
  * Announces committed entries to followers, without a delivery guarantee. Followers detect gaps
  * themselves. Followers of one actor receive its entries. Followers of a whole project receive only
- * the newest cursor, once per commit, and then query a view, because sending every entry of the
- * project's actors to every gateway would be wasteful.
+ * the newest cursor, once per commit, and then query a view. Sending every entry of the project's
+ * actors to every gateway would be wasteful.
  */
 import {
   type Entry,

@@ -12,8 +12,8 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
  */
 const REMEMBERED = 256
 /**
- * Milliseconds for which commands with a client's idempotency key are remembered, and the number of
- * remembered commands above which the oldest of them are forgotten sooner.
+ * Milliseconds for which commands with a client's idempotency key are remembered. When more than
+ * `KEYED` commands are remembered in total, the oldest commands with a key are forgotten sooner.
  */
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
@@ -42,7 +42,7 @@ export interface ActorInstance extends Address {
    */
   prev: number
   seen: Map<string, Remembered> | undefined
-  /** Number of remembered commands that starts the next search for commands to forget. */
+  /** Number of remembered commands at which the next search for commands to forget starts. */
   look: number
   /** The last effect applied per source shard: `[cursor, index]`. */
   taken: Map<string, readonly [number, number]> | undefined
@@ -133,8 +133,8 @@ function remember(
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /**
- * Returns the id of an effect's command. It consists of the shard and the cursor of the event that
- * caused the effect, and the index of the effect among those of that event.
+ * Returns the id of an effect's command. The id consists of the shard and the cursor of the event
+ * that caused the effect, and the index of the effect within the event.
  */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`

@@ -1,6 +1,6 @@
 /**
  * Encodes and decodes envelopes. If the JSON of an entry is longer than `LARGE`, its events and
- * reply are stored as a value in the object store, and the entry contains only the name of the
+ * reply are stored as a value in the object store. The entry then contains only the name of the
  * value. The value is stored before the envelope that refers to it is appended.
  */
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'

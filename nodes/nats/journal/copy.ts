@@ -75,8 +75,8 @@ export const deleteStream = async ({ manager, space }: Nats, name: string): Prom
 
 /**
  * Requests the snapshot of a stream. Returns the stream's configuration, its state at the start of
- * the snapshot, and the bytes of the snapshot, which can be read once and may include later
- * messages. The server checks the integrity of the data it reads.
+ * the snapshot, and the bytes of the snapshot. The bytes can be read once, and may include later
+ * messages. The server checks the integrity of the data that it reads.
  * @throws Error when the stream is absent or damaged. Reading the bytes throws when the server
  *   aborts or stops sending.
  */

@@ -130,7 +130,7 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   if (replicas === before && wanted.compression === compression) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
     // A replicated stream cannot use asynchronous persistence, and the mode cannot change. Such a
-    // stream holds only a cache, so it is recreated.
+    // stream contains only a cache, so it is recreated.
     await manager.streams.delete(config.name)
     await manager.streams.add(config)
   } else await manager.streams.update(config.name, { ...found.config, ...wanted })
@@ -259,9 +259,8 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 }
 
 /**
- * Checks that an existing installation has all its journals. A missing journal is never recreated,
- * because nats-server omits a stream that it cannot read, and an empty journal would be taken for
- * the real one.
+ * Checks that an existing installation has all its journals. A missing journal is never recreated:
+ * nats-server omits a stream that it cannot read, and an empty journal would replace it.
  * @throws StartFault when a journal is missing.
  */
 async function requireJournals(nats: Nats, partitions: number): Promise<void> {
