@@ -20,6 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'baton-apply-'))
 t.teardown(() => s.stop())
 t.teardown(() => rmSync(folder, { recursive: true }))
 const example = join(import.meta.dirname, '../../../examples/support-desk')
+const desk = { namespace: 'examples', blueprint_key: 'support-desk' }
 const copy = (name: string): string => {
   const path = join(folder, name)
   cpSync(example, path, { recursive: true })
@@ -125,7 +126,20 @@ t.test('changes outside of the blueprint are drift', async (t) => {
   await baton(['apply', '-f', path, '--yes'])
   const agents = listOf(await s.ok('agent.list'))
   const id = agents.find((one) => one['name'] === 'writer')?.['id']
+  const drifted = async () =>
+    listOf(await s.ok('blueprint.drift', { ...desk, include: ['further_types'] }))
+      .filter((one) => one['state'] !== 'unchanged')
+      .map(({ resource_type, key, state, fields }) => ({ resource_type, key, state, fields }))
+  t.strictSame(await drifted(), [])
   await s.ok('agent.update', { id, description: 'Somebody else' })
+  t.strictSame(await drifted(), [
+    {
+      resource_type: 'agent',
+      key: 'writer',
+      state: 'changed',
+      fields: [{ field: 'description', to: 'Somebody else' }],
+    },
+  ])
   const plan = await baton(['apply', '-f', path, '--plan'])
   t.match(
     plan.out,
@@ -269,11 +283,12 @@ t.test('an export plans to nothing, and is the same after an import', async (t) 
     'examples',
   ])
   t.match(single.out, /^blueprint_key: support-desk$/m)
+  const { out } = await baton(['export', '--format', 'json'])
+  const { $schema, ...document } = JSON.parse(out) as Record<string, unknown>
+  t.equal($schema, `${s.url}/schemas/blueprint.json`)
+  t.strictSame(document, await s.ok('blueprint.export', desk))
   // Handles of workflows are unique in the organization.
-  const deleted = await s.ok('blueprint.delete', {
-    blueprint_key: 'support-desk',
-    namespace: 'examples',
-  })
+  const deleted = await s.ok('blueprint.delete', desk)
   t.equal(deleted['status'], 'deleted')
   const project = await s.ok('project.create', { name: 'Other', handle: 'other' })
   t.equal(project['handle'], 'other')
