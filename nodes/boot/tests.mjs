@@ -16,33 +16,8 @@ import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
+import { runSchedule, scheduleOf } from './test-schedule.mjs'
 
-/** Tests that measure time or memory of a service: nothing else runs at the same time. */
-const ALONE = /^test.hostile.(pressure|transport)\b/
-/** Tests of several processes, or with deadlines: at most two run at once, on any machine. */
-const PAIRED = new RegExp(
-  [
-    '^test.scenarios.\\w+.(\\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade)\\.test\\b',
-    '^test.scenarios.workers.(claims|leases)\\.test\\b',
-  ].join('|'),
-)
-/**
- * The longest tests run in separate processes and start first, so that none of them is still
- * running when all others have ended.
- */
-const LONG = new RegExp(
-  [
-    '^test.(checks|contributing|simulation)',
-    '^test.hostile.(foreign|frames|roles|rows|secrets)',
-    '^test.scenarios.[\\w-]+.(attachments|tour|webhooks|managed|storage|first-hour)\\.',
-    '^test.scenarios.[\\w-]+.nats-(authentication|permissions|permissions-cluster)\\.',
-  ].join('|'),
-)
-/**
- * Maximum number of files that share a process. Unit tests use only as many processes as run at
- * once, so more of them may share one.
- */
-const TOGETHER = 24
 /** The minimum number of files for which bundling saves processor time. */
 const BUNDLED = 12
 /** Matches the line that reports the end of a file in a shared process. */
@@ -65,22 +40,7 @@ const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
-/** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
-/**
- * Distributes files over shared processes. Each process gets some files of every folder, so that
- * all take about the same time.
- * @param {readonly string[]} files
- * @param {number} most maximum number of processes
- * @returns {Process[]}
- */
-function shared(files, most = Number.POSITIVE_INFINITY) {
-  const parts = Math.min(most, Math.ceil(files.length / TOGETHER))
-  return Array.from({ length: parts }, (_, part) => {
-    const own = files.filter((_, i) => i % parts === part)
-    const [only] = own.length === 1 ? own : []
-    return { name: only ?? `tests that share a process, ${part + 1} of ${parts}`, files: own }
-  })
-}
+/** @typedef {import('./test-schedule.mjs').Process} Process */
 
 /**
  * Prepares what tests of services need: the nats-server binary and the bundle of the program.
@@ -134,17 +94,13 @@ export async function runTests(root, args, loader) {
     )
     return given >= 0 ? given : otherwise
   }
-  const jobs = option('jobs', 0) || availableParallelism()
+  // Unit tests only compute. Others also wait: with one process more than processors, all are busy.
+  const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
   const seconds = option('timeout', LIMIT)
-  const single = (/** @type {string} */ name) => ({ name, files: [name] })
-  const kinds = [LONG, PAIRED, ALONE]
-  const [long = [], paired = [], alone = []] = kinds.map((kind) =>
-    files.filter((name) => kind.test(name)).map(single),
-  )
-  const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
-  const others =
-    unit || cpu || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
-  const beside = [...long, ...others]
+  const schedule = scheduleOf(files, {
+    ...(unit && { most: jobs }),
+    separate: !unit && !cpu && named.length > 0,
+  })
   const bundle = files.length < BUNDLED ? undefined : await bundleTests(root, files)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
@@ -248,26 +204,14 @@ export async function runTests(root, args, loader) {
         began,
       )
   }
-  /**
-   * @param {readonly Process[]} processes
-   * @param {number} width
-   */
-  const all = async (processes, width) => {
-    const left = [...processes]
-    await Promise.all(
-      Array.from({ length: width }, async () => {
-        for (let one = left.shift(); one && !stopped; one = left.shift()) await run(one)
-      }),
-    )
-  }
   const stop = (/** @type {NodeJS.Signals} */ signal) => {
     stopped = true
     for (const child of running) child.kill(signal)
   }
   for (const signal of signals) process.on(signal, stop)
-  await all(beside, jobs)
-  await all(paired, Math.min(jobs, 2))
-  await all(alone, 1)
+  await runSchedule(schedule, jobs, async (process) => {
+    if (!stopped) await run(process)
+  })
   for (const signal of signals) process.off(signal, stop)
   if (bundle !== undefined) rmSync(bundle, { recursive: true, force: true })
   if (cpu) process.stdout.write(`\n${cpu.table()}\n`)
