@@ -35,9 +35,17 @@ export function refusedRows(
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
 ): Refusal | undefined {
-  const names = new Set(changes.flatMap(({ steps }) => steps.map(({ row }) => row)))
+  // A binding decides who may change and delete a resource, so it needs the permission to change it.
+  const names = new Set(
+    changes.flatMap(({ resource_type, steps }) =>
+      steps.flatMap(({ row }) =>
+        row === 'blueprint.bind' || row === 'blueprint.unbind'
+          ? (resourceFacts[resource_type].rows?.change ?? [])
+          : row,
+      ),
+    ),
+  )
   for (const name of names) {
-    if (name === 'blueprint.bind' || name === 'blueprint.unbind') continue
     const refused = authorizeRow(edge.world.settings.brand, rowOf(name).shape, caller, {})
     if (refused) return refused
   }

@@ -57,6 +57,25 @@ export function presentValue(known: KnownResource, field: string): unknown {
 /** Name in `applied` of the hash of a value with its secret parts. */
 const secretName = (field: string): string => `${field}!`
 
+/**
+ * The binding without the hashes of the secret values that a command sets outside of the blueprint:
+ * the next apply cannot compare them with the masked values of the record, so it sets them again.
+ */
+export function withoutSecretsOf(
+  binding: StoredBinding,
+  input: Readonly<Record<string, unknown>>,
+): StoredBinding {
+  const facts = resourceFacts[binding.resource_type]
+  const replaced = new Set(
+    Object.keys(facts.fields)
+      .filter((field) => input[memberOf(facts, field)] !== undefined)
+      .map(secretName),
+  )
+  const hashes = Object.entries(binding.applied ?? {})
+  const left = hashes.filter(([name]) => !replaced.has(name))
+  return left.length === hashes.length ? binding : { ...binding, applied: Object.fromEntries(left) }
+}
+
 /** The fields of an input that differ from the record, with their values before and after. */
 export function differencesOf(
   type: ResourceTypeName,
