@@ -26,7 +26,7 @@ const settings = (): string =>
     )
     .join('\n')
 
-/** Returns the configuration, or prints every fault to standard error and exits. */
+/** Returns the configuration. If it is invalid, prints every fault to standard error and exits. */
 function configured(argv: readonly string[]): Config {
   const read = readConfig(process.env, argv)
   if ('config' in read) return read.config

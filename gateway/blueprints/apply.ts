@@ -30,7 +30,7 @@ import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { execute, located, refusedRows } from './execute.ts'
-import { blueprintId, type Hold, takeHold } from './hold.ts'
+import { blueprintId, type Hold, holding } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
 
@@ -300,28 +300,17 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     (await bindKey(edge, project, identity, origin)) ??
     (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
-  const hold = await takeHold(edge, project, blueprint, origin)
-  if (isRefusal(hold)) return hold
-  try {
+  return holding(edge, project, blueprint, origin, async (hold) => {
     // The first request may have ended while this repeat of it waited.
     const late = await firstAnswer(edge, call, identity, origin, id)
-    if (late) {
-      await hold.release()
-      return late
-    }
+    if (late) return late
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold)
       await announce(edge, project)
-      if ('result' in outcome) {
-        await hold.stop()
-        return { id, input: { holder: hold.holder, result: outcome.result } }
-      }
-      if ('outdated' in outcome && plans < MAX_PLANS) continue
-      await hold.release()
-      return 'outdated' in outcome ? outcome.outdated : outcome
+      if ('result' in outcome)
+        return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
+      if (!('outdated' in outcome)) return outcome
+      if (plans === MAX_PLANS) return outcome.outdated
     }
-  } catch (error) {
-    await hold.release()
-    throw error
-  }
+  })
 }

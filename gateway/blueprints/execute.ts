@@ -187,9 +187,8 @@ export async function execute(
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {
           if (failed) return undefined
-          const outcome = execution.hold.isLost()
-            ? refuse('blueprint_busy', { retry_after: 1 })
-            : await performStep(execution, change, step, index === 0)
+          if (execution.hold.isLost()) return refuse('blueprint_busy', { retry_after: 1 })
+          const outcome = await performStep(execution, change, step, index === 0)
           if (isRefusal(outcome)) {
             failed = true
             return located(change, outcome)

@@ -8,6 +8,7 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Edge } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import type { Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 
 /** Maximum wait for another holder, and the pause between two attempts, in milliseconds. */
@@ -121,5 +122,29 @@ export async function takeHold(
         input: { holder },
       })
     },
+  }
+}
+
+/**
+ * Prepares a command while the blueprint is held. The hold lasts until that command, which ends it;
+ * it ends at once when the preparation is refused, fails, or needs no command.
+ */
+export async function holding(
+  edge: Pick<Edge, 'world'>,
+  project: string,
+  identity: Identity,
+  origin: Origin,
+  run: (hold: Hold) => Promise<Prepared | Refusal>,
+): Promise<Prepared | Refusal> {
+  const hold = await takeHold(edge, project, identity, origin)
+  if (isRefusal(hold)) return hold
+  try {
+    const prepared = await run(hold)
+    if (isRefusal(prepared) || prepared.done !== undefined) await hold.release()
+    else await hold.stop()
+    return prepared
+  } catch (error) {
+    await hold.release()
+    throw error
   }
 }

@@ -24,9 +24,9 @@ interface Benchmark {
 }
 
 /**
- * Returns the name of each benchmark with what it measures. Benchmarks are the files of `bench/`
- * that export `about`, which must consist of string literals joined with `+`, one per line: the
- * files are read as text, so that listing them loads no module.
+ * Returns the name and the description of each benchmark. A benchmark is a file of `bench/` that
+ * exports `about`, its description. `about` must consist of string literals joined with `+`, one
+ * per line, because the files are read as text: listing the benchmarks loads no module.
  */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()

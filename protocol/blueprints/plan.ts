@@ -113,23 +113,8 @@ function identify(
     (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
       ? boundAs(moved_from)
       : undefined)
-  const { adopt, match, fields } = resourceFacts[type]
-  if (known) {
-    const name = input[match]
-    const renames = adopt === 'unique' && !fields[match]?.immutable && name !== undefined
-    const other = renames
-      ? resources.find((one) => one.type === type && one.record[match] === name)
-      : undefined
-    return other && other.id !== known.id
-      ? refuse('already_exists', {
-          resource_type: type,
-          key: input.key,
-          resource_id: other.id,
-          name,
-          field: `${field}.${match}`,
-        })
-      : { known }
-  }
+  if (known) return { known }
+  const { adopt, match } = resourceFacts[type]
   if (adopt === 'never' || input[match] === undefined) return {}
   const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
   const free = matches.filter(({ binding }) => binding === undefined)

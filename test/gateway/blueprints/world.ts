@@ -7,19 +7,19 @@
  */
 import assert from 'node:assert/strict'
 import { actorKinds } from '../../../actors/kinds.ts'
-import { blueprintQueries } from '../../../gateway/blueprints/lifecycle.ts'
+import { blueprintQueries } from '../../../gateway/blueprints/queries.ts'
 import type { Call, Edge } from '../../../gateway/call.ts'
 import { callParts, runCommand } from '../../../gateway/command.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
-import { faultsOf } from '../../../gateway/http/validate.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { api } from '../../../protocol/api.ts'
-import type { Row } from '../../../protocol/contract.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
 import type { Envelope, Event } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
+import { faultsOf } from '../../../protocol/rules/schema-faults/faults.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { View } from '../../../views/view.ts'
@@ -143,8 +143,8 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
       ),
       later: (ms: number, run: () => void) =>
         base.later(ms, () => {
-          const stopped = step('timer')
-          if (stopped) void stopped.then(run)
+          const turn = step('timer')
+          if (turn) void turn.then(run)
           else run()
         }),
     } as unknown as World
@@ -180,7 +180,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
           caller,
           project: { id: PROJECT },
           request_id: 'req_1',
-          incoming: { method: '', path: '', ip: '', header: () => undefined },
+          incoming: { method: routeOf(row).method, path: '', ip: '', header: () => undefined },
         } as unknown as Call
         return (await runCommand(edge, call)) as Answer
       },
