@@ -20,7 +20,10 @@ import { type History, isConvergent, isRepeatable, isSerial } from './properties
 import { runs, seed } from './settings.ts'
 import type { Plant } from './world.ts'
 
-const histories: fc.Arbitrary<History> = fc.record({ first: requests, outside: outsides })
+const histories: fc.Arbitrary<History> = fc.record({
+  first: fc.oneof(requests, fc.constant({ resources: {} })),
+  outside: outsides,
+})
 const deaths = fc.array(fc.record({ place: fc.nat({ max: 10_000 }), late: fc.nat({ max: 12 }) }), {
   minLength: 4,
   maxLength: 4,
