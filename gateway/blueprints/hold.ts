@@ -20,10 +20,13 @@ export interface Hold {
   readonly holder: string
   /** Whether another request may have taken the blueprint since. */
   isLost(): boolean
-  /** Reserves ids for new resources by place; returns those that count. */
+  /**
+   * Reserves ids for new resources by place; returns those that count.
+   * @param replace places whose earlier reservations are given up.
+   */
   reserve(
     ids: Readonly<Record<string, string>>,
-    replace: readonly string[],
+    replace?: readonly string[],
   ): Promise<Readonly<Record<string, string>> | Refusal>
   /** Stops the renewal. The final command of the request then gives the blueprint up. */
   stop(): void
@@ -80,7 +83,7 @@ async function takeHold(
     id,
     holder,
     isLost: () => lost,
-    async reserve(ids, replace) {
+    async reserve(ids, replace = []) {
       const outcome = await world.command({
         ...address,
         command_id: hexOf(world.random(16)),

@@ -4,115 +4,67 @@
  * Properties:
  * - A preview reports what the apply then does, and writes nothing.
  * - A second apply changes nothing: no actor but that of the blueprint has an event.
- * - An apply whose gateway dies at any call, and is then repeated, ends in the same state as an
- *   apply without interruption.
- * - No resource ever has two bindings, and no key of a blueprint two resources.
  * - The export of a project, applied to an empty project, has an equal export.
+ * - An apply whose gateway dies at any call, and is then repeated, ends in the same state as an
+ *   apply without a death, even if the last message of the gateway arrives during the repeat.
+ * - Two applies of one blueprint at the same time end in the state of one of the serial orders.
+ * - No resource ever has two bindings, and no key of a blueprint two resources.
  *
- * `BLUEPRINT_RUNS` is the number of random projects, and `BLUEPRINT_SEED` repeats a seed.
+ * `BLUEPRINT_RUNS` is the number of runs of each property, and `BLUEPRINT_SEED` repeats a seed.
  */
-import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { outsides, type Request, requests } from './graphs.ts'
-import {
-  apply,
-  checkBindings,
-  checkUnchanged,
-  disturb,
-  exported,
-  interrupted,
-  type Outcome,
-  preview,
-  shape,
-  stateOf,
-  stepsOfApply,
-} from './play.ts'
+import { outsides, requests } from './graphs.ts'
+import { plants } from './plants.ts'
+import { type History, isConvergent, isRepeatable, isSerial } from './properties.ts'
 import { runs, seed } from './settings.ts'
-import { openStore, type Store } from './world.ts'
+import type { Plant } from './world.ts'
 
-/** Each run interrupts so many applies; the steps are spread over the whole apply. */
-const DEATHS = 4
-
-/** Previews and applies a request. Both have the same outcome. */
-async function previewed(store: Store, request: Request, more: object = {}): Promise<Outcome> {
-  const before = store.length()
-  const shown = await preview(store.gateway(), request, more)
-  assert.deepEqual(store.eventsSince(before), [], 'a preview writes nothing')
-  const done = await apply(store.gateway(), request, {
-    ...more,
-    ...(shown.plan_id !== '' && { plan_id: shown.plan_id }),
-  })
-  assert.deepEqual(shape(done), shape(shown))
-  checkBindings(store)
-  return done
-}
-const unmasked = (request: Request): Request =>
-  JSON.parse(
-    JSON.stringify(request).replaceAll('***', 'one').replaceAll('[redacted]', 'a secret of it'),
-  ) as Request
-/** A project with resources of an earlier apply, which was then changed by ordinary requests. */
-const histories = fc.tuple(requests, outsides)
-
-async function played([[first, outside], request, places]: [
-  [Request, Parameters<typeof disturb>[1][]],
-  Request,
-  number[],
-]): Promise<void> {
-  const base = await openStore(1)
-  const stores: Store[] = [base]
-  const fork = async () => {
-    const store = await base.fork(stores.length + 1)
-    stores.push(store)
-    return store
-  }
-  try {
-    assert.equal((await apply(base.gateway(), first)).refused, undefined)
-    for (const one of outside) await disturb(base, one)
-    const clean = await fork()
-    const { refused } = await previewed(clean, request)
-    const after = await stateOf(clean)
-    if (refused) return
-    await checkUnchanged(clean, request)
-    assert.deepEqual(await stateOf(clean), after)
-
-    const steps = await stepsOfApply(await fork(), request)
-    for (const place of places) {
-      const at = 1 + (place % steps)
-      const store = await fork()
-      await interrupted(store, request, at)
-      checkBindings(store)
-      const again = await apply(store.gateway(), request)
-      assert.equal(
-        again.refused,
-        undefined,
-        `after a death at step ${at}: ${JSON.stringify(again.refused)}`,
-      )
-      checkBindings(store)
-      assert.deepEqual(await stateOf(store), after, `after a death at step ${at} of ${steps}`)
-      await checkUnchanged(store, request)
-    }
-
-    const copy = await openStore(2)
-    stores.push(copy)
-    const files = await exported(clean)
-    // Exports contain no secrets; their author adds them.
-    assert.equal((await previewed(copy, unmasked(files))).refused, undefined)
-    assert.equal(JSON.stringify(await exported(copy)), JSON.stringify(files))
-  } finally {
-    for (const store of stores) store.close()
-  }
-}
-
-t.test('applies converge, whatever the project was before', { timeout: 600_000 }, async (t) => {
-  t.comment(`seed ${seed}`)
-  await fc.assert(
-    fc.asyncProperty(
-      histories,
-      requests,
-      fc.array(fc.nat({ max: 10_000 }), { minLength: DEATHS, maxLength: DEATHS }),
-      (...drawn) => played(drawn),
-    ),
-    { numRuns: runs(12), seed, includeErrorInReport: true },
-  )
+const histories: fc.Arbitrary<History> = fc.record({ first: requests, outside: outsides })
+const deaths = fc.array(fc.record({ place: fc.nat({ max: 10_000 }), late: fc.nat({ max: 12 }) }), {
+  minLength: 4,
+  maxLength: 4,
 })
+const orders = fc.array(fc.nat({ max: 30 }), { minLength: 30, maxLength: 30 })
+
+/** The properties, by a short name. */
+const properties = {
+  repeats: (plant?: Plant) =>
+    fc.asyncProperty(histories, requests, (history, request) =>
+      isRepeatable(history, request, plant),
+    ),
+  deaths: (plant?: Plant) =>
+    fc.asyncProperty(histories, requests, deaths, (history, request, drawn) =>
+      isConvergent(history, request, drawn, plant),
+    ),
+  races: (plant?: Plant) =>
+    fc.asyncProperty(requests, fc.tuple(requests, requests), orders, (first, two, order) =>
+      isSerial(first, two, order, plant),
+    ),
+} as const
+
+for (const [name, few] of [
+  ['repeats', 8],
+  ['deaths', 5],
+  ['races', 5],
+] as const)
+  t.test(`applies converge: ${name}`, { timeout: 3_600_000 }, async (t) => {
+    t.comment(`seed ${seed}`)
+    const options = { numRuns: runs(few), seed, includeErrorInReport: true }
+    await fc.assert(properties[name]() as fc.IAsyncProperty<unknown>, options)
+  })
+
+for (const plant of plants)
+  t.test(
+    `the properties detect a planted fault: ${plant.name}`,
+    { timeout: 600_000 },
+    async (t) => {
+      const property = properties[plant.detectedBy](plant) as fc.IAsyncProperty<unknown>
+      const { failed, numRuns } = await fc.check(property, {
+        numRuns: 60,
+        seed: plant.seed ?? 1,
+        endOnFailure: true,
+      })
+      t.ok(failed, `${plant.detectedBy} in run ${numRuns}`)
+    },
+  )

@@ -106,10 +106,14 @@ export const shape = ({ refused, changes }: Outcome) => ({
   })),
 })
 /** Asserts that a repeated apply finds nothing to do and writes nothing but its own record. */
-export async function checkUnchanged(store: Store, request: Request): Promise<void> {
+export async function checkUnchanged(
+  store: Store,
+  request: Request,
+  more: object = {},
+): Promise<void> {
   await settleAll()
   const before = store.length()
-  const again = await apply(store.gateway(), request)
+  const again = await apply(store.gateway(), request, more)
   await settleAll()
   assert.equal(again.refused, undefined)
   assert.deepEqual(
@@ -130,8 +134,8 @@ export async function checkUnchanged(store: Store, request: Request): Promise<vo
 }
 
 /** Makes a change outside of blueprints. Refusals are ignored. */
-export async function disturb(store: Store, outside: Outside): Promise<void> {
-  const gateway = store.gateway()
+export async function disturb(store: Store, outside: Outside, step?: Step): Promise<void> {
+  const gateway = store.gateway(step)
   const { effect, type, nth } = outside
   const { rows, slot } = resourceFacts[type]
   if (!rows) return
@@ -150,29 +154,50 @@ export async function disturb(store: Store, outside: Outside): Promise<void> {
   await settleAll()
 }
 
-/** A step that counts, and that lets its gateway die at the n-th call; never if `at` is 0. */
-export function mortal(at: number) {
+/**
+ * A step that counts, and that lets its gateway die at the n-th call; never if `at` is 0.
+ * @param late the call at which it dies proceeds when this promise resolves; otherwise never.
+ */
+export function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
   let count = 0
   let bury = () => {}
   const died = new Promise<undefined>((resolve) => {
     bury = () => resolve(undefined)
   })
   const step: Step = (name) => {
+    const isDead = at > 0 && count >= at
     if (name !== 'timer') count++
     if (at === 0 || count < at) return undefined
     bury()
-    return new Promise(() => {})
+    return isDead ? new Promise(() => {}) : late
   }
   return { step, died, count: () => count }
 }
-/** Applies a request at a gateway that dies at its n-th step, and waits until its hold has ended. */
-export async function interrupted(store: Store, request: Request, at: number, more: object = {}) {
-  const { step, died } = mortal(at)
+/** Milliseconds after which the hold of a dead gateway has ended. */
+const HELD = 31_000
+/**
+ * Applies a request at a gateway that dies at its n-th step, and waits until its hold has ended.
+ * @returns a function that lets the last call of the gateway proceed, as a delayed message.
+ */
+export async function interrupted(
+  store: Store,
+  request: Request,
+  at: number,
+): Promise<() => Promise<void>> {
+  let release = () => {}
+  const late = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const { step, died } = mortal(at, late)
   const gateway = store.gateway(step)
-  await Promise.race([died, apply(gateway, request, more)])
+  await Promise.race([died, apply(gateway, request)])
   await settleAll()
   gateway.edge.directory.close()
-  await store.clock.advance(31_000)
+  await store.clock.advance(HELD)
+  return async () => {
+    release()
+    await settleAll()
+  }
 }
 /** The number of steps at which an apply can be interrupted. */
 export async function stepsOfApply(store: Store, request: Request): Promise<number> {

@@ -46,8 +46,14 @@ class SeededWorld extends ToyWorld {
 }
 /** Awaited before and after each call of a port. A promise that never resolves stops the gateway. */
 export type Step = (name: string) => Promise<void> | undefined
-/** Changes the ports of a gateway, to plant a fault. */
-export type Plant = (world: World) => World
+/** A deliberate fault of gateways. The tests ensure that the properties detect it. */
+export interface Plant {
+  readonly name: string
+  /** Changes the ports of each gateway. */
+  ports?(world: World): World
+  /** Changes the program. Returns a function that undoes the change. */
+  install?(): () => void
+}
 
 export type Body = Readonly<Record<string, unknown>>
 export type Answer = { readonly body: Body } | Refusal
@@ -66,7 +72,7 @@ export interface Gateway {
 }
 export interface Store {
   readonly clock: ManualClock
-  gateway(step?: Step, plant?: Plant): Gateway
+  gateway(step?: Step): Gateway
   /** Answers a query from a view that has applied the whole journal. */
   view<T>(name: string, input: object): T
   /** Events since an earlier length of the journal, with the kind of their actor. */
@@ -77,7 +83,7 @@ export interface Store {
   close(): void
 }
 
-async function open(seed: number, from?: ToyWorld): Promise<Store> {
+async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store> {
   const world = new SeededWorld(seed)
   const bus = new MemoryBus()
   if (from) {
@@ -95,7 +101,7 @@ async function open(seed: number, from?: ToyWorld): Promise<Store> {
     return ask(name, project, input)
   })
   const closers: (() => void)[] = []
-  const gateway = (step: Step = () => undefined, plant: Plant = (one) => one): Gateway => {
+  const gateway = (step: Step = () => undefined): Gateway => {
     const base = createWorld({
       node: 'g',
       settings,
@@ -142,7 +148,7 @@ async function open(seed: number, from?: ToyWorld): Promise<Store> {
           else run()
         }),
     } as unknown as World
-    const planted = plant(ported)
+    const planted = plant?.ports?.(ported) ?? ported
     const directory = openDirectory(planted)
     closers.push(() => directory.close())
     const caller = {
@@ -196,7 +202,7 @@ async function open(seed: number, from?: ToyWorld): Promise<Store> {
         const { entries } = JSON.parse(new TextDecoder().decode(data)) as Envelope
         return entries.flatMap(({ kind, events }) => events.map((event) => ({ ...event, kind })))
       }),
-    fork: (next) => open(next, world),
+    fork: (next) => open(next, plant, world),
     close() {
       for (const close of closers) close()
       view.close()
@@ -222,4 +228,4 @@ async function open(seed: number, from?: ToyWorld): Promise<Store> {
   return store
 }
 /** Opens an empty project. The same seed gives the same ids. */
-export const openStore = (seed: number): Promise<Store> => open(seed)
+export const openStore = (seed: number, plant?: Plant): Promise<Store> => open(seed, plant)
