@@ -27,6 +27,7 @@ export const testsOf = (root, names) => [
  */
 const UNIT = [
   'test/actors',
+  'test/bench',
   'test/chaos',
   'test/client',
   'test/contract-rules.test.ts',
