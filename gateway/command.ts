@@ -67,7 +67,8 @@ export function perform<T>(
     if (prepared.done !== undefined) return finish(call, prepared, undefined)
     const { command_id, fingerprint, seed } = identity
     const { to } = call.row.shape
-    const input = Object.assign({}, queryOf(call), call.body, call.slots, prepared.input, more)
+    const body = prepared.omitsBody ? {} : call.body
+    const input = Object.assign({}, queryOf(call), body, call.slots, prepared.input, more)
     const command: Writable<Command> = {
       project: address.project,
       kind: address.kind,

@@ -36,6 +36,7 @@ import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
+import { resolverPreparations } from './commands/resolver/configure.ts'
 import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -53,6 +54,8 @@ import { sessionPreparations } from './sessions/prepare.ts'
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
+  /** The body is not part of the command, because the actor needs only `input`. */
+  readonly omitsBody?: true
   /** Id of the actor that decides, if the row does not determine it. */
   readonly id?: string
   /** Set when the actor is new, because its id was generated for this request. */
@@ -292,6 +295,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...actionPreparations,
   ...webhookPreparations,
   ...hostPreparations,
+  ...resolverPreparations,
   ...tableNamePreparations,
   ...rowPreparations,
   ...artifactPreparations,

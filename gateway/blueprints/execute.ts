@@ -13,10 +13,11 @@ import type { BlueprintClaim, StoredBinding } from '../../protocol/blueprints/st
 import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { type FieldError, isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import type { Hold } from './hold.ts'
 import { concurrently, hashIn } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
@@ -76,6 +77,7 @@ interface Execution {
   readonly edge: Edge
   readonly call: Call
   readonly origin: Origin
+  readonly hold: Pick<Hold, 'isLost'>
   /** Ids of the resources of the blueprint by place; also of those that are to be created. */
   readonly ids: Record<string, string>
 }
@@ -184,6 +186,7 @@ export async function execute(
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {
           if (failed) return undefined
+          if (execution.hold.isLost()) return refuse('blueprint_busy', { retry_after: 1 })
           const outcome = await performStep(execution, change, step, index === 0)
           if (isRefusal(outcome)) {
             failed = true

@@ -8,6 +8,7 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Edge } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import type { Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 
 /** Maximum wait for another holder, and the pause between two attempts, in milliseconds. */
@@ -19,10 +20,13 @@ export interface Hold {
   readonly holder: string
   /** Whether another request may have taken the blueprint since. */
   isLost(): boolean
-  /** Reserves ids for new resources by place; returns those that count. */
+  /**
+   * Reserves ids for new resources by place; returns those that count.
+   * @param replace places whose earlier reservations are given up.
+   */
   reserve(
     ids: Readonly<Record<string, string>>,
-    replace: readonly string[],
+    replace?: readonly string[],
   ): Promise<Readonly<Record<string, string>> | Refusal>
   /** Stops the renewal. The final command of the request then gives the blueprint up. */
   stop(): void
@@ -41,7 +45,7 @@ export const blueprintId = (
  * Takes a blueprint, after waiting for other holders. Refused with `blueprint_busy` after
  * `MAX_WAIT_MS`.
  */
-export async function takeHold(
+async function takeHold(
   { world }: Pick<Edge, 'world'>,
   project: string,
   identity: Identity,
@@ -79,7 +83,7 @@ export async function takeHold(
     id,
     holder,
     isLost: () => lost,
-    async reserve(ids, replace) {
+    async reserve(ids, replace = []) {
       const outcome = await world.command({
         ...address,
         command_id: hexOf(world.random(16)),
@@ -99,5 +103,29 @@ export async function takeHold(
         input: { holder },
       })
     },
+  }
+}
+
+/**
+ * Prepares a command while the blueprint is held. The hold lasts until that command, which ends it;
+ * it ends at once when the preparation is refused, fails, or needs no command.
+ */
+export async function holding(
+  edge: Pick<Edge, 'world'>,
+  project: string,
+  identity: Identity,
+  origin: Origin,
+  run: (hold: Hold) => Promise<Prepared | Refusal>,
+): Promise<Prepared | Refusal> {
+  const hold = await takeHold(edge, project, identity, origin)
+  if (isRefusal(hold)) return hold
+  try {
+    const prepared = await run(hold)
+    if (isRefusal(prepared) || prepared.done !== undefined) await hold.release()
+    else hold.stop()
+    return prepared
+  } catch (error) {
+    await hold.release()
+    throw error
   }
 }

@@ -18,6 +18,7 @@ import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
 import { located } from './execute.ts'
+import { foreseenRefusal } from './foreseen.ts'
 
 /** Names that the resources of the request will have. */
 function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set<string> {
@@ -98,13 +99,15 @@ export async function refusedPlan(
   const project = scopeId(edge, call)
   const [agents, workflows] = [namesOf(changes, 'agent'), namesOf(changes, 'workflow')]
   for (const change of changes)
-    for (const { row, body } of change.steps) {
+    for (const step of change.steps) {
+      const { row, body } = step
       const shape = rows[row]?.shape
       const check = shape?.check as ((body: unknown) => readonly FieldError[]) | undefined
       const faults = [...(check?.(body) ?? []), ...refusedByOwner(edge, change, body)]
       if (faults.length > 0) return located(change, refuseFields(...faults))
       const defined = definitionOf(change.resource_type, body)
       const refused =
+        foreseenRefusal(change, step, edge.world.settings.brand) ??
         (defined &&
           (refusedActions(edge, call.caller, defined.spec, defined.path) ??
             refusedProvider(edge.world.settings, defined.spec, defined.path) ??

@@ -1,8 +1,9 @@
 /**
  * `npm test`: runs all test files, or the named ones, and ends with `N passed, N failed`. The files
- * use tap but are run by node itself, most of them in shared processes: twelve scenarios take 78 s
- * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). Many files are
- * bundled first (test-bundle.mjs). tap's own runner adds a TypeScript compiler to each process.
+ * use tap, but node runs them without tap's own runner, which adds a TypeScript compiler to each
+ * process. Most files share processes: twelve scenarios take 78 s of processor time in separate
+ * processes, and 21 s in one (two cores, 2026-11-21). A run of many files bundles them first
+ * (test-bundle.mjs).
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -15,71 +16,31 @@ import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
+import { runSchedule, scheduleOf } from './test-schedule.mjs'
 
-/** Tests that measure time or memory of a service: nothing else runs at the same time. */
-const ALONE = /^test.hostile.(pressure|transport)\b/
-/** Tests of several processes, or with deadlines: at most two run at once, on any machine. */
-const PAIRED = new RegExp(
-  [
-    '^test.scenarios.\\w+.(\\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade)\\.test\\b',
-    '^test.scenarios.workers.(claims|leases)\\.test\\b',
-  ].join('|'),
-)
-/**
- * The longest tests run in separate processes and start first, so that none of them is still
- * running when all others have ended.
- */
-const LONG = new RegExp(
-  [
-    '^test.(checks|contributing|simulation)',
-    '^test.hostile.(foreign|frames|roles|rows|secrets)',
-    '^test.scenarios.[\\w-]+.(attachments|tour|webhooks|managed|storage|first-hour)\\.',
-    '^test.scenarios.[\\w-]+.nats-(authentication|permissions|permissions-cluster)\\.',
-  ].join('|'),
-)
-/**
- * Maximum number of files that share a process. Unit tests use only as many processes as run at
- * once, so more of them may share one.
- */
-const TOGETHER = 24
-/** Number of files from which on it takes less processor time to bundle them first. */
+/** The minimum number of files for which bundling saves processor time. */
 const BUNDLED = 12
 /** Matches the line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default maximum duration of a file, in seconds, and how many seconds its process then gets to
- * report what keeps it alive before it is killed.
+ * The default maximum duration of a file, and the grace period after it, both in seconds. During
+ * the grace period the process can report what keeps it alive; then it is killed.
  */
 const LIMIT = 300
 const GRACE = 5
-/** A module that each process preloads: on SIGTERM, it reports what keeps the process alive. */
+/** A module that each process preloads. On SIGTERM, it reports what keeps the process alive. */
 const TELL =
   'data:text/javascript,' +
   encodeURIComponent(
     "process.on('SIGTERM', () => " +
       "console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))",
   )
-/** The nats-server of unit tests: a path without a file, so that a unit test cannot start one. */
+/** A nonexistent path, which keeps unit tests from starting a NATS server. */
 const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
-/** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
-/**
- * Distributes files over shared processes. Each process gets some files of every folder, so that
- * all take about the same time.
- * @param {readonly string[]} files
- * @param {number} most maximum number of processes
- * @returns {Process[]}
- */
-function shared(files, most = Number.POSITIVE_INFINITY) {
-  const parts = Math.min(most, Math.ceil(files.length / TOGETHER))
-  return Array.from({ length: parts }, (_, part) => {
-    const own = files.filter((_, i) => i % parts === part)
-    const [only] = own.length === 1 ? own : []
-    return { name: only ?? `tests that share a process, ${part + 1} of ${parts}`, files: own }
-  })
-}
+/** @typedef {import('./test-schedule.mjs').Process} Process */
 
 /**
  * Prepares what tests of services need: the nats-server binary and the bundle of the program.
@@ -133,17 +94,13 @@ export async function runTests(root, args, loader) {
     )
     return given >= 0 ? given : otherwise
   }
-  const jobs = option('jobs', 0) || availableParallelism()
+  // Unit tests only compute. Others also wait: with one process more than processors, all are busy.
+  const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
   const seconds = option('timeout', LIMIT)
-  const single = (/** @type {string} */ name) => ({ name, files: [name] })
-  const kinds = [LONG, PAIRED, ALONE]
-  const [long = [], paired = [], alone = []] = kinds.map((kind) =>
-    files.filter((name) => kind.test(name)).map(single),
-  )
-  const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
-  const others =
-    unit || cpu || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
-  const beside = [...long, ...others]
+  const schedule = scheduleOf(files, {
+    ...(unit && { most: jobs }),
+    separate: !unit && !cpu && named.length > 0,
+  })
   const bundle = files.length < BUNDLED ? undefined : await bundleTests(root, files)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
@@ -221,7 +178,7 @@ export async function runTests(root, args, loader) {
       lines.push(line)
       cpu?.add(line)
       const over = OVER.exec(line)?.[1]
-      // A test may have a name of this form too.
+      // A line of this form may also be the name of a test.
       if (!over || !files.includes(over)) continue
       sound = tell(over, lines, '', began) && sound
       lines = []
@@ -247,26 +204,14 @@ export async function runTests(root, args, loader) {
         began,
       )
   }
-  /**
-   * @param {readonly Process[]} processes
-   * @param {number} width
-   */
-  const all = async (processes, width) => {
-    const left = [...processes]
-    await Promise.all(
-      Array.from({ length: width }, async () => {
-        for (let one = left.shift(); one && !stopped; one = left.shift()) await run(one)
-      }),
-    )
-  }
   const stop = (/** @type {NodeJS.Signals} */ signal) => {
     stopped = true
     for (const child of running) child.kill(signal)
   }
   for (const signal of signals) process.on(signal, stop)
-  await all(beside, jobs)
-  await all(paired, Math.min(jobs, 2))
-  await all(alone, 1)
+  await runSchedule(schedule, jobs, async (process) => {
+    if (!stopped) await run(process)
+  })
   for (const signal of signals) process.off(signal, stop)
   if (bundle !== undefined) rmSync(bundle, { recursive: true, force: true })
   if (cpu) process.stdout.write(`\n${cpu.table()}\n`)

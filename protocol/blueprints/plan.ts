@@ -113,8 +113,23 @@ function identify(
     (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
       ? boundAs(moved_from)
       : undefined)
-  if (known) return { known }
-  const { adopt, match } = resourceFacts[type]
+  const { adopt, match, fields } = resourceFacts[type]
+  if (known) {
+    const name = input[match]
+    const renames = adopt === 'unique' && !fields[match]?.immutable && name !== undefined
+    const other = renames
+      ? resources.find((one) => one.type === type && one.record[match] === name)
+      : undefined
+    return other && other.id !== known.id
+      ? refuse('already_exists', {
+          resource_type: type,
+          key: input.key,
+          resource_id: other.id,
+          name,
+          field: `${field}.${match}`,
+        })
+      : { known }
+  }
   if (adopt === 'never' || input[match] === undefined) return {}
   const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
   const free = matches.filter(({ binding }) => binding === undefined)
@@ -153,6 +168,7 @@ function identify(
 function withIds(
   { type, input, field }: Requested,
   referable: Referable,
+  pruned: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> | Refusal {
   const { fields } = resourceFacts[type]
   const wanted: Record<string, unknown> = { ...configured(type, input) }
@@ -166,6 +182,12 @@ function withIds(
     for (const [reference, path] of paths as [Reference, string][]) {
       const id = idOf(reference, refers.type, path, referable)
       if (isRefusal(id)) return id
+      if (pruned.has(id))
+        return refuse(
+          'conflict',
+          { resource_type: refers.type, resource_id: id, field: path },
+          'The request prunes the resource to which it refers.',
+        )
       if (refers.list && ids.includes(id))
         return refuseFields({ field: path, message: 'refers to the same resource again' })
       ids.push(id)
@@ -181,11 +203,12 @@ function planOne(
   identity: Identity,
   found: { readonly known?: KnownResource; readonly adopts?: true },
   referable: Referable,
+  pruned: ReadonlySet<string>,
   { hash }: Present,
 ): PlannedChange | Refusal {
   const { type, input, field } = requested
   const { known, adopts } = found
-  const wanted = withIds(requested, referable)
+  const wanted = withIds(requested, referable, pruned)
   if (isRefusal(wanted)) return wanted
   const facts = resourceFacts[type]
   const differences = differencesOf(type, wanted, known, hash)
@@ -248,13 +271,16 @@ function planOne(
   }
 }
 
+/** Whether the deletion of a blueprint deletes the resource of a binding. */
+const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
+  delete_on_destroy && resourceFacts[resource_type].rows !== undefined
 /** The deletion, or the release, of a resource that the request no longer names. */
 function planOrphan(binding: StoredBinding, { resources }: Present): PlannedChange {
   const { resource_type, key, resource_id } = binding
   const known = resources.find(({ id }) => id === resource_id)
   const { rows } = resourceFacts[resource_type]
   const { resource_id: _, ...rest } = binding
-  const deletes = binding.delete_on_destroy && rows
+  const deletes = isDeleted(binding) && rows
   return {
     resource_type,
     key,
@@ -330,15 +356,18 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
     bindings: present.bindings,
     exists: present.exists,
   }
-  const changes: PlannedChange[] = []
-  for (const [index, one] of requested.entries()) {
-    const change = planOne(one, request, identity, found[index] ?? {}, referable, present)
-    if (isRefusal(change)) return change
-    changes.push(change)
-  }
   const orphans = present.bindings.filter(
     (binding) => isSameIdentity(binding, identity) && !taken.has(binding.resource_id),
   )
+  const gone = new Set(
+    request.prune ? orphans.filter(isDeleted).map(({ resource_id }) => resource_id) : [],
+  )
+  const changes: PlannedChange[] = []
+  for (const [index, one] of requested.entries()) {
+    const change = planOne(one, request, identity, found[index] ?? {}, referable, gone, present)
+    if (isRefusal(change)) return change
+    changes.push(change)
+  }
   const pruned = request.prune
     ? [...orphans]
         .sort((a, b) => resourceFacts[b.resource_type].tier - resourceFacts[a.resource_type].tier)
