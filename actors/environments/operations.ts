@@ -164,7 +164,12 @@ export function seen(
     emitSoft(on, { type: 'environment.heard', at: cause.at })
     const last = record.last_seen_at === undefined ? 0 : Date.parse(record.last_seen_at)
     if (record.status === 'orphaned')
-      change(on, { status: 'ready', last_seen_at: timestamp(cause.at), error: null })
+      change(on, {
+        // A retained environment stays so when its host was silent for a time.
+        status: on.state.retained_at === undefined ? 'ready' : 'retained',
+        last_seen_at: timestamp(cause.at),
+        error: null,
+      })
     else if (cause.at >= last + SEEN_MS) change(on, { last_seen_at: timestamp(cause.at) })
     if (
       !operation &&
@@ -208,7 +213,8 @@ export function runEnded(
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decided<'environment.run_ended'> {
-  if (!state || state.record.run_id !== run_id) return { events: [], reply: undefined }
+  if (!state || state.record.run_id !== run_id || state.record.lifetime === 'explicit')
+    return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
   applyPolicy(on, status === 'completed')
   advance(on)

@@ -97,10 +97,12 @@ type Arms = {
 }
 const arms: Omit<Arms, 'environment.created'> = {
   'environment.updated': (state) => state,
-  'environment.status_changed': (state, { record }, at) => ({
-    ...state,
-    ...(record.status === 'retained' && { retained_at: at }),
-  }),
+  'environment.status_changed': (state, { record }, at) =>
+    record.status === 'retained'
+      ? { ...state, retained_at: at }
+      : record.status === 'ready' || record.status === 'running'
+        ? without(state, 'retained_at')
+        : state,
   'environment.destroyed': (state) => ({
     ...without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over', 'binding'),
     teardowns: 0,

@@ -227,6 +227,12 @@ t.test('the environment of a run ends with the run', async (t) => {
     'destroying',
     'after the time of retention',
   )
+  const later = START + settings.retain_ms / 2
+  const silent = bound('retain_always')
+  const kept = ended(silent, 'completed').when('wake', {}, { at: later })
+  t.equal(kept.state?.record.status, 'orphaned', 'its host is silent')
+  const back = kept.when('environment.seen', seen, { at: later + 1000 })
+  t.equal(back.state?.record.status, 'retained', 'its host is back')
   const strange = bound().when('environment.run_ended', { run_id: 'run_2', status: 'completed' })
   t.same(strange.events, [], 'another run')
 })
