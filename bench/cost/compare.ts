@@ -4,6 +4,12 @@
  */
 import { type Figures, median } from '../support/measure.ts'
 
+/**
+ * Minimum number of rounds for a verdict. Of two equal trees, one is cheaper in every round by
+ * chance: in both of two rounds with a probability of 1/2, in all of five with 1/16.
+ */
+export const MIN_ROUNDS = 5
+
 /** How a figure of this tree compares with the other tree. */
 type Verdict = 'less' | 'more' | 'no difference'
 export interface Compared {
@@ -13,7 +19,7 @@ export interface Compared {
   readonly theirs: number
   /** This tree divided by the other one, over the rounds. */
   readonly ratio: { readonly median: number; readonly min: number; readonly max: number }
-  /** `less` or `more` if that holds in every round, of which there must be several. */
+  /** `less` or `more` if that holds in every round, of at least `MIN_ROUNDS`. */
   readonly verdict: Verdict
 }
 
@@ -45,7 +51,7 @@ export function compare(ours: readonly Figures[], theirs: readonly Figures[]): C
       max: known ? Math.max(...ratios) : Number.NaN,
     }
     const verdict =
-      ratios.length < 2
+      ratios.length < MIN_ROUNDS
         ? 'no difference'
         : ratio.max < 1
           ? 'less'

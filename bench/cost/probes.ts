@@ -68,6 +68,8 @@ function ask(path: string, command: object): Promise<string | undefined> {
 /** Creates the folder of the sockets. */
 export function openProbes(): Probes {
   const folder = mkdtempSync(join(tmpdir(), 'baton-probe-'))
+  const close = () => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', close)
   return {
     node: [`--import=${fileURLToPath(new URL('./probe.mjs', import.meta.url))}`],
     settings: { BENCH_PROBE_FOLDER: folder },
@@ -89,6 +91,9 @@ export function openProbes(): Probes {
       )
       return answers.flat()
     },
-    close: () => rmSync(folder, { recursive: true, force: true }),
+    close: () => {
+      process.removeListener('exit', close)
+      close()
+    },
   }
 }

@@ -1,7 +1,7 @@
 /** The tables of the cost of a load. */
 import { type Figures, median } from '../support/measure.ts'
 import { table, whole } from '../support/table.ts'
-import type { Compared } from './compare.ts'
+import { type Compared, MIN_ROUNDS } from './compare.ts'
 import type { ThreadProfile, TreeProfile } from './profile.ts'
 
 const KIB = 1024
@@ -61,8 +61,8 @@ export function verdictOf(compared: readonly Compared[], theirs: string, rounds:
   const { median, min, max } = both.ratio
   const conclusion =
     both.verdict === 'no difference'
-      ? rounds === 1
-        ? 'one round is not enough to tell'
+      ? rounds < MIN_ROUNDS
+        ? `${MIN_ROUNDS} rounds are needed to tell`
         : 'no difference beyond the spread'
       : `${both.verdict} in every round`
   return (

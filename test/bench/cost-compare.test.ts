@@ -15,19 +15,23 @@ t.test('neither tree is always measured first', async (t) => {
 })
 
 t.test('medians and ratios are those of the rounds', async (t) => {
-  const [found] = compare(rounds('server', 60, 100, 70), rounds('server', 100, 125, 100))
+  const [found] = compare(
+    rounds('server', 60, 100, 70, 70, 70),
+    rounds('server', 100, 125, 100, 100, 100),
+  )
   t.match(found, { name: 'server', ours: 70, theirs: 100, verdict: 'less' })
   t.strictSame(found?.ratio, { median: 0.7, min: 0.6, max: 0.8 })
 })
 
-t.test('a verdict needs every round, and more than one', async (t) => {
+t.test('a verdict needs every round, and five of them', async (t) => {
   const verdict = (ours: readonly number[], theirs: readonly number[]) =>
     compare(rounds('server', ...ours), rounds('server', ...theirs))[0]?.verdict
-  t.equal(verdict([1, 1, 1], [2, 2, 2]), 'less')
-  t.equal(verdict([2, 2, 2], [1, 1, 1]), 'more')
-  t.equal(verdict([1, 1, 3], [2, 2, 2]), 'no difference', 'one round disagrees')
-  t.equal(verdict([1, 1, 2], [2, 2, 2]), 'no difference', 'one round is equal')
-  t.equal(verdict([1], [2]), 'no difference', 'a single round has no spread')
+  const [ones, twos] = [Array.from({ length: 5 }, () => 1), Array.from({ length: 5 }, () => 2)]
+  t.equal(verdict(ones, twos), 'less')
+  t.equal(verdict(twos, ones), 'more')
+  t.equal(verdict([1, 1, 1, 1, 3], twos), 'no difference', 'one round disagrees')
+  t.equal(verdict([1, 1, 1, 1, 2], twos), 'no difference', 'one round is equal')
+  t.equal(verdict(ones.slice(1), twos.slice(1)), 'no difference', 'four rounds are too few')
 })
 
 t.test('a ratio compares figures of the same round', async (t) => {
@@ -55,8 +59,8 @@ t.test('a figure that a tree does not have gets no ratio', async (t) => {
 
 t.test('the ratio of a tree and itself is 1, and exchanging the trees inverts it', async () => {
   const values = fc.array(fc.double({ min: 0.01, max: 1e6, noNaN: true }), {
-    minLength: 3,
-    maxLength: 3,
+    minLength: 5,
+    maxLength: 5,
   })
   const close = (a: number | undefined, b: number) => Math.abs((a ?? Number.NaN) / b - 1) < 1e-9
   fc.assert(
