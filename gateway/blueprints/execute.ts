@@ -77,9 +77,10 @@ interface Execution {
   readonly edge: Edge
   readonly call: Call
   readonly origin: Origin
-  readonly hold: Pick<Hold, 'isLost'>
   /** Ids of the resources of the blueprint by place; also of those that are to be created. */
   readonly ids: Record<string, string>
+  /** Nothing more is sent once another request may have taken the blueprint. */
+  readonly hold: Pick<Hold, 'isLost'>
 }
 
 /** Performs one command of a plan. Returns the id of the resource. */

@@ -6,11 +6,9 @@ import { readPermissions } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
-import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { keepUrl, maskUrl, partUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
-import { evolutionFaults } from '../../protocol/tables/definition.ts'
-import type { TableSchema } from '../../protocol/tables/schema.ts'
 
 const anyPart = { sealed: '', digest: '' }
 /** The fault of a URL with masked values that the present record does not have. */
@@ -44,12 +42,5 @@ export function foreseenRefusal(
       : []),
     ...urls.flatMap((member) => maskFaults(member, body[member], known?.record[member])),
   ]
-  if (faults.length > 0) return refuseFields(...faults)
-  if (type !== 'table' || !known || body['schema'] === undefined) return undefined
-  const fields = evolutionFaults(
-    known.record['schema'] as TableSchema,
-    body['schema'] as TableSchema,
-    known.is_empty === true,
-  )
-  return fields.length > 0 ? refuse('table_schema_immutable', { fields }) : undefined
+  return faults.length > 0 ? refuseFields(...faults) : undefined
 }

@@ -18,7 +18,7 @@ export interface Hold {
   /** Id of the actor of the blueprint. */
   readonly id: string
   readonly holder: string
-  /** Whether another request may have taken the blueprint since. */
+  /** Whether another request may have taken the blueprint, because a renewal is overdue. */
   isLost(): boolean
   /**
    * Reserves ids for new resources by place; returns those that count.
@@ -28,8 +28,11 @@ export interface Hold {
     ids: Readonly<Record<string, string>>,
     replace?: readonly string[],
   ): Promise<Readonly<Record<string, string>> | Refusal>
-  /** Stops the renewal. The final command of the request then gives the blueprint up. */
-  stop(): void
+  /**
+   * Stops the renewal, and waits for one in flight, which would otherwise take the blueprint again.
+   * The final command of the request then gives the blueprint up.
+   */
+  stop(): Promise<void>
   /** Gives the blueprint up without a final command. */
   release(): Promise<void>
 }
@@ -45,7 +48,7 @@ export const blueprintId = (
  * Takes a blueprint, after waiting for other holders. Refused with `blueprint_busy` after
  * `MAX_WAIT_MS`.
  */
-async function takeHold(
+export async function takeHold(
   { world }: Pick<Edge, 'world'>,
   project: string,
   identity: Identity,
@@ -62,27 +65,43 @@ async function takeHold(
       input: { holder, ...identity },
     })
   const until = world.now() + MAX_WAIT_MS
+  let held_until = 0
   for (;;) {
+    const sent_at = world.now()
     const outcome = await hold()
-    if (!isRefusal(outcome)) break
+    if (!isRefusal(outcome)) {
+      held_until = sent_at + HOLD_MS
+      break
+    }
     if (outcome.refused !== 'blueprint_busy' || world.now() >= until) return outcome
     await sleep(world, PAUSE_MS)
   }
-  let lost = false
+  let stopped = false
+  let renewal = Promise.resolve()
   let cancel = () => {}
-  const renew = (): void => {
+  const renew = async (): Promise<void> => {
+    const sent_at = world.now()
+    const outcome = await hold()
+    if (!isRefusal(outcome)) held_until = sent_at + HOLD_MS
+    else if (outcome.refused === 'blueprint_busy') held_until = 0
+    if (held_until > 0 && !stopped) schedule()
+  }
+  const schedule = (): void => {
     cancel = world.later(HOLD_MS / 3, () => {
-      void hold().then((outcome) => {
-        if (isRefusal(outcome) && outcome.refused === 'blueprint_busy') lost = true
-        else renew()
-      })
+      renewal = renew()
     })
   }
-  renew()
+  schedule()
+  const isLost = (): boolean => world.now() >= held_until
+  const stop = async (): Promise<void> => {
+    stopped = true
+    cancel()
+    await renewal
+  }
   return {
     id,
     holder,
-    isLost: () => lost,
+    isLost,
     async reserve(ids, replace = []) {
       const outcome = await world.command({
         ...address,
@@ -91,11 +110,11 @@ async function takeHold(
         input: { holder, ids, replace },
       })
       if (isRefusal(outcome)) return outcome
-      return lost ? refuse('blueprint_busy', { retry_after: 1 }) : outcome.reply.ids
+      return isLost() ? refuse('blueprint_busy', { retry_after: 1 }) : outcome.reply.ids
     },
-    stop: () => cancel(),
+    stop,
     async release() {
-      cancel()
+      await stop()
       await world.command({
         ...address,
         command_id: hexOf(world.random(16)),
@@ -122,7 +141,7 @@ export async function holding(
   try {
     const prepared = await run(hold)
     if (isRefusal(prepared) || prepared.done !== undefined) await hold.release()
-    else hold.stop()
+    else await hold.stop()
     return prepared
   } catch (error) {
     await hold.release()

@@ -22,6 +22,7 @@ const ALONE = /^test.hostile.(pressure|transport)\b/
  * Seconds that the longest files take. Only their proportions matter: a file that takes longer than
  * this table says starts too late, and the end of a run then has to wait for it. The names lack
  * `test/` and `.test.ts`.
+ * @public
  */
 export const SECONDS = {
   'actors/events/keys': 6,

@@ -30,38 +30,28 @@ export function fixedField(
   return undefined
 }
 
-/** Refuses a new name of an existing resource that another resource has and keeps. */
+/**
+ * Refuses a new name of an existing resource that another resource has, even if the request also
+ * renames that one: the commands of one tier have no order.
+ */
 export function renamedToTaken(
   requested: readonly Requested[],
   found: readonly { readonly known?: KnownResource }[],
   resources: readonly KnownResource[],
 ): Refusal | undefined {
-  const isRenamed = ({ type, input }: Requested, known: KnownResource): boolean => {
-    const { match } = resourceFacts[type]
-    return input[match] !== undefined && known.record[match] !== input[match]
-  }
-  const leaving = new Set(
-    requested.flatMap((one, index) => {
-      const known = found[index]?.known
-      return known && isRenamed(one, known) ? [known.id] : []
-    }),
-  )
-  for (const [index, one] of requested.entries()) {
-    const { type, input, field } = one
+  for (const [index, { type, input, field }] of requested.entries()) {
     const { adopt, match, fields } = resourceFacts[type]
     const known = found[index]?.known
-    if (!known || adopt !== 'unique' || fields[match]?.immutable || !isRenamed(one, known)) continue
-    const other = resources.find(
-      ({ type: same, id, record }) =>
-        same === type && id !== known.id && record[match] === input[match] && !leaving.has(id),
-    )
-    if (other)
+    const name = input[match]
+    if (!known || adopt !== 'unique' || fields[match]?.immutable || name === undefined) continue
+    const other = resources.find((one) => one.type === type && one.record[match] === name)
+    if (other && other.id !== known.id)
       return refuse('already_exists', {
         resource_type: type,
         key: input.key,
         resource_id: other.id,
         field: `${field}.${match}`,
-        [match]: input[match],
+        [match]: name,
       })
   }
   return undefined

@@ -176,6 +176,19 @@ t.test('a name that is bound under another key of the blueprint names that key',
   t.equal(refused, 'blueprint_owned_elsewhere')
   t.match(message, /under the key a; name that key in moved_from/)
 })
+t.test('two resources do not exchange their names, because a tier has no order', async (t) => {
+  const { refused, details } = refusal(
+    request({
+      agents: [
+        { key: 'a', name: 'two' },
+        { key: 'b', name: 'one' },
+      ],
+    }),
+    project(bound(agent('agt_1', 'one'), 'a'), bound(agent('agt_2', 'two'), 'b')),
+  )
+  t.equal(refused, 'already_exists')
+  t.match(details, { key: 'a', resource_id: 'agt_2', field: 'resources.agents[0].name' })
+})
 t.test('immutable fields', async (t) => {
   const known = bound(free('action', 'act_1', { name: 'n', endpoint_kind: 'worker' }), 'a')
   for (const [field, input] of [
