@@ -11,6 +11,8 @@ import type { CommandName, CommandReply, NamedCommand } from '../protocol/querie
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { IssuedToken, TokenFailure, TokenRequest } from '../protocol/repositories/token.ts'
+import type { KnownDefinition, TriggerKind } from '../protocol/resolver/callout.ts'
+import type { KeptResolver } from '../protocol/resolver/schema.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
@@ -59,6 +61,8 @@ export interface World {
    * when repository hosts cannot be called.
    */
   repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
+  /** Definitions from the resolver of the organization. Absent when it cannot be called. */
+  readonly definitions?: DefinitionResolver
   /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files
   /**
@@ -204,6 +208,27 @@ export interface World {
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
+}
+/** The agent for which a resolver is asked. */
+export interface ResolverQuestion {
+  readonly configuration: KeptResolver
+  readonly project: { readonly id: string; readonly external_ref?: string }
+  readonly agent_id: string
+  /** The name under which the resolver knows the agent. */
+  readonly selector: string
+}
+/** Asks the definition resolver of the organization, and keeps its answers. */
+export interface DefinitionResolver {
+  /**
+   * Returns the definition of an agent for a turn that starts now. Refused with `unknown_agent` or
+   * `definition_resolver_unavailable`, and with `service_unavailable` when the store of definitions
+   * does not answer.
+   */
+  resolve(question: ResolverQuestion, trigger: TriggerKind): Promise<KnownDefinition | Refusal>
+  /** Returns the definition that is stored, without a call; undefined when there is none. */
+  stored(question: ResolverQuestion): Promise<KnownDefinition | undefined | Refusal>
+  /** Forgets the definitions of all agents of a project. */
+  forget(project: string): Promise<void>
 }
 /**
  * Relays messages of terminals between gateways. Messages may be lost, but the messages of one

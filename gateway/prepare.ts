@@ -36,6 +36,7 @@ import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
+import { resolverPreparations } from './commands/resolver/configure.ts'
 import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -294,6 +295,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...actionPreparations,
   ...webhookPreparations,
   ...hostPreparations,
+  ...resolverPreparations,
   ...tableNamePreparations,
   ...rowPreparations,
   ...artifactPreparations,

@@ -37,6 +37,7 @@ import { openMcp } from './mcp/mcp.ts'
 import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
 import { openChat } from './pages/chat.ts'
 import { openDocs } from './pages/docs.ts'
+import { openSchemas } from './pages/schemas.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
 import { answerOf, type Handler, type Route, requestIds, type Service, serve } from './serve.ts'
@@ -202,16 +203,18 @@ export function createGateway(
   for (const [path, answer] of Object.entries({
     ...openStatus(world, () => service.leaving),
     ...openDocs(world.settings),
+    ...openSchemas(),
     ...openChat(world.settings, modules),
   }))
     route(
       path,
       {
-        operation: path.replace(/^(\/modules)\/.*/, '$1'),
+        operation: path.replace(/^(\/modules|\/schemas)\/.*/, '$1'),
         purpose: 'query',
         method: 'GET',
         slots: 0,
         limit: 0,
+        further: ['if-none-match'],
         handler: answer,
       },
       true,

@@ -1,8 +1,8 @@
 /**
- * Prepares the JavaScript modules of the browser pages: the entries and every module that they
- * import, directly or indirectly, each without types and under the address by which other modules
- * import it. A package is served from the file to which its name resolves. There is no bundling and
- * no build step. Modules that are neither an entry nor imported are not served.
+ * Prepares the JavaScript modules of the browser pages: the entries, and every module that they
+ * import directly or indirectly. Each module has no types and is served under the address by which
+ * other modules import it. A package is served from the file to which its name resolves. There is
+ * no bundling and no build step. Modules that are neither an entry nor imported are not served.
  *
  * Invariant: every static import in a module returned here is the address of another module
  * returned here.
@@ -21,11 +21,12 @@ const PACKAGES = `${sep}node_modules${sep}`
  */
 const source = /^((?:import|export)\b[\w$\s{},*]*?)(["'])([^"'\n]+)\2/gm
 
-/** The file that the module name in an import resolves to. */
+/** Returns the file to which the module name in an import resolves. */
 const fileOf = (name: string, from: string): string =>
   name.startsWith('.') ? join(dirname(from), name) : fileURLToPath(import.meta.resolve(name))
 /**
- * The address of a file. Packages have a separate folder, because they may be installed anywhere.
+ * Returns the address of a file. Packages have a separate folder, because they may be installed
+ * anywhere.
  */
 function addressOf(file: string): string {
   const at = file.lastIndexOf(PACKAGES)
@@ -47,7 +48,7 @@ export function browserModules(...entries: readonly string[]): ReadonlyMap<strin
   const visit = (file: string): string => {
     const address = addressOf(file)
     if (found.has(address)) return address
-    // Registered before it is read, because imports may be circular.
+    // The module is registered before it is read, because imports may be circular.
     found.set(address, '')
     const text = readFileSync(file, 'utf8')
     const plain = file.endsWith('.ts') ? transform(file, text).source() : text

@@ -35,22 +35,22 @@ export interface Config {
   readonly data: string
   /**
    * Port of `/healthz`, `/readyz` and `/metrics` for a node that has no gateway, or whose gateway
-   * does not serve the metrics; absent: none.
+   * does not serve the metrics. If absent, there is no such port.
    */
   readonly status_port?: number
   /**
    * Whether `/metrics` is served on the status port only, and the token that its readers must send.
    */
   readonly metrics: { readonly status_only: boolean; readonly token?: string }
-  /** Addresses of the NATS servers; empty: this process starts its own. */
+  /** Addresses of the NATS servers. If empty, this process starts a NATS server. */
   readonly nats: readonly string[]
   /** Credentials, TLS, domain and prefix for those servers. */
   readonly nats_access: Omit<Access, 'servers'>
-  /** Binary of the server that this process starts, and its port (0: any free one). */
+  /** Binary and port of the server that this process starts; port 0 selects any free port. */
   readonly nats_server?: string
   readonly nats_port: number
   readonly sync: string
-  /** Maximum size of that server's store in bytes; absent: most of the disk. */
+  /** Maximum size of that server's store in bytes. If absent, it may use most of the disk. */
   readonly nats_max_store?: number
   readonly roles: readonly Role[]
   /** Whether each view runs in a separate thread. */
@@ -78,26 +78,23 @@ export interface Config {
   /** Milliseconds between comments on a quiet event stream. */
   readonly keepalive: number
   /**
-   * Milliseconds after which the stream of a session ends, so that its client reconnects (`age`),
-   * and for which the stream stays open without active turns (`idle`).
+   * `age`: milliseconds after which the stream of a session ends, so that its client reconnects.
+   * `idle`: milliseconds for which the stream stays open without active turns.
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]
-  /** URL at which people reach the gateways; absent: that of this node's gateway. */
+  /** URL at which people reach the gateways. The default is the URL of this node's gateway. */
   readonly public_url?: string
-  /**
-   * The webhook that receives notifications about interactions, and the secret that signs them;
-   * absent: none.
-   */
+  /** The webhook that receives notifications about interactions, and the secret that signs them. */
   readonly notify?: { readonly url: string; readonly secret?: string }
   /**
-   * The SMTP server for notifications, with its user and password, and the sender's address;
-   * absent: no email is sent.
+   * The SMTP server for notifications, with its user and password, and the sender's address. If
+   * absent, no e-mail is sent.
    */
   readonly email?: { readonly url: string; readonly from: string }
   /** Lease and heartbeat timing of workers, in seconds. */
   readonly timing: WorkerTiming
-  /** Principal of workers on this machine that send no key; absent: they are refused. */
+  /** Principal of workers on this machine that send no key. If absent, such workers are refused. */
   readonly anonymous_worker?: string
   /** Networks that may be called on behalf of users, in addition to public addresses. */
   readonly outbound_allow: readonly string[]
@@ -107,21 +104,19 @@ export interface Config {
   readonly node_id?: string
   /** Models that the service itself calls, and how it reaches their providers. */
   readonly models: ModelSettings
-  /** Domain of the email addresses of agents; absent: agents have none. */
+  /** Domain of the e-mail addresses of agents. If absent, agents have no e-mail addresses. */
   readonly inbox_domain?: string
-  /**
-   * The SMTP listener for email to agents; absent: none. Certificate and key are paths of files.
-   */
+  /** The SMTP listener for e-mail to agents. Certificate and key are paths of files. */
   readonly mail?: {
     readonly host: string
     readonly port: number
     readonly domain: string
     readonly limit: number
-    /** DNS servers for SPF, DKIM and DMARC; empty: those of this machine. */
+    /** DNS servers for SPF, DKIM and DMARC. If empty, the DNS servers of this machine are used. */
     readonly dns: readonly string[]
     readonly tls?: { readonly cert: string; readonly key: string }
   }
-  /** Maximum number of loop runs in progress in the whole installation; absent: unlimited. */
+  /** Maximum number of loop runs in progress in the whole installation. The default is no limit. */
   readonly plan_concurrency?: number
   /** Maximum number of rows of a table. */
   readonly table_rows: number
@@ -135,8 +130,8 @@ export interface Config {
    */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
   /**
-   * Bytes that all artifacts may use (0: no limit), maximum number of bytes of one, and milliseconds
-   * after which an upload is given up when its gateway does not renew it.
+   * `quota_bytes` limits the size of all artifacts together (0: no limit), and `max_bytes` the size
+   * of each. `upload_ms` is the time after which an upload fails if its gateway does not renew it.
    */
   readonly artifacts: {
     readonly quota_bytes: number
@@ -145,12 +140,12 @@ export interface Config {
   }
   /** Providers and limits of environments. */
   readonly environments: EnvironmentConfig
-  /** The bucket that stores files; absent: the object store of NATS does. */
+  /** The bucket that stores files. If absent, the object store of NATS stores them. */
   readonly bucket?: Bucket
 }
 
 /**
- * Reads the texts of flags, which are given as `--port 8080` or `--port=8080`. A flag without a
+ * Returns the texts of flags, which are given as `--port 8080` or `--port=8080`. A flag without a
  * value, such as `--anonymous-worker`, means `on` if its default is `off`.
  */
 function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {
@@ -184,8 +179,8 @@ const others: readonly string[] = [
   ...['BATON_SCREENSHOT', 'BATON_TEST_LOG'],
 ]
 /**
- * Reports variables that look like misspelt settings. Names that resemble no setting are ignored:
- * container platforms set their own variables for a service named "baton".
+ * Reports variables that look like misspelled settings. Names that resemble no setting are ignored,
+ * because container platforms set variables for a service named "baton".
  */
 const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =>
   Object.keys(env).flatMap((name) => {
@@ -363,7 +358,7 @@ function mailOf(v: Values): Config['mail'] | string {
 }
 
 /**
- * A setting as it is documented; `standard` is its default, undefined when the setting may be
+ * The documentation of a setting. `standard` is the default, or undefined when the setting may be
  * absent.
  */
 interface Described {
@@ -372,7 +367,7 @@ interface Described {
   readonly standard: string | undefined
   readonly description: string
 }
-/** All settings, for `--help` and the manual. */
+/** Returns all settings, for `--help` and the manual. */
 export const settingsTable = (): Described[] =>
   settingNames.map((name) => ({
     name,

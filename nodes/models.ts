@@ -89,7 +89,7 @@ export interface EmbeddingSettings {
   readonly access: ProviderAccess
   /** Name of the model at the provider. */
   readonly model: string
-  /** Number of dimensions that is requested from the provider; absent: that of the model. */
+  /** Number of dimensions that is requested from the provider. The default is that of the model. */
   readonly dimensions?: number
   /** Maximum number of characters of a row that are embedded. */
   readonly max_characters: number
@@ -111,9 +111,9 @@ const HASHED_MODEL = 'hashed'
 const SILENCE = 120
 
 /**
- * The provider that needs no configuration: its model answers from a script, for getting started
- * and for tests.
- * @param brand header brand in any letter case.
+ * Returns the provider that needs no configuration. Its model answers from a script, for getting
+ * started and for tests.
+ * @param brand the configured brand, in any letter case.
  */
 const builtIn = (brand: string): Static<typeof Provider> => ({
   provider: brand.toLowerCase(),
@@ -132,8 +132,8 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
 })
 
 /**
- * Reads the setting; an empty one configures only the built-in provider. For a faulty setting,
- * returns the fault as the end of a sentence (`wrong`).
+ * Reads the setting. An empty setting configures only the built-in provider. For an invalid
+ * setting, `wrong` is the end of a sentence that begins with the name of the setting.
  */
 export function readModels(
   setting: string,
@@ -144,8 +144,7 @@ export function readModels(
     try {
       value = JSON.parse(setting.trim().startsWith('{') ? setting : readFileSync(setting, 'utf8'))
     } catch (error) {
-      // The parser's error message quotes part of the text, which may be a key that was put there
-      // by mistake.
+      // The parser's error message quotes part of the text, which may contain a key by mistake.
       const { code } = error as NodeJS.ErrnoException
       return {
         wrong: `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,

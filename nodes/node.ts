@@ -58,14 +58,14 @@ import { createWorld } from './world.ts'
 /** A running node. */
 export interface RunningNode {
   readonly id: string
-  /** URL of the node's gateway; absent when the node does not have that role. */
+  /** URL of the node's gateway; absent when the node has no gateway. */
   readonly url?: string
   /** Base URL of `/healthz`, `/readyz` and `/metrics` on the status port, if the node uses one. */
   readonly status?: string
   /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
-  /** Names (`<partition>.<shard>`) of the shards that the node serves. */
+  /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
   /**
    * Reports that the node is not ready while it still serves, so that load balancers send new
@@ -77,8 +77,8 @@ export interface RunningNode {
 }
 
 /**
- * Starts the e-mail listener. Its packages are loaded only when it is configured, because they take
- * a quarter of the processor time in which a node starts.
+ * Starts the e-mail listener. Its packages are loaded only when it is configured, because loading
+ * them takes a quarter of the processor time of a node's start.
  */
 async function receiveMail(settings: NonNullable<Config['mail']>, world: World) {
   const { startMail } = await import('./mail/start.ts')
@@ -90,8 +90,8 @@ const urlOf = ({ host }: Config, port: number): string =>
 /**
  * Starts a node.
  * @param access how the node reaches the NATS servers.
- * @param fail called once when the running node has to be stopped: its release cannot read stored
- * data, or another process has taken its id.
+ * @param fail called once when the running node has to be stopped, because its release cannot read
+ * stored data, or another process has taken its id.
  * @param embedded the NATS server that this process runs; absent when the servers run elsewhere.
  * @throws StartFault with a remedy when the node cannot start.
  */
@@ -256,7 +256,7 @@ export async function startNode(
       unready,
       storage: report,
       metrics: metrics.text,
-      ...openOutbound(guard, systemClock.now, config),
+      ...openOutbound(guard, config, { ...deps, nats, installed, measure: metrics }),
     })
     const hasShards = config.roles.includes('shards')
     const notifications = hasShards ? await openNotifications(config, world) : undefined
@@ -295,7 +295,8 @@ export async function startNode(
         patiently(nats, 'the organization', () => initialise(world, installed)),
         doomed,
       ])
-    // Views start after the shards: a view that is far behind leaves little time for other work.
+    // Views start after the shards, because a view that is far behind leaves little time for other
+    // work.
     if (hasViews) {
       stops.push(
         await startViews({

@@ -55,6 +55,7 @@ export interface WorldParts {
   unreachable(url: string): Promise<string | undefined>
   unreachableRepository(url: string): Promise<string | undefined>
   readonly repositoryToken?: World['repositoryToken']
+  readonly definitions?: World['definitions']
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
   metrics(): Promise<string>
@@ -71,8 +72,8 @@ function repeated(message: ShardMessage): ShardMessage {
 }
 
 /**
- * Milliseconds after which an unanswered command or read is sent again: longer than a commit takes,
- * but short enough to abandon a dead owner soon.
+ * Milliseconds after which an unanswered command or read is sent again. The time is longer than a
+ * commit takes, but short enough to abandon a dead owner soon.
  */
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
@@ -142,7 +143,7 @@ export function createWorld(parts: WorldParts): World {
     })
   }
 
-  /** Identifies the queries of this world, also among those of an earlier process of the node. */
+  /** Start time, which distinguishes the queries of this process from those of an earlier one. */
   const born = clock.now()
   let queries = 0
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {
@@ -171,6 +172,7 @@ export function createWorld(parts: WorldParts): World {
     unreachable: parts.unreachable,
     unreachableRepository: parts.unreachableRepository,
     ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),
+    ...(parts.definitions && { definitions: parts.definitions }),
     ...(parts.files && { files: parts.files }),
     ...(parts.embedder && { embedder: parts.embedder }),
     lock: locks.lock,
@@ -198,7 +200,7 @@ export function createWorld(parts: WorldParts): World {
       input: OwnerQuery<K, N>['input'],
     ) => {
       const answer = await owner(to, { type: 'ask', to, name, input })
-      // The JSON of an answer from another process omits a reply of undefined.
+      // The JSON of an answer from another process omits an undefined reply.
       return 'refused' in answer
         ? answer
         : ((answer as { readonly reply?: unknown }).reply as OwnerQuery<K, N>['reply'])

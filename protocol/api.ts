@@ -23,6 +23,7 @@ import { mcp } from './mcp/rows.ts'
 import { memory } from './memory/rows.ts'
 import { audit, projects } from './projects/rows.ts'
 import { repositoryHosts } from './repositories/rows.ts'
+import { resolver } from './resolver/rows.ts'
 import { runs } from './runs/rows.ts'
 import { attachments } from './sessions/attachment-rows.ts'
 import { sessions } from './sessions/rows.ts'
@@ -63,6 +64,7 @@ export const api = {
   ...webhooks,
   ...secrets,
   ...repositoryHosts,
+  ...resolver,
   ...mcp,
   ...attachments,
   ...tables,

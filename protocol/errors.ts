@@ -87,6 +87,17 @@ export const errors = {
     status: 409,
     message: 'The agent is inactive; set its status to active first.',
   },
+  unknown_agent: {
+    status: 409,
+    message: 'The definition resolver of the organization does not know the agent.',
+  },
+  // Not `retryable`: what a turn does without the resolver is configured, so no job is repeated.
+  definition_resolver_unavailable: {
+    status: 503,
+    message:
+      'The definition resolver of the organization gave no valid answer, and no earlier ' +
+      'definition may be used; see details.reason.',
+  },
   session_agent_ref_conflict: { status: 400, message: 'Give agent_id or agent_name, not both.' },
   session_key_scope_required: {
     status: 400,

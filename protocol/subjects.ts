@@ -64,6 +64,8 @@ export const names = {
   config: 'CONFIG',
   /** The KV bucket with the leases of nodes and shards. */
   cluster: 'CLUSTER',
+  /** The KV bucket with the definitions that the definition resolver sent. */
+  definitions: 'DEFINITIONS',
   /** The object store for files, and for values that are too large for a journal entry. */
   blobs: 'BLOBS',
 }

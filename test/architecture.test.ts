@@ -66,9 +66,12 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]croner['"]/, /^protocol\/rules\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
-  // Only the front matter of skills and the scripts of the scripted model are parsed as YAML. The
-  // command line writes YAML.
-  [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/files\/yaml\.ts$/],
+  // The service parses only the front matter of skills and the scripts of the scripted model as
+  // YAML. The command line reads and writes YAML.
+  [
+    /from ['"]yaml['"]/,
+    /^client\/cli\/(output|blueprints\/(yaml|write))\.ts$|^gateway\/files\/yaml\.ts$/,
+  ],
   [/['"](mammoth|saxes|htmlparser2)['"]/, /^nodes\/executor\/documents\//],
   [/['"]fflate['"]/, /^nodes\/executor\/documents\/|^gateway\/files\/office\.ts$/],
   // Model providers are called from one folder.

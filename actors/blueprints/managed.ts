@@ -3,7 +3,7 @@
  * command: it enforces the protection of the resource, and stores the binding that a blueprint's
  * command carries in the same commit (protocol/blueprints/stored.ts).
  */
-import type { KnownResource } from '../../protocol/blueprints/compare.ts'
+import { type KnownResource, withoutSecretsOf } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
 import {
   type BindingCommands,
@@ -95,13 +95,16 @@ export const managed =
       return refuse('blueprint_plan_outdated')
     const decided = arm(state, input, cause)
     if (isRefusal(decided)) return decided
+    const after =
+      claim?.binding ??
+      (existing && withoutSecretsOf(existing, input as Readonly<Record<string, unknown>>))
     const more: BoundEvent[] =
       effect === 'delete'
         ? existing
           ? [unbound(existing)]
           : []
-        : claim && !isSame(existing, claim.binding)
-          ? [{ type: 'blueprint.bound', binding: claim.binding }]
+        : after && !isSame(existing, after)
+          ? [{ type: 'blueprint.bound', binding: after }]
           : []
     return more.length === 0 ? decided : withEvents(decided, more)
   }

@@ -102,7 +102,7 @@ const arms: Omit<Arms, 'environment.created'> = {
     ...(record.status === 'retained' && { retained_at: at }),
   }),
   'environment.destroyed': (state) => ({
-    ...without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over'),
+    ...without(state, 'operation', 'teardown_at', 'lease_until', 'lease_over', 'binding'),
     teardowns: 0,
   }),
   'environment.leased': (state, { fence, until }) => ({

@@ -36,7 +36,7 @@ export function createWorkflow(
   if (getOwn(state.unused, id) !== undefined)
     return refuse(
       'service_unavailable',
-      undefined,
+      { reservation: 'expired' },
       'The reservation of the handle has expired; send the request again.',
     )
   if (Object.values(state.workflows).some(({ workflow }) => workflow.handle === handle))

@@ -24,6 +24,7 @@ import { actionCall, type InvokeExtra, invoke, invoked } from './commands/invoke
 import { displace, finish, open, turnCame, wait } from './commands/loop-run.ts'
 import { signal } from './commands/signal.ts'
 import { start } from './commands/start.ts'
+import { deadline } from './engine/deadline.ts'
 import { jobSpec } from './engine/places.ts'
 import { artifactPublished } from './inbound/artifacts.ts'
 import { childCancel, childSettled, childStart } from './inbound/children.ts'
@@ -42,7 +43,7 @@ import {
   unwatch,
 } from './outbound/source-events.ts'
 import { halt, recordUsage } from './outbound/usage.ts'
-import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
+import { apply, created, hasEnded, type RunState } from './state.ts'
 import { turnWanted } from './steps/agent.ts'
 
 /** The run actor; its state is null before `run.created`. */

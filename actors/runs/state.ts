@@ -28,6 +28,7 @@ import type { Repository } from '../../protocol/loops/repositories.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import { type RunStep, terminal } from '../../protocol/runs/schema.ts'
+import type { AgentBundle } from '../../protocol/runs/turns.ts'
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 import type { Tell } from '../actor.ts'
 import { applyBranches, indexAt, rowIn } from './engine/branch-state.ts'
@@ -259,6 +260,11 @@ export interface RunState {
   readonly join?: Join
   /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
   readonly yields?: readonly (readonly (Yield | null)[])[]
+  /**
+   * Definitions from the resolver, by agent id: those of the first turn of each agent. All later
+   * turns of the agent in this run use them.
+   */
+  readonly bundles?: Readonly<Record<string, AgentBundle>>
 }
 
 /** The private note of an event: changes and facts that clients do not see. */
@@ -280,6 +286,8 @@ export interface Note {
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
   readonly about?: About
+  /** A definition from the resolver that the run keeps. */
+  readonly bundle?: AgentBundle
   /** The outcome of a branch. */
   readonly gave?: { readonly index: number; readonly what: Yield }
   /** A command to an actor of any shard, sent after the commit. */
@@ -319,7 +327,7 @@ export function created(_: RunState | null, event: RunEvent): RunState {
 export function apply(state: RunState | null, event: RunEvent): RunState {
   if (!state) throw new Error(`${event.type} before run.created`)
   const note = (event.private ?? {}) as Note
-  const { engine, store, take } = note
+  const { engine, store, take, bundle } = note
   const { step, row } = event
   const next: { -readonly [K in keyof RunState]: RunState[K] } = {
     record: patch(state.record, event.run),
@@ -339,6 +347,8 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
         ? { ...state.keys, [signalKey(store.name, store.key)]: store.id }
         : state.keys,
   }
+  if (state.bundles || bundle)
+    next.bundles = { ...state.bundles, ...(bundle && { [bundle.agent_id]: bundle }) }
   if (state.branches || state.join || note.at !== undefined || note.join)
     applyBranches(next, state, event, note)
   return next
@@ -374,22 +384,4 @@ export function placesOf(state: RunState): [at: string | undefined, place: Place
   return state.branches
     ? [main, ...state.branches.map((branch): [string, Place] => [branch.key, branch])]
     : [main]
-}
-
-/**
- * Unix milliseconds at which the run next needs `wake`. A run that is held, or whose cancellation
- * was requested before its cleanup, has only the timer `more_at`. The loop ends the hold. A run
- * that is being cancelled ends when its jobs, children and turns have ended.
- */
-export function deadline(state: RunState | null): number | undefined {
-  if (!state || hasEnded(state)) return undefined
-  const { wait, wall_deadline, more_at, ending, held } = state.engine
-  if (held || (state.record.cancel_requested && !ending)) return more_at
-  let first = Math.min(
-    wait?.due ?? Infinity,
-    ending ? Infinity : (wall_deadline ?? Infinity),
-    more_at ?? Infinity,
-  )
-  for (const branch of state.branches ?? []) first = Math.min(first, branch.wait?.due ?? Infinity)
-  return first === Infinity ? undefined : first
 }

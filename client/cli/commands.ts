@@ -6,6 +6,8 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { isId } from '../../protocol/ids.ts'
 import { followChannel, followRun } from '../follow.ts'
 import { addArtifacts } from './artifacts/artifacts.ts'
+import { addApply } from './blueprints/apply.ts'
+import { addBlueprintExport } from './blueprints/export.ts'
 import { addCompletion } from './completion.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import { addLogin } from './connection/login.ts'
@@ -35,6 +37,8 @@ export function addClientCommands(
   addFollow(program, shell)
   addArtifacts(program, shell)
   addEnvironments(program, shell)
+  addApply(program, shell)
+  addBlueprintExport(program, shell)
   addCall(program, shell)
   addGroups(program, shell)
   addFiles(program, shell)

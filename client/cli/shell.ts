@@ -2,6 +2,7 @@
  * The terminal interface of commands: results go to standard output, remarks to standard error, and
  * errors are explained.
  */
+import { createInterface } from 'node:readline'
 import progress from 'cli-progress'
 import { explain } from './explain.ts'
 import type { Environment } from './mistake.ts'
@@ -19,6 +20,11 @@ export interface Shell {
    * @param what the items that are counted, such as `rows`.
    */
   readonly progress?: (what: string) => Progress
+  /**
+   * Asks a question that is answered with yes or no. Undefined: the user interrupted the program.
+   * Absent if standard input or standard error is not a terminal.
+   */
+  readonly confirm?: (question: string) => Promise<boolean | undefined>
   /** Wraps an action: expected failures are explained, and the exit code becomes 1. */
   guarded<A extends readonly unknown[]>(
     action: (...given: A) => Promise<void>,
@@ -48,6 +54,20 @@ function startProgress(what: string): Progress {
   }
 }
 
+/** Asks on standard error. Only `y` and `yes` confirm; the end of the input does not. */
+function confirm(question: string): Promise<boolean | undefined> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  return new Promise((answer) => {
+    const end = (value: boolean | undefined) => {
+      answer(value)
+      lines.close()
+    }
+    lines.on('SIGINT', () => end(undefined))
+    lines.on('close', () => answer(false))
+    lines.question(`${question} [y/N] `, (text) => end(/^\s*y(es)?\s*$/i.test(text)))
+  })
+}
+
 /** The shell of this process. */
 export const processShell = (env: Environment): Shell => {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
@@ -59,6 +79,7 @@ export const processShell = (env: Environment): Shell => {
   return {
     env,
     ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
+    ...(process.stdin.isTTY && process.stderr.isTTY && { confirm }),
     ...(process.stderr.isTTY && { progress: startProgress }),
     note,
     print: (line) => void process.stdout.write(`${line}\n`),

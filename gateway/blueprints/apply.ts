@@ -26,10 +26,11 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { type Prefix, slotOf } from '../../protocol/ids.ts'
 import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
+import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { execute, refusedRows } from './execute.ts'
-import { blueprintId, type Hold, takeHold } from './hold.ts'
+import { execute, located, refusedRows } from './execute.ts'
+import { blueprintId, type Hold, holding } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
 
@@ -67,6 +68,31 @@ const inOrder = (a: Binding, b: Binding): number =>
   resourceFacts[a.resource_type].tier - resourceFacts[b.resource_type].tier ||
   (a.resource_type < b.resource_type ? -1 : a.resource_type > b.resource_type ? 1 : 0) ||
   (a.key < b.key ? -1 : 1)
+
+/** The request with the providers of environments in place of their aliases. */
+function withProviders({ world }: Edge, request: ApplyRequest): ApplyRequest | Refusal {
+  const { environments } = request.resources
+  if (!environments) return request
+  const resolved = []
+  for (const [index, one] of environments.entries()) {
+    if (one.provider === undefined) {
+      resolved.push(one)
+      continue
+    }
+    const provider = resolveProvider(world.settings, one.provider)
+    if (isRefusal(provider))
+      return located(
+        {
+          resource_type: 'environment',
+          key: one.key,
+          field: `resources.environments[${index}]`,
+        },
+        provider,
+      )
+    resolved.push({ ...one, provider })
+  }
+  return { ...request, resources: { ...request.resources, environments: resolved } }
+}
 
 async function planned(
   edge: Edge,
@@ -192,6 +218,28 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
   )
 }
 
+/**
+ * Reserves a new id for the resource whose creation was refused, if an interrupted apply had
+ * reserved the previous one: its resource was deleted since or is bound under another key, or its
+ * handle was given up. Returns whether it did.
+ */
+async function renewReservation(
+  hold: Hold,
+  { refused, details }: Refusal,
+  wanted: Readonly<Record<string, string>>,
+  reserved: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const { resource_type, key } = (details ?? {}) as Partial<PlannedChange>
+  if (resource_type === undefined || key === undefined) return false
+  const place = placeOf(resource_type, key)
+  const id = wanted[place]
+  if (id === undefined || reserved[place] === id) return false
+  const isUsed = refused === 'conflict' || refused === 'blueprint_plan_outdated'
+  // The organization gives up the handle of a workflow that was not created in time.
+  if (!isUsed && details?.['reservation'] !== 'expired') return false
+  return !isRefusal(await hold.reserve({ [place]: id }, [place]))
+}
+
 /** Plans and performs the request once. A refusal that a new plan can avoid is `outdated`. */
 async function attempt(
   edge: Edge,
@@ -199,7 +247,6 @@ async function attempt(
   origin: Origin,
   request: ApplyRequest,
   hold: Hold,
-  replace: string[],
 ): Promise<{ readonly result: ApplyResult } | { readonly outdated: Refusal } | Refusal> {
   const project = scopeId(edge, call)
   const plan = await planned(edge, call, origin, request)
@@ -207,12 +254,12 @@ async function attempt(
   if (request.plan_id !== undefined && request.plan_id !== plan.plan_id)
     return refuse('blueprint_plan_outdated', { plan_id: plan.plan_id })
   const wanted = newIds(edge, project, plan.changes)
-  const reserved = Object.keys(wanted).length === 0 ? {} : await hold.reserve(wanted, replace)
+  const reserved = Object.keys(wanted).length === 0 ? {} : await hold.reserve(wanted)
   if (isRefusal(reserved)) return reserved
   const ids: Record<string, string> = { ...reserved }
   for (const { resource_type, key, resource_id } of plan.changes)
     if (resource_id !== undefined) ids[placeOf(resource_type, key)] = resource_id
-  const execution = { edge, call, origin, ids }
+  const execution = { edge, call, origin, ids, hold }
   const applied = plan.changes.filter(({ field }) => field !== 'prune')
   const pruned = plan.changes.filter(({ field }) => field === 'prune')
   for (const { resource_type, key, resource_id } of plan.rebound)
@@ -221,10 +268,7 @@ async function attempt(
     (await execute(execution, [...applied, ...plan.rebound])) ??
     (await execute(execution, pruned, true))
   if (refused) {
-    // An interrupted apply may have reserved the id of a resource that was deleted since.
-    const stale = Object.keys(wanted).filter((place) => reserved[place] !== wanted[place])
-    const isStale = refused.refused === 'conflict' && stale.length > 0
-    if (isStale) replace.push(...stale)
+    const isStale = await renewReservation(hold, refused, wanted, reserved)
     return request.plan_id === undefined &&
       (isStale || refused.refused === 'blueprint_plan_outdated')
       ? { outdated: refused }
@@ -237,7 +281,8 @@ async function attempt(
 /** Prepares a preview, which is answered at once, or an apply. */
 export const apply: Prepare = async (edge, call, identity, origin) => {
   const project = scopeId(edge, call)
-  const request = call.body as ApplyRequest
+  const request = withProviders(edge, call.body as ApplyRequest)
+  if (isRefusal(request)) return request
   if (request.mode === 'preview') {
     const plan = await planned(edge, call, origin, request)
     if (isRefusal(plan)) return plan
@@ -255,29 +300,17 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     (await bindKey(edge, project, identity, origin)) ??
     (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
-  const hold = await takeHold(edge, project, blueprint, origin)
-  if (isRefusal(hold)) return hold
-  const replace: string[] = []
-  try {
+  return holding(edge, project, blueprint, origin, async (hold) => {
     // The first request may have ended while this repeat of it waited.
     const late = await firstAnswer(edge, call, identity, origin, id)
-    if (late) {
-      await hold.release()
-      return late
-    }
+    if (late) return late
     for (let plans = 1; ; plans++) {
-      const outcome = await attempt(edge, call, origin, request, hold, replace)
+      const outcome = await attempt(edge, call, origin, request, hold)
       await announce(edge, project)
-      if ('result' in outcome) {
-        hold.stop()
+      if ('result' in outcome)
         return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
-      }
-      if ('outdated' in outcome && plans < MAX_PLANS) continue
-      await hold.release()
-      return 'outdated' in outcome ? outcome.outdated : outcome
+      if (!('outdated' in outcome)) return outcome
+      if (plans === MAX_PLANS) return outcome.outdated
     }
-  } catch (error) {
-    await hold.release()
-    throw error
-  }
+  })
 }

@@ -5,18 +5,20 @@
  * Invariant: the commands of one resource are performed in order, and a tier begins after the tier
  * before it has ended. The first refusal ends the plan after its tier; what was done before stays.
  */
+import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import type { BlueprintClaim, StoredBinding } from '../../protocol/blueprints/stored.ts'
-import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
+import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { type FieldError, isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
-import { concurrently } from './present.ts'
+import type { Hold } from './hold.ts'
+import { concurrently, hashIn } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
 const AT_ONCE = 16
@@ -33,9 +35,17 @@ export function refusedRows(
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
 ): Refusal | undefined {
-  const names = new Set(changes.flatMap(({ steps }) => steps.map(({ row }) => row)))
+  // A binding decides who may change and delete a resource, so it needs the permission to change it.
+  const names = new Set(
+    changes.flatMap(({ resource_type, steps }) =>
+      steps.flatMap(({ row }) =>
+        row === 'blueprint.bind' || row === 'blueprint.unbind'
+          ? (resourceFacts[resource_type].rows?.change ?? [])
+          : row,
+      ),
+    ),
+  )
   for (const name of names) {
-    if (name === 'blueprint.bind' || name === 'blueprint.unbind') continue
     const refused = authorizeRow(edge.world.settings.brand, rowOf(name).shape, caller, {})
     if (refused) return refused
   }
@@ -69,6 +79,8 @@ interface Execution {
   readonly origin: Origin
   /** Ids of the resources of the blueprint by place; also of those that are to be created. */
   readonly ids: Record<string, string>
+  /** Nothing more is sent once another request may have taken the blueprint. */
+  readonly hold: Pick<Hold, 'isLost'>
 }
 
 /** Performs one command of a plan. Returns the id of the resource. */
@@ -81,7 +93,20 @@ async function performStep(
   const { resource_type: type, key, known } = change
   const facts = resourceFacts[type]
   const id = ids[placeOf(type, key)] ?? ''
-  const binding = { ...change.binding, resource_id: id } as StoredBinding
+  const references = Object.entries(change.symbolic ?? {}).map(([field, value]) => [
+    field,
+    resolved(value, ids),
+  ])
+  const applied = withReferences(
+    change.binding?.applied ?? {},
+    Object.fromEntries(references) as Record<string, unknown>,
+    hashIn(edge),
+  )
+  const binding = {
+    ...change.binding,
+    resource_id: id,
+    ...(change.binding?.applied && { applied }),
+  } as StoredBinding
   const claim: Required<BlueprintClaim> = {
     blueprint: {
       binding,
@@ -112,8 +137,12 @@ async function performStep(
     return isRefusal(outcome) ? outcome : id
   }
   const creates = name === facts.rows?.create
+  const referring = referringMembers(facts)
   const body = Object.fromEntries(
-    Object.entries(given).map(([member, value]) => [member, resolved(value, ids)]),
+    Object.entries(given).map(([member, value]) => [
+      member,
+      referring.has(member) ? resolved(value, ids) : value,
+    ]),
   )
   const assigns = name !== facts.rows?.change && name !== facts.rows?.remove && !creates
   const slot = assigns || facts.slot.from === 'id' ? id : String(known?.record['name'] ?? '')
@@ -145,6 +174,7 @@ export async function execute(
   changes: readonly PlannedChange[],
   reverse = false,
 ): Promise<Refusal | undefined> {
+  const { edge } = execution
   const tiers = [...new Set(changes.map((change) => resourceFacts[change.resource_type].tier))]
   tiers.sort((a, b) => (reverse ? b - a : a - b))
   for (const tier of tiers) {
@@ -157,6 +187,7 @@ export async function execute(
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {
           if (failed) return undefined
+          if (execution.hold.isLost()) return refuse('blueprint_busy', { retry_after: 1 })
           const outcome = await performStep(execution, change, step, index === 0)
           if (isRefusal(outcome)) {
             failed = true
@@ -168,6 +199,8 @@ export async function execute(
       },
       AT_ONCE,
     )
+    // The preparations of the next tier look up what this tier has changed.
+    edge.directory.forget(scopeId(edge, execution.call))
     const refused = outcomes.find((one) => one !== undefined)
     if (refused) return refused
   }

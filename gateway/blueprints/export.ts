@@ -14,6 +14,7 @@ import {
 } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts, typesInOrder } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { slug } from '../../protocol/naming.ts'
 import type { LocalContext } from '../listing.ts'
 import { bindingsOf, boundResources, fromOwners, projectResources } from './present.ts'
@@ -48,11 +49,15 @@ function keysOf(resources: readonly KnownResource[], identity: Identity | undefi
 const nameOf = ({ type, record }: KnownResource): string =>
   String(record[resourceFacts[type].match] ?? '')
 
-/** The input of a resource. A reference to a resource outside of the export is by id. */
+/**
+ * The input of a resource. A reference to a resource outside of the export is by id.
+ * @param isGone whether the resource of a reference was deleted; such a reference is left out.
+ */
 function inputOf(
   known: KnownResource,
   key: string,
   keyOf: (type: ResourceTypeName, id: string) => string | undefined,
+  isGone: (type: ResourceTypeName, id: string) => boolean,
 ): ResourceInput {
   const { fields } = resourceFacts[known.type]
   const input: Record<string, unknown> = { key, name: known.record['name'] }
@@ -65,6 +70,7 @@ function inputOf(
       const other = refers && keyOf(refers.type, id)
       return other === undefined ? { id } : { key: other }
     }
+    if (refers && !refers.list && isGone(refers.type, shown as string)) continue
     input[field] = refers?.list
       ? (shown as readonly string[]).map(reference)
       : refers
@@ -87,6 +93,9 @@ export async function exported(
   })
   const bindings = await bindingsOf(reading, project, isPart ? identity : undefined)
   if (isRefusal(bindings)) return bindings
+  const configuration = await directory.project(project)
+  if (isRefusal(configuration)) return configuration
+  const { agents } = configuration
   const resources = isPart
     ? await boundResources(reading, project, bindings)
     : await everything(reading, project)
@@ -104,8 +113,12 @@ export async function exported(
         const list = byType.get(type) ?? []
         const inputs = list
           .map((one) =>
-            inputOf(one, keys.get(type)?.get(one.id) ?? '', (other, id) =>
-              keys.get(other)?.get(id),
+            inputOf(
+              one,
+              keys.get(type)?.get(one.id) ?? '',
+              (other, id) => keys.get(other)?.get(id),
+              // A loop keeps the id of a deleted agent.
+              (other, id) => other === 'agent' && getOwn(agents, id) === undefined,
             ),
           )
           .sort((a, b) => (a.key < b.key ? -1 : 1))

@@ -8,6 +8,7 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Edge } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import type { Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 
 /** Maximum wait for another holder, and the pause between two attempts, in milliseconds. */
@@ -17,15 +18,21 @@ export interface Hold {
   /** Id of the actor of the blueprint. */
   readonly id: string
   readonly holder: string
-  /** Whether another request may have taken the blueprint since. */
+  /** Whether another request may have taken the blueprint, because a renewal is overdue. */
   isLost(): boolean
-  /** Reserves ids for new resources by place; returns those that count. */
+  /**
+   * Reserves ids for new resources by place; returns those that count.
+   * @param replace places whose earlier reservations are given up.
+   */
   reserve(
     ids: Readonly<Record<string, string>>,
-    replace: readonly string[],
+    replace?: readonly string[],
   ): Promise<Readonly<Record<string, string>> | Refusal>
-  /** Stops the renewal. The final command of the request then gives the blueprint up. */
-  stop(): void
+  /**
+   * Stops the renewal, and waits for one in flight, which would otherwise take the blueprint again.
+   * The final command of the request then gives the blueprint up.
+   */
+  stop(): Promise<void>
   /** Gives the blueprint up without a final command. */
   release(): Promise<void>
 }
@@ -58,28 +65,44 @@ export async function takeHold(
       input: { holder, ...identity },
     })
   const until = world.now() + MAX_WAIT_MS
+  let held_until = 0
   for (;;) {
+    const sent_at = world.now()
     const outcome = await hold()
-    if (!isRefusal(outcome)) break
+    if (!isRefusal(outcome)) {
+      held_until = sent_at + HOLD_MS
+      break
+    }
     if (outcome.refused !== 'blueprint_busy' || world.now() >= until) return outcome
     await sleep(world, PAUSE_MS)
   }
-  let lost = false
+  let stopped = false
+  let renewal = Promise.resolve()
   let cancel = () => {}
-  const renew = (): void => {
+  const renew = async (): Promise<void> => {
+    const sent_at = world.now()
+    const outcome = await hold()
+    if (!isRefusal(outcome)) held_until = sent_at + HOLD_MS
+    else if (outcome.refused === 'blueprint_busy') held_until = 0
+    if (held_until > 0 && !stopped) schedule()
+  }
+  const schedule = (): void => {
     cancel = world.later(HOLD_MS / 3, () => {
-      void hold().then((outcome) => {
-        if (isRefusal(outcome) && outcome.refused === 'blueprint_busy') lost = true
-        else renew()
-      })
+      renewal = renew()
     })
   }
-  renew()
+  schedule()
+  const isLost = (): boolean => world.now() >= held_until
+  const stop = async (): Promise<void> => {
+    stopped = true
+    cancel()
+    await renewal
+  }
   return {
     id,
     holder,
-    isLost: () => lost,
-    async reserve(ids, replace) {
+    isLost,
+    async reserve(ids, replace = []) {
       const outcome = await world.command({
         ...address,
         command_id: hexOf(world.random(16)),
@@ -87,11 +110,11 @@ export async function takeHold(
         input: { holder, ids, replace },
       })
       if (isRefusal(outcome)) return outcome
-      return lost ? refuse('blueprint_busy', { retry_after: 1 }) : outcome.reply.ids
+      return isLost() ? refuse('blueprint_busy', { retry_after: 1 }) : outcome.reply.ids
     },
-    stop: () => cancel(),
+    stop,
     async release() {
-      cancel()
+      await stop()
       await world.command({
         ...address,
         command_id: hexOf(world.random(16)),
@@ -99,5 +122,29 @@ export async function takeHold(
         input: { holder },
       })
     },
+  }
+}
+
+/**
+ * Prepares a command while the blueprint is held. The hold lasts until that command, which ends it;
+ * it ends at once when the preparation is refused, fails, or needs no command.
+ */
+export async function holding(
+  edge: Pick<Edge, 'world'>,
+  project: string,
+  identity: Identity,
+  origin: Origin,
+  run: (hold: Hold) => Promise<Prepared | Refusal>,
+): Promise<Prepared | Refusal> {
+  const hold = await takeHold(edge, project, identity, origin)
+  if (isRefusal(hold)) return hold
+  try {
+    const prepared = await run(hold)
+    if (isRefusal(prepared) || prepared.done !== undefined) await hold.release()
+    else await hold.stop()
+    return prepared
+  } catch (error) {
+    await hold.release()
+    throw error
   }
 }

@@ -4,9 +4,9 @@
  * before, so a binding that an earlier apply has stored is found.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
-import type { KnownResource } from '../../protocol/blueprints/compare.ts'
+import type { Hash, KnownResource } from '../../protocol/blueprints/compare.ts'
+import { requestedResources } from '../../protocol/blueprints/identify.ts'
 import type { Present } from '../../protocol/blueprints/plan.ts'
-import { requestedResources } from '../../protocol/blueprints/plan.ts'
 import type { Reference, ResourceTypeName } from '../../protocol/blueprints/resources.ts'
 import type { ApplyRequest } from '../../protocol/blueprints/schema.ts'
 import {
@@ -27,6 +27,12 @@ const separateTypes = ['loop', 'table', 'channel', 'environment'] as const
 type SeparateType = (typeof separateTypes)[number]
 const isSeparate = (type: ResourceTypeName): type is SeparateType =>
   separateTypes.some((one) => one === type)
+
+/** The hash of plans and bindings. */
+export const hashIn =
+  ({ world }: Pick<Reading, 'world'>): Hash =>
+  (text) =>
+    world.hash(text).slice(0, 16)
 
 /** Number of bindings in one page, and of project resources in one question. */
 const [PAGE, PART] = [500, 100]
@@ -73,23 +79,22 @@ export async function bindingsOf(
   }
 }
 
-/** The resource with branded permissions of a role, as in requests. */
-function asClientsSee(known: KnownResource, brand: string): KnownResource {
-  const { permissions } = known.record
-  return known.type === 'role' && Array.isArray(permissions)
+/** The resource as clients see it: the permissions of a role have the brand. */
+const branded = ({ world }: Reading, known: KnownResource): KnownResource =>
+  known.type === 'role'
     ? {
         ...known,
         record: {
           ...known.record,
-          permissions: permissions.map((one: string) => brandedPermission(one, brand)),
+          permissions: (known.record['permissions'] as readonly string[]).map((permission) =>
+            brandedPermission(permission, world.settings.brand.toLowerCase()),
+          ),
         },
       }
     : known
-}
-
 /** Reads project resources by id and by name. */
 async function fromProject(
-  { world }: Reading,
+  reading: Reading,
   project: string,
   ids: readonly string[],
   named: readonly (readonly [ResourceTypeName, string])[],
@@ -99,13 +104,12 @@ async function fromProject(
     ...parts(named, PART).map((part) => ({ ids: [], named: part })),
   ]
   const answers = await concurrently(questions, (input) =>
-    world.ask({ project, kind: 'project', id: project }, 'resources', input),
+    reading.world.ask({ project, kind: 'project', id: project }, 'resources', input),
   )
   const refused = answers.find(isRefusal)
   if (refused) return refused
-  const brand = world.settings.brand.toLowerCase()
   return answers.flatMap((answer) =>
-    isRefusal(answer) ? [] : answer.map((one) => asClientsSee(one, brand)),
+    isRefusal(answer) ? [] : answer.map((known) => branded(reading, known)),
   )
 }
 /** Reads all resources that the project holds. */
@@ -191,9 +195,7 @@ export async function presentOf(
   const named = requestedResources(request).flatMap(({ type, input }) => {
     const { adopt, match } = resourceFacts[type]
     const name = input[match]
-    return (adopt === 'never' && type !== 'secret') || name === undefined
-      ? []
-      : [[type, String(name)] as const]
+    return adopt === 'never' || name === undefined ? [] : [[type, String(name)] as const]
   })
   const referred = referredIds(request)
   const [bindings, byName, secrets, organization, ...owned] = await Promise.all([
@@ -233,14 +235,14 @@ export async function presentOf(
   )
   if (isRefusal(bound)) return bound
   const resources = unique([...byName, ...secrets, ...ofOwners, ...bound])
-  const ids = new Set(resources.map(({ id }) => id))
+  const types = new Map(resources.map(({ id, type }) => [id, type]))
   return {
     bindings,
     resources,
     exists: (type, id) =>
-      ids.has(id) ||
+      types.get(id) === type ||
       (type === 'toolkit' && isSystemToolkit(id)) ||
       (type === 'skill' && getOwn(organization.skills, id) !== undefined),
-    hash: (text) => world.hash(text).slice(0, 16),
+    hash: hashIn(reading),
   }
 }

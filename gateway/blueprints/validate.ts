@@ -3,7 +3,6 @@
  * and the agents, actions, workflows and providers that definitions name. Resources that the same
  * request creates count as existing.
  */
-import { readPermissions } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { isSymbol } from '../../protocol/blueprints/references.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -11,13 +10,14 @@ import type { Step as PlanStep } from '../../protocol/blueprints/steps.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
-import { publishedHandle, reservedTags } from '../../protocol/naming.ts'
+import { publishedHandle } from '../../protocol/naming.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
 import { located } from './execute.ts'
+import { foreseenRefusal } from './foreseen.ts'
 
 /** Names that the resources of the request will have. */
 function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set<string> {
@@ -73,21 +73,6 @@ async function unknownWorkflows(
       })
 }
 
-/** The faults that the owners of resources find in bodies, before they write anything. */
-function refusedByOwner(
-  { world }: Pick<Edge, 'world'>,
-  { resource_type }: Pick<PlannedChange, 'resource_type'>,
-  { tags, permissions }: PlanStep['body'],
-): readonly FieldError[] {
-  const { brand } = world.settings
-  return [
-    ...reservedTags(tags as Parameters<typeof reservedTags>[0], brand),
-    ...(resource_type === 'role' && Array.isArray(permissions)
-      ? readPermissions(permissions, brand).faults
-      : []),
-  ]
-}
-
 /** Returns the first refusal of a change of the plan, with paths in the request of the blueprint. */
 export async function refusedPlan(
   edge: Edge,
@@ -98,13 +83,15 @@ export async function refusedPlan(
   const project = scopeId(edge, call)
   const [agents, workflows] = [namesOf(changes, 'agent'), namesOf(changes, 'workflow')]
   for (const change of changes)
-    for (const { row, body } of change.steps) {
+    for (const step of change.steps) {
+      const { row, body } = step
       const shape = rows[row]?.shape
       const check = shape?.check as ((body: unknown) => readonly FieldError[]) | undefined
-      const faults = [...(check?.(body) ?? []), ...refusedByOwner(edge, change, body)]
+      const faults = check?.(body) ?? []
       if (faults.length > 0) return located(change, refuseFields(...faults))
       const defined = definitionOf(change.resource_type, body)
       const refused =
+        foreseenRefusal(change, step, edge.world.settings.brand) ??
         (defined &&
           (refusedActions(edge, call.caller, defined.spec, defined.path) ??
             refusedProvider(edge.world.settings, defined.spec, defined.path) ??

@@ -74,7 +74,7 @@ export function planContent(
     }),
   }
   const whole: ContentPlan = { status: 200, headers, type, start: 0, end: size }
-  if (etag !== undefined && matches(header('if-none-match'), etag))
+  if (etag !== undefined && matchesTag(header('if-none-match'), etag))
     return { ...whole, status: 304, end: 0 }
   const condition = header('if-range')
   const range = condition === undefined || condition === etag ? header('range') : undefined
@@ -109,7 +109,7 @@ const fileNameValue = (path: string): string =>
   )
 
 /** Returns whether the value of `If-None-Match` contains the entity tag, by weak comparison. */
-const matches = (value: string | undefined, etag: string): boolean =>
+export const matchesTag = (value: string | undefined, etag: string): boolean =>
   value !== undefined &&
   (value.trim() === '*' || value.split(',').some((one) => one.trim().replace(/^W\//, '') === etag))
 

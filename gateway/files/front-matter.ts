@@ -3,8 +3,8 @@
  * description, allowed tools and tags. The rest of the text is the instructions.
  */
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 import { SkillBody } from '../../protocol/skills/schema.ts'
-import { faultsOf } from '../http/validate.ts'
 import { readYaml } from './yaml.ts'
 
 /** Maximum length of front matter in characters. */

@@ -1,9 +1,10 @@
 /**
  * Parses YAML that users supply: the front matter of skills, and scripts of the scripted model. The
  * parser of `yaml` recurses for each level of nesting. The length and the nesting of a document are
- * therefore checked first. The nesting is determined from the tokens, without recursion.
+ * therefore checked first.
  */
 import { Lexer, parseDocument } from 'yaml'
+import { nestedDeeperAt } from '../../protocol/rules/yaml-nesting.ts'
 
 /** Maximum nesting depth of a document, apart from nesting by indentation. */
 const MAX_NESTING = 64
@@ -20,7 +21,7 @@ export function readYaml(
   longest: number,
 ): { readonly value: unknown } | { readonly fault: string } {
   if (text.length > longest) return { fault: `has more than ${longest} characters` }
-  if (isNestedDeeper(text, MAX_NESTING))
+  if (nestedDeeperAt(new Lexer().lex(text), MAX_NESTING) !== undefined)
     return { fault: `is nested deeper than ${MAX_NESTING} levels` }
   const document = parseDocument(text, { schema: 'core', uniqueKeys: true, logLevel: 'error' })
   const [error] = document.errors
@@ -43,26 +44,3 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   const inner = [...above, value]
   return Object.values(value).some((member) => isCircular(member, inner))
 }
-
-/**
- * Returns whether the nesting of a document exceeds a number of levels. Flow collections are
- * counted by their brackets, and block collections by the indicators in one line (`- - -`). Block
- * collections that nest by indentation need at least one column for each level, so
- * `MAX_INDENTATION` limits them.
- */
-function isNestedDeeper(text: string, levels: number): boolean {
-  let flow = 0
-  let inLine = 0
-  let column = 0
-  for (const token of new Lexer().lex(text)) {
-    if (token === '[' || token === '{') flow++
-    else if (token === ']' || token === '}') flow = Math.max(0, flow - 1)
-    else if (token === '-' || token === '?' || token === ':') inLine++
-    else if (token.includes('\n')) inLine = 0
-    else if (inLine === 0 && /^ +$/.test(token)) column = token.length
-    if (flow + inLine > levels || column > MAX_INDENTATION) return true
-  }
-  return false
-}
-/** Maximum indentation in columns, which limits nesting by indentation. */
-const MAX_INDENTATION = 400

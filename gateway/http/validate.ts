@@ -1,15 +1,14 @@
 /**
  * Parses and validates the query string and the body of a request, as its API row declares them.
- * Each schema is compiled when it is first needed. Explanations of faults are in `explain.ts`.
  * Rules that need stored state are not checked here.
  */
 
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { wholeOf } from '../../protocol/common.ts'
 import type { Row } from '../../protocol/contract.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import { explain, member } from './explain.ts'
+import { member } from '../../protocol/rules/schema-faults/explain.ts'
+import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 
 type Values = Readonly<Record<string, unknown>>
 interface Described {
@@ -22,7 +21,6 @@ interface Described {
 
 /** Maximum nesting depth of a body. */
 const DEEPEST = 64
-const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
 
 /**
  * Returns the refusal of a value that does not fit a schema, or undefined when the value fits.
@@ -32,20 +30,6 @@ function check(schema: TSchema, value: unknown, root: string): Refusal | undefin
   const faults = faultsOf(schema, value, root)
   return faults.length > 0 ? refuseFields(...faults) : undefined
 }
-/**
- * Returns the faults of a value, at most 50. Returns an empty list when the value fits.
- * @param root name of the whole value in the faults.
- */
-export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldError[] {
-  let checker = checkers.get(schema)
-  if (!checker) checkers.set(schema, (checker = Compile(schema)))
-  if (checker.Check(value)) return []
-  const faults = explain(schema, value).map((fault) =>
-    fault.field === '' ? { ...fault, field: root } : fault,
-  )
-  return faults.length > 0 ? faults : [{ field: root, message: 'does not match its schema' }]
-}
-
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 /**
  * Returns the names and values in a query string, or undefined when it is not percent-encoded

@@ -18,11 +18,11 @@ import {
   type RpcId,
   versions,
 } from '../../protocol/mcp/messages.ts'
+import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Answer, Exchange, Sink } from '../http/respond.ts'
-import { faultsOf } from '../http/validate.ts'
 import { callTool, resumeCall } from './call.ts'
 import { cancelCall } from './cancel.ts'
 import { knownTools, listen } from './changes.ts'

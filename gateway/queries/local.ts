@@ -21,11 +21,12 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
-import { blueprintQueries } from '../blueprints/lifecycle.ts'
+import { blueprintQueries } from '../blueprints/queries.ts'
 import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
 import { hostQueries } from '../commands/repositories/hosts.ts'
+import { resolverQueries } from '../commands/resolver/configure.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
   answer,
@@ -287,6 +288,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...catalogQueries,
   ...secretQueries,
   ...hostQueries,
+  ...resolverQueries,
   ...blueprintQueries,
   'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)

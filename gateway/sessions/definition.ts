@@ -18,6 +18,7 @@ import { isEnvironmentAction } from '../../protocol/environments/actions.ts'
 import { boundEnvironment } from '../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { Bundle, TriggerKind } from '../../protocol/resolver/callout.ts'
 import type { TurnWanted } from '../../protocol/runs/turns.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type {
@@ -27,6 +28,7 @@ import type {
 } from '../../protocol/sessions/turns/definition.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { refusedTools } from '../commands/actions-named.ts'
+import { bundleOf } from '../commands/resolver/resolve.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
 import { describedTables } from './tables.ts'
 import { grantedTools, remembered } from './tools.ts'
@@ -119,7 +121,15 @@ export interface Wanted {
    * tools that work in an environment.
    */
   readonly environment?: TurnEnvironment | null
+  /** What starts the turn. Absent when no turn starts, so that no resolver is called. */
+  readonly trigger?: TriggerKind
+  /** The definition from the resolver, if it is already known. */
+  readonly bundle?: Bundle
 }
+/** Whether a definition refers to toolkits or skills by name. */
+const refersByName = ({ toolkits, skills }: InlineConfig = {}): boolean =>
+  toolkits?.some(({ actions }) => actions === undefined) === true ||
+  skills?.some(({ body }) => body === undefined) === true
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /**
  * Returns the definition that results from all layers, before its tools and the agent's memory are
@@ -131,28 +141,33 @@ async function effectiveIn(
   project: string,
   agent: Agent,
   session: Settings,
-  { config, author, operation, step }: Wanted,
+  { config, author, operation, step, trigger, bundle: known }: Wanted,
   given?: AgentSource,
 ): Promise<EffectiveDefinition | Refusal> {
   const source = given ?? (await sourceOf(edge, project, agent.id))
   if (isRefusal(source)) return source
   const effective =
     config === undefined ? session?.config : clearsConfig(config) ? undefined : config
-  // Whether the config refers to toolkits or skills by name.
-  const means =
-    effective?.toolkits?.some(({ actions }) => actions === undefined) ||
-    effective?.skills?.some(({ body }) => body === undefined)
-  const named = means ? await byName(edge, project) : undefined
-  if (isRefusal(named)) return named
+  const ofConfig = refersByName(effective) ? await byName(edge, project) : undefined
+  if (isRefusal(ofConfig)) return ofConfig
   const refused =
     config &&
     author &&
-    refusedTools(edge, author, configuredTools(config, { source, ...(named && { named }) }))
+    refusedTools(
+      edge,
+      author,
+      configuredTools(config, { source, ...(ofConfig && { named: ofConfig }) }),
+    )
   if (refused) return refused
+  const bundle = known ?? (given ? undefined : await bundleOf(edge, project, agent, trigger))
+  if (isRefusal(bundle)) return bundle
+  const named = ofConfig ?? (refersByName(bundle?.definition) && (await byName(edge, project)))
+  if (isRefusal(named)) return named
   const found = effectiveDefinition({
     source,
     models: edge.world.settings.models,
     ...(named && { named }),
+    ...(bundle && { bundle: bundle.definition }),
     ...(effective && { config: effective }),
     ...(operation && { operation }),
     ...(step && { step }),

@@ -148,6 +148,7 @@ async function invoke(
     await define(edge, scopeId(edge, call), agent, session ?? seeded(seed), {
       ...(call.body as Wanted),
       author: call.caller.permissions,
+      trigger: 'invoke',
     }),
     input.idempotency_key?.trim() || repeatable,
     call.body as Wanted,
@@ -215,18 +216,25 @@ async function definedIn(
  * Creates the preparation of an operation that needs the definition of a turn in an existing
  * session.
  * @param more creates the other parts of the preparation.
- * @param joins given when the command may join the turn in progress. A command that joins it needs
- * no definition, so the actor decides whether a refused definition matters.
+ * @param starts `turn`: the command starts a turn. `or_joins`: unless it joins the turn in progress,
+ * for which it needs no definition, so the actor decides whether a refused definition matters.
+ * `nothing`: it starts no turn, so that no resolver is called.
  */
 const turning =
-  (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>
+  (
+    more: (edge: Edge, call: Call) => Prepared,
+    starts: 'turn' | 'or_joins' | 'nothing' = 'turn',
+  ): Prepare =>
   async (edge, call, { seed }) => {
     const session = await sessionOf(edge, call)
     if (isRefusal(session)) return session
     const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
-    const found = await definedIn(edge, call, session, operation ? { operation } : {})
+    const found = await definedIn(edge, call, session, {
+      ...(operation && { operation }),
+      ...(starts !== 'nothing' && { trigger: 'turn' }),
+    })
     const defined =
-      joins && isRefusal(found)
+      starts === 'or_joins' && isRefusal(found)
         ? { unfit: found }
         : orRepeat(found, idempotency_key?.trim() || seed, {})
     if (isRefusal(defined)) return defined
@@ -309,12 +317,12 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
       input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) },
       answer: (reply) => nudged(edge, call, reply),
     }),
-    'joins',
+    'or_joins',
   ),
   'session.append': append,
   'session.update': update,
   ...attachmentPreparations,
-  'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),
+  'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) }), 'nothing'),
   'session.cancel_turn': (edge, call) => ({
     answer: () => turnNow(edge, call, call.slots['session_id'] ?? '', call.slots['turn_id'] ?? ''),
   }),

@@ -11,6 +11,7 @@ import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { TurnDefined, TurnWanted } from '../../protocol/runs/turns.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
+import { bundleOf } from '../commands/resolver/resolve.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import { agentOf, define, type Wanted } from './definition.ts'
 import { locate } from './session-id.ts'
@@ -129,12 +130,16 @@ export async function turnFor(
         'The session is private, and the starter of the run may not read it.',
       )
   }
+  const kept = wanted.bundle?.agent_id === agent.id ? wanted.bundle : undefined
+  const bundle =
+    kept ?? (given ? undefined : await bundleOf(asking, project, agent, wanted.trigger ?? 'api'))
+  if (isRefusal(bundle)) return bundle
   const defined = await define(
     asking,
     project,
     agent,
     located.session ?? { ...(compaction_policy && { compaction_policy }) },
-    { step, ...environmentFor(agent, wanted) },
+    { step, ...environmentFor(agent, wanted), ...(bundle && { bundle }) },
     given,
   )
   if (isRefusal(defined)) return defined
@@ -148,5 +153,14 @@ export async function turnFor(
       ...(visibility && { visibility }),
       ...(compaction_policy && { compaction_policy }),
     },
+    ...(bundle &&
+      !kept && {
+        bundle: {
+          agent_id: agent.id,
+          agent_name: agent.name,
+          digest: bundle.digest,
+          definition: bundle.definition,
+        },
+      }),
   }
 }

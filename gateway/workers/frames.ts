@@ -5,8 +5,8 @@
  */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { explain } from '../../protocol/rules/schema-faults/explain.ts'
 import { type FrameError, type Up, up } from '../../protocol/workers/socket.ts'
-import { explain } from '../http/explain.ts'
 
 const checks = new Map(
   Object.entries(up).map(([type, schema]) => [type, { schema, fits: Compile(schema as TSchema) }]),

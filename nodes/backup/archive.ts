@@ -1,8 +1,7 @@
 /**
- * Writes and reads the files of a backup, which is a folder, or one tar file with the same files. A
- * backup is written under a temporary name and renamed at the end, so a folder or file with the
- * final name is always complete. Only the user who took the backup can read it, because it contains
- * secrets.
+ * Writes and reads backups. A backup is a folder, or one tar file with the same files. A backup is
+ * written under a temporary name and renamed at the end, so a folder or file with the final name is
+ * always complete. Only the user who took the backup can read it, because it contains secrets.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -46,8 +45,8 @@ async function pour(
 }
 
 /**
- * Starts a backup. A path that ends with `.tar` becomes one file, any other path a folder. The path
- * must be unused, except that a folder may replace an empty folder.
+ * Starts a backup: a tar file if the path ends with `.tar`, otherwise a folder. The path must be
+ * unused, except that a folder may replace an empty folder.
  * @throws StartFault when the path is in use.
  */
 export async function writeArchive(place: string): Promise<ArchiveWriter> {
@@ -105,8 +104,7 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
 
 /**
  * Opens a backup.
- * @throws StartFault when nothing exists at the path, or when it is a file but not an intact tar
- *   file.
+ * @throws StartFault when nothing exists at the path, or the file there is not an intact tar file.
  */
 export async function readArchive(place: string): Promise<ArchiveReader> {
   const path = resolve(place)

@@ -6,7 +6,8 @@
  *     prefix of the original journal.
  * B2. Large values are copied after the journals, so every value to which a copied envelope refers
  *     is in the backup too, unless it was erased.
- * B3. Snapshots, views and node leases are left out. The object store is copied as a whole, so a
+ * B3. Definitions of the resolver are included, because they cannot be derived from the journals.
+ * B4. Snapshots, views and node leases are left out. The object store is copied as a whole, so a
  *     restore deletes the large snapshots in it.
  */
 import { names } from '../../protocol/subjects.ts'
@@ -32,9 +33,7 @@ export interface Progress {
   moved(bytes: number): void
   end(summary: string): void
 }
-/**
- * Maximum number of attempts to copy all journals until the copies are consistent with each other.
- */
+/** The maximum number of attempts to obtain consistent copies of all journals. */
 const ATTEMPTS = 5
 
 /**
@@ -119,6 +118,9 @@ async function copy(
     }))
     if (await crosses(journal, createBlobs(nats), layout.shards, copies)) return undefined
   }
+  const definitions = `KV_${names.definitions}`
+  if (await hasStream(nats, definitions))
+    streams.push(await copyStream(nats, archive, definitions, progress))
   streams.push(await copyStream(nats, archive, `OBJ_${names.blobs}`, progress))
   const manifest: Manifest = {
     format: 1,
@@ -134,6 +136,15 @@ async function copy(
   return manifest
 }
 
+/** Whether the servers have a stream. Nodes of an older release have not created each of them. */
+const hasStream = ({ manager, space }: Nats, name: string): Promise<boolean> =>
+  manager.streams.info(space.stream(name)).then(
+    () => true,
+    (error: unknown) => {
+      if (codeOf(error) !== codes.streamNotFound) throw error
+      return false
+    },
+  )
 async function copyStream(
   nats: Nats,
   archive: ArchiveWriter,

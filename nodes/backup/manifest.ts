@@ -22,7 +22,7 @@ export interface Manifest {
   readonly replicas: number
   /**
    * Prefix of names on the NATS servers; absent when there was none. Stored messages contain the
-   * prefix, so a restore needs the same one.
+   * prefix, so a restore needs the same prefix.
    */
   readonly prefix?: string
   readonly streams: readonly StreamCopy[]
@@ -46,7 +46,7 @@ export const textOf = async (archive: ArchiveReader, name: string): Promise<stri
 
 /**
  * Reads the manifest.
- * @throws StartFault when there is none, or it has the format of another release.
+ * @throws StartFault when the backup has no manifest, or its format is unknown to this release.
  */
 export async function readManifest(archive: ArchiveReader, place: string): Promise<Manifest> {
   if (!archive.names.includes(MANIFEST))

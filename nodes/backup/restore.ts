@@ -27,7 +27,7 @@ import type { Progress } from './backup.ts'
 import { type Manifest, readManifest, type StreamCopy, textOf, verify } from './manifest.ts'
 
 export interface RestoreOptions {
-  /** Number of replicas on the servers; undefined: as many as in the backed-up system. */
+  /** The number of replicas on the servers. The default is that of the backed-up system. */
   readonly replicas: number | undefined
   /** Whether to delete the leftovers of an interrupted restore first. */
   readonly again: boolean
@@ -35,7 +35,7 @@ export interface RestoreOptions {
 
 /**
  * Restores a backup. Resolves when every replica has all the data.
- * @throws StartFault that says what to do.
+ * @throws StartFault with advice when the restore is impossible or fails.
  */
 export async function restoreBackup(
   nats: Nats,

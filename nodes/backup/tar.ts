@@ -12,7 +12,7 @@ export const BLOCK = 512
 /** An entry as its header describes it. */
 export interface TarEntry {
   readonly name: string
-  /** Bytes of the content that follows the header. */
+  /** Size of the content that follows the header, in bytes. */
   readonly size: number
   /** Whether the entry is a file rather than a folder, a link or an extension of the format. */
   readonly file: boolean
@@ -27,8 +27,8 @@ export function encodeHeader(name: string, size: number): Buffer {
 }
 
 /**
- * Decodes a header. Returns `end` for the block that ends an archive, undefined for a block that is
- * not a header or is damaged.
+ * Decodes a header. Returns `end` for the block that ends an archive, and undefined for a block
+ * that is damaged or not a header.
  */
 export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
   try {

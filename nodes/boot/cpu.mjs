@@ -1,6 +1,6 @@
 /**
- * Processor time of tests, for `npm test -- --cpu`. Unlike the duration, it hardly depends on what
- * else the machine does.
+ * Measures the processor time of tests, for `npm test -- --cpu`. Unlike the duration, the processor
+ * time hardly depends on the other load of the machine.
  */
 import { readFileSync } from 'node:fs'
 
@@ -46,7 +46,7 @@ export const cpuLine = (file, began, loaded, ended) =>
   ).toFixed(2)}`
 
 /**
- * Collects the lines of `cpuLine` out of the output of test processes.
+ * Collects the lines of `cpuLine` from the output of test processes.
  * @returns {{ add: (line: string) => void, table: () => string }} `table` has a row per file,
  * the most expensive first, with seconds: total, loading modules, the rest, child processes
  */

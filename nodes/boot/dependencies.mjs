@@ -1,7 +1,7 @@
 /**
  * Installs the npm packages when they are missing or differ from package-lock.json. A stamp in
- * node_modules records what was installed; packages installed by hand are recognised by npm's own
- * record and then stamped.
+ * node_modules records the installed lock file. Without a matching stamp, npm's own record of
+ * node_modules decides, so packages that were installed by hand are not installed again.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -37,9 +37,9 @@ export function compareLocks(locked, installed) {
 }
 
 /**
- * Ensures that the packages are installed; `development` includes those for tests.
+ * Ensures that the packages are installed.
  * @param {string} root folder of the project
- * @param {boolean} development
+ * @param {boolean} development whether development packages, such as those of tests, are needed
  * @param {(line: string) => void} progress
  * @throws {Error} when node_modules is a link to other packages, or npm fails
  */

@@ -1,10 +1,12 @@
 /**
- * Bundles the program, nodes/main.ts and what it imports, into a JavaScript file and the files that
- * it imports dynamically, and the threads of views and of conversions into two others, when the
- * sources have changed. Loading the sources one by one takes each process 3.5 s of processor time,
- * loading the bundle 0.6 s (two cores, Node 20, 2026-11-25). A process that is restarted after a
- * fault is therefore ready sooner, and leaves more processor time to the processes that took over
- * its work.
+ * Bundles the program when its sources have changed. nodes/main.ts and its static imports become
+ * one JavaScript file, and its dynamic imports become further files. The threads of views and of
+ * conversions become one file each.
+ *
+ * A process takes 3.5 s of processor time to load the sources one by one, and 0.6 s to load the
+ * bundle (two cores, Node 20, 2026-11-25). With the bundle, a process that is restarted after a
+ * fault is ready sooner. It also leaves more processor time to the processes that took over its
+ * work.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -23,14 +25,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
 /**
- * Age in milliseconds above which an old bundle is deleted. A younger one may still be needed by a
- * running process.
+ * Age in milliseconds above which an old bundle is deleted. A running process may still need a
+ * younger bundle.
  */
 const KEPT = 7 * 86_400_000
 
 /**
- * Returns a hash of what the bundle depends on: the sources, the project's folder, the packages,
- * the TypeScript configuration and the release of Node.js.
+ * Returns a hash of everything that the bundle depends on: the sources, the project's folder, the
+ * packages, the TypeScript configuration and the release of Node.js.
  * @param {string} root
  */
 function fingerprint(root) {
@@ -68,8 +70,8 @@ const APART = [
 ]
 
 /**
- * Preserves the URL and folder of each source, because a source refers to files next to it, not
- * next to the bundle.
+ * Preserves the URL and folder of each source, because sources locate other files relative to
+ * themselves, not to the bundle.
  * @type {import('esbuild').Plugin}
  */
 const whereItWas = {
@@ -85,7 +87,7 @@ const whereItWas = {
 }
 
 /**
- * The options of esbuild for code of this project.
+ * Returns the esbuild options for the code of this project.
  * @param {string} program path of the bundle of the program
  */
 export const optionsOf = (program) =>
@@ -101,7 +103,8 @@ export const optionsOf = (program) =>
     define: {
       'import.meta.url': 'url$',
       'import.meta.dirname': 'folder$',
-      // The bundles of threads are next to that of the program and have its name.
+      // A thread's bundle is in the same folder as the program's bundle, and its name begins with
+      // the name of that bundle.
       'import.meta.filename': JSON.stringify(program),
     },
     plugins: [whereItWas],
@@ -121,8 +124,8 @@ async function build(root, file) {
   const name = basename(file, '.mjs')
   const options = { ...optionsOf(file), outdir: dirname(file), write: /** @type {const} */ (false) }
   const built = await Promise.all([
-    // What is imported dynamically, half of the program, gets its own files. A process that does
-    // not need it starts with half of the processor time.
+    // Half of the program is imported dynamically and gets separate files. A process that does not
+    // need them takes half of the processor time to start.
     build({
       ...options,
       entryPoints: [{ in: join(root, 'nodes/main.ts'), out: name }],
@@ -138,8 +141,8 @@ async function build(root, file) {
     }),
   ])
   const outputFiles = built.flatMap((one) => one.outputFiles)
-  // All other files have longer names than the bundle and are written first: a process that finds
-  // the bundle finds all of its files.
+  // All other files have longer names than the bundle, so the bundle is written last. A process
+  // that finds the bundle therefore finds all of its files.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
     writeFileSync(`${path}.${process.pid}`, contents)
     renameSync(`${path}.${process.pid}`, path)
@@ -147,12 +150,12 @@ async function build(root, file) {
 }
 
 /**
- * Larger semi-spaces (up to 32 MiB), so that the garbage collector moves fewer objects of commits
- * in flight.
+ * Allows semi-spaces of up to 32 MiB. With larger semi-spaces, the garbage collector copies fewer
+ * objects of commits in flight.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /**
- * The arguments with which node runs a TypeScript file without bundling it.
+ * Returns the arguments with which node runs a TypeScript file without bundling it.
  * @param {string} file
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}
@@ -160,16 +163,16 @@ export const MEMORY = ['--max-semi-space-size=32']
 export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file]
 
 /**
- * The path of the bundle of the program as it is now, whether or not the bundle exists.
+ * Returns the path of the bundle of the current sources, whether or not the bundle exists.
  * @param {string} root folder of the project
  */
 export const bundleOf = (root) =>
   join(resolve(root), 'node_modules/.cache/baton', `${fingerprint(resolve(root))}.mjs`)
 
 /**
- * The arguments with which node starts the program; the program's own arguments follow them. If the
- * bundle does not exist, it is built first, in a separate process. Where that is impossible, the
- * sources are loaded directly.
+ * Returns the arguments with which node starts the program; the program's own arguments follow
+ * them. If the bundle does not exist, a separate process builds it first. If the build fails, the
+ * arguments load the sources directly.
  * @param {string} root folder of the project
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}

@@ -5,10 +5,10 @@
  * supervisor gives up.
  *
  * Invariants:
- * V1. A server whose first process fails before it is ready is not restarted: it has reported what
- *     is wrong.
- * V2. A stop signal stops the server gracefully, and so does the end of the npm process that
- *     started this one. The server is then not restarted.
+ * V1. A server whose first process fails before it is ready is not restarted, because that process
+ *     has reported the error.
+ * V2. The server is stopped gracefully, and not restarted, when this process receives a stop signal
+ *     or when the npm process that started this process has ended.
  * V3. When a server has failed, its NATS server receives SIGTERM before the server is restarted or
  *     this process exits.
  */
@@ -16,8 +16,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
 /**
- * Maximum number of restarts in a row, and the milliseconds after which a process that stays ready
- * resets the count.
+ * The maximum number of restarts in a row, and the time in milliseconds that a process must stay
+ * ready to reset their count.
  */
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
@@ -36,13 +36,13 @@ function endServer(pid) {
   try {
     if (pid !== undefined) process.kill(pid, 'SIGTERM')
   } catch {
-    // The server ended together with its owner.
+    // The NATS server has already ended.
   }
 }
 
 /**
- * The id of the npm process that runs this process: its parent, or the parent of the shell in
- * between.
+ * Returns the id of the npm process that runs this process: the parent, or the parent of the shell
+ * in between. Returns undefined when neither is npm.
  * @returns {number | undefined}
  */
 function npmAbove() {
@@ -140,7 +140,7 @@ export function supervise(args, supervised) {
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
     process.on(signal, () => end(signal))
-  // A killed npm cannot forward a signal.
+  // An npm process that is killed cannot forward a signal, so its existence is polled.
   const npm = process.env['npm_lifecycle_event'] ? npmAbove() : undefined
   if (npm !== undefined)
     setInterval(() => {

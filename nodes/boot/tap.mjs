@@ -1,8 +1,8 @@
 /**
  * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
  * its diagnosis, and counts the results. Each assertion counts. A test that contains assertions or
- * other tests counts only if it failed although nothing in it failed (it timed out, it threw, its
- * process died).
+ * other tests counts only if it failed although all of them passed. Possible causes are a timeout,
+ * an exception and the death of its process.
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
@@ -26,9 +26,7 @@ export function createReader(show) {
    * @type {number[]}
    */
   const failures = []
-  /**
-   * Depth of the last point or plan. A point at a lower depth than this contains others.
-   */
+  /** Depth of the last point or plan. A subsequent point of lower depth contains other points. */
   let last = -1
   /**
    * Whether a diagnosis may follow (`due`) or is being read (`open`). `shown` is set if the

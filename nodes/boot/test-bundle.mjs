@@ -15,7 +15,7 @@ export const BUNDLE_ENV = 'BATON_TEST_BUNDLE'
 const LEFT_BEHIND = 86_400_000
 
 /**
- * The path of a bundled test file.
+ * Returns the path of a bundled test file.
  * @param {string} folder of the bundled tests
  * @param {string} file path of its source, relative to the project
  */
@@ -24,7 +24,7 @@ export const bundledTest = (folder, file) => join(folder, file.replace(/\.ts$/, 
 /**
  * Bundles test files.
  * @param {string} root folder of the project
- * @param {readonly string[]} files relative to it
+ * @param {readonly string[]} files paths relative to the project
  * @returns {Promise<string | undefined>} the folder of the bundled tests, which the caller deletes;
  * undefined if they cannot be bundled, and must be run from their sources
  */

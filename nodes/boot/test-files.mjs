@@ -3,9 +3,9 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Returns the named test files, each once; a folder stands for every test file below it.
+ * Returns the named test files, each once. The name of a folder includes every test file below it.
  * @param {string} root folder of the project
- * @param {readonly string[]} names files and folders, relative to it
+ * @param {readonly string[]} names files and folders, relative to the project
  * @returns {string[]} paths relative to the project
  */
 export const testsOf = (root, names) => [
@@ -27,6 +27,7 @@ export const testsOf = (root, names) => [
  */
 const UNIT = [
   'test/actors',
+  'test/bench',
   'test/chaos',
   'test/client',
   'test/contract-rules.test.ts',
@@ -96,7 +97,7 @@ const isBelow = (file, place) => file === place || file.startsWith(`${place}/`)
 
 /**
  * @param {string} file path of a test file, relative to the project
- * @returns {string | undefined} the reason why it is not a unit test; undefined for a unit test
+ * @returns {string | undefined} why the file is not a unit test; undefined for a unit test
  */
 export const notUnit = (file) =>
   [...UNIT, ...STRUCTURE].some((place) => isBelow(file, place))
@@ -104,10 +105,10 @@ export const notUnit = (file) =>
     : 'its folder is not one of unit tests'
 
 /**
- * Returns the named unit tests. A folder stands for the unit tests below it, except the tests of
- * the structure.
+ * Returns the named unit tests. The name of a folder includes the unit tests below it, except the
+ * tests of the structure.
  * @param {string} root folder of the project
- * @param {readonly string[]} names files and folders, relative to it
+ * @param {readonly string[]} names files and folders, relative to the project
  * @returns {string[]}
  * @throws {Error} when a named file is not a unit test
  */

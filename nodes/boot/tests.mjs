@@ -1,8 +1,9 @@
 /**
  * `npm test`: runs all test files, or the named ones, and ends with `N passed, N failed`. The files
- * use tap but are run by node itself, most of them in shared processes: twelve scenarios take 78 s
- * of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). Many files are
- * bundled first (test-bundle.mjs). tap's own runner adds a TypeScript compiler to each process.
+ * use tap, but node runs them without tap's own runner, which adds a TypeScript compiler to each
+ * process. Most files share processes: twelve scenarios take 78 s of processor time in separate
+ * processes, and 21 s in one (two cores, 2026-11-21). A run of many files bundles them first
+ * (test-bundle.mjs).
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -17,24 +18,24 @@ import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 import { runSchedule, scheduleOf } from './test-schedule.mjs'
 
-/** Number of files from which on it takes less processor time to bundle them first. */
+/** The minimum number of files for which bundling saves processor time. */
 const BUNDLED = 12
 /** Matches the line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Default maximum duration of a file, in seconds, and how many seconds its process then gets to
- * report what keeps it alive before it is killed.
+ * The default maximum duration of a file, and the grace period after it, both in seconds. During
+ * the grace period the process can report what keeps it alive; then it is killed.
  */
 const LIMIT = 300
 const GRACE = 5
-/** A module that each process preloads: on SIGTERM, it reports what keeps the process alive. */
+/** A module that each process preloads. On SIGTERM, it reports what keeps the process alive. */
 const TELL =
   'data:text/javascript,' +
   encodeURIComponent(
     "process.on('SIGTERM', () => " +
       "console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))",
   )
-/** The nats-server of unit tests: a path without a file, so that a unit test cannot start one. */
+/** A nonexistent path, which keeps unit tests from starting a NATS server. */
 const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
@@ -177,7 +178,7 @@ export async function runTests(root, args, loader) {
       lines.push(line)
       cpu?.add(line)
       const over = OVER.exec(line)?.[1]
-      // A test may have a name of this form too.
+      // A line of this form may also be the name of a test.
       if (!over || !files.includes(over)) continue
       sound = tell(over, lines, '', began) && sound
       lines = []

@@ -1,7 +1,7 @@
 /**
  * `npm run test:watch`: runs tests, and runs them again when a source file changes. Changes that
- * arrive together cause one run. A change during a run of unit tests interrupts it; other tests run
- * to completion first, because they stop the servers that they started.
+ * arrive together cause one run. A change interrupts a run of unit tests. Other tests run to
+ * completion first, because they have to stop the servers that they started.
  */
 import { spawn } from 'node:child_process'
 import { readdirSync, watch } from 'node:fs'
@@ -11,10 +11,10 @@ import { notUnit, testsOf } from './test-files.mjs'
 
 /** Folders whose subfolders are watched as well. */
 const DEEP = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client', 'test']
-/** Folders of which only the files are watched. */
+/** Folders whose subfolders are not watched. */
 const FLAT = ['.', 'bench', 'docs']
 const SOURCE = /\.([mc]?[jt]s|json|md|txt|ya?ml)$/
-/** Milliseconds without a further change after which a run starts. */
+/** Milliseconds without a further change before a run starts. */
 const QUIET_MS = 200
 /** Maximum number of changed files that are printed. */
 const MAX_SHOWN = 5
@@ -59,7 +59,7 @@ export function createChanges(run, { changedDuringRun, later }) {
 }
 
 /**
- * The line that lists changed files.
+ * Returns a line that lists changed files.
  * @param {readonly string[]} files
  * @public
  */
@@ -69,7 +69,7 @@ export const describeChanges = (files) => {
 }
 
 /**
- * The folders of documents in docs/, without the packages of the site.
+ * Returns the folders of documents in docs/, without the packages of the site.
  * @param {string} root
  */
 const documentsIn = (root) =>

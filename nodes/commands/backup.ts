@@ -1,6 +1,6 @@
 /**
- * `baton backup` and `baton restore`. They use the configured NATS servers or, if none are
- * configured, the server of the data folder, which is started if it is not running.
+ * `baton backup` and `baton restore`. Both use the configured NATS servers. If none are configured,
+ * they use the NATS server of the data folder and start it if necessary.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -156,8 +156,8 @@ async function restore(given: RestoreGiven): Promise<void> {
 }
 
 /**
- * Returns a note about the owner key: a backup contains only its hash, and the data folder may
- * contain the key of another system.
+ * Returns a note that says where the owner key is. A backup contains only the hash of the key, and
+ * the data folder may contain the key of another system.
  */
 function ownerKeyNote({ data }: Config, root_hash: string): string {
   const { file, holds } = ownerKeyFile(data, { root_hash })

@@ -20,15 +20,15 @@ interface Turns {
   }): Promise<{ violations: readonly unknown[] }>
 }
 /**
- * Maximum number of concurrent sessions, number of turns per session until that maximum is reached,
- * and number of turns per injected fault.
+ * The maximum number of concurrent sessions, the number of turns per session below that maximum,
+ * and the number of turns per injected fault.
  */
 const SESSIONS = 32
 const TURNS_OF_ONE = 4
 const TURNS_PER_STRIKE = 15
 /**
- * Lease of a job in seconds: short, so that another executor soon takes over the jobs of a killed
- * one.
+ * Lease of a job in seconds. It is short, so that the jobs of a killed executor soon move to
+ * another executor.
  */
 const LEASE = 6
 

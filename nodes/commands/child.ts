@@ -1,6 +1,6 @@
 /**
- * Runs a node of this program as a separate process, for callers that run several on one machine.
- * The child writes to this process's output and sends a message when it is ready.
+ * Runs a node of this program as a separate process, for callers that run several nodes on one
+ * machine. The child writes to this process's output and sends a message when it is ready.
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,18 +8,16 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
-/** The arguments with which node starts this program; the program's own arguments follow them. */
+/** Returns the arguments with which node starts this program; its own arguments follow them. */
 export const program = (): readonly string[] => programOf(root, loader)
-/** The arguments with which node runs a TypeScript file. */
+/** Returns the arguments with which node runs a TypeScript file. */
 export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {
   readonly pid: number
-  /** Resolves when the child is ready; rejects when it ends before that. */
+  /** Resolves when the child is ready; rejects if it ends first. */
   readonly ready: Promise<void>
-  /**
-   * Resolves with the exit code, the signal that ended the child, or why it could not be started.
-   */
+  /** Resolves with the exit code, the signal that ended the child, or the error of its start. */
   readonly exited: Promise<string>
   kill(signal: NodeJS.Signals): void
 }

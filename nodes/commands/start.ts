@@ -1,6 +1,6 @@
 /**
- * `baton start` and `baton node`: run one process, with its own NATS server unless other servers
- * are configured.
+ * `baton start` and `baton node`: each runs one process, with an embedded NATS server unless other
+ * NATS servers are configured.
  */
 
 import { accessSync, constants } from 'node:fs'
@@ -21,8 +21,8 @@ import { privateFolder } from '../storage/private.ts'
 import type { EmbeddedStore } from '../storage/watch.ts'
 
 /**
- * Matches what nats-server logs when a write fails: the affected stream stores nothing more until
- * the server restarts.
+ * Matches the lines that nats-server logs when a write fails. The affected stream then stores
+ * nothing until the server restarts.
  */
 const FULL_DISK = /no space left on device|critical write error/i
 
@@ -115,7 +115,7 @@ const diskFull =
 
 /**
  * Niceness of a process that has only the role `views`. Other nodes on the same machine take
- * precedence: a fast answer to a command matters more than a view that shows the change at once.
+ * precedence, because a fast answer to a command matters more than a view without lag.
  */
 const BEHIND = 5
 function standBack(config: Config, log: Log): void {
@@ -151,7 +151,7 @@ function ensureData(data: string): void {
 
 /**
  * Runs a node until a stop signal or a fatal error.
- * @param greet whether to print the node's address and what to try next.
+ * @param greet whether to print the node's address, the owner key or where it is, and next steps.
  */
 export async function runNode(config: Config, greet: boolean): Promise<void> {
   const log = createLog({

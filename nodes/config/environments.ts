@@ -1,6 +1,6 @@
 /**
- * The settings of environments: which providers there are, which of them this node runs, and the
- * limits of an environment.
+ * The settings of environments: the providers of the installation, the providers that this node
+ * runs, and the limits of an environment.
  */
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
@@ -9,7 +9,7 @@ import { bytes, duration, each, integer, matching, type Parse } from './parse.ts
 import { optional, setting, type ValuesOf } from './setting.ts'
 
 const NAME = '[a-z][a-z0-9_-]{0,63}'
-/** Hosts of this machine in URLs. */
+/** Pattern of the hosts in URLs that refer to this machine. */
 const LOOPBACK = '(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])'
 const HttpProvider = Type.Object(
   {
@@ -24,9 +24,9 @@ const HttpProvider = Type.Object(
   { additionalProperties: false },
 )
 /**
- * A provider outside of Baton: its URL, the secret that authenticates requests to it, and the URL of
- * a gateway as its workers reach it. Requests contain credentials of workers, so a URL without TLS
- * is accepted only on this machine.
+ * A provider outside of Baton: its URL, the secret that authenticates requests to it, and the URL
+ * at which its workers reach a gateway. Requests contain credentials of workers, so the URL of a
+ * provider on another machine must use TLS.
  */
 export type HttpProvider = Static<typeof HttpProvider>
 
@@ -43,36 +43,36 @@ interface DockerConfig {
   /** Path of the engine's Unix socket. */
   readonly socket: string
   readonly image: string
-  /** Network mode of containers; absent: the engine's default. */
+  /** Network mode of containers. The default is that of the engine. */
   readonly network?: string
-  /** Command of the worker in the image; absent: the program of this installation. */
+  /** Command of the worker in the image. The default is the program of this installation. */
   readonly command?: readonly string[]
 }
 export interface EnvironmentConfig {
-  /** Names of the providers; those of a node with the role `hosts` are the ones that it runs. */
+  /** The names of the providers. A node with the role `hosts` runs these providers. */
   readonly providers: readonly string[]
-  /** The provider of an environment that names none. */
+  /** The provider of environments for which the client names no provider. */
   readonly default_provider: string
-  /** Provider names that clients may use for other providers. */
+  /** The provider for each alternative name that clients may use. */
   readonly aliases: Readonly<Record<string, string>>
   readonly http_providers: readonly HttpProvider[]
   readonly docker: DockerConfig
   /** Whether the provider `local` may run workers without isolation. */
   readonly unsafe_local: boolean
-  /** URL of a gateway as this node reaches it; absent: that of this node, or the public one. */
+  /** URL at which this node reaches a gateway. The default is its own gateway or the public URL. */
   readonly gateway_url?: string
   readonly limits: EnvironmentLimits
   /** Milliseconds in which a worker must connect after its start was requested. */
   readonly wake_ms: number
   /** Milliseconds in which a host must begin to prepare an environment. */
   readonly provision_ms: number
-  /** Milliseconds after which the retained environment of a run is destroyed; 0: never. */
+  /** Milliseconds after which the retained environment of a run is destroyed; 0 means never. */
   readonly retain_ms: number
-  /** Maximum number of environments on this host, and of operations at the same time. */
+  /** Maximum number of environments on this host, and of concurrent operations. */
   readonly host: { readonly environments: number; readonly operations: number }
 }
 
-/** What gateways know of the providers: their names, without secrets. */
+/** Returns the settings of providers that gateways use: the names, without secrets. */
 export const providerNames = ({ default_provider, providers, aliases }: EnvironmentConfig) => ({
   default_provider,
   providers,
@@ -142,7 +142,7 @@ export const environmentTable = {
     each(alias),
     'Provider names that clients may use for others, such as sprites=docker, comma-separated; ' +
       'sprites and cloudflare_containers are the default provider unless set. ' +
-      'The same on all gateways',
+      'The same on all gateways and shard nodes',
   ),
   BATON_HTTP_PROVIDERS: optional(
     httpProviders,
@@ -220,7 +220,7 @@ export const environmentTable = {
 
 /**
  * Returns the configuration of environments. A string says which settings contradict each other.
- * @param roles those of the node.
+ * @param roles the roles of the node.
  * @param hasUrl whether the URL of a gateway is configured.
  */
 export function environmentsOf(

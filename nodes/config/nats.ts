@@ -3,7 +3,7 @@ import type { Access } from '../nats/server/access.ts'
 import type { Values } from './settings.ts'
 
 /**
- * Returns how the servers are reached, without their addresses. A string says which settings
+ * Returns the credentials, TLS, domain and prefix for the servers. A string says which settings
  * contradict each other or are incomplete.
  */
 export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {

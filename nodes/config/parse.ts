@@ -127,8 +127,8 @@ export const fileText: Parse<string> = (text) => {
   }
 }
 /**
- * Parses a secret, or `@` and the path of a file that contains it; a line break at the end of the
- * file is ignored.
+ * Parses a secret, or `@` and the path of a file that contains the secret. A line break at the end
+ * of the file is ignored.
  */
 export const secret =
   (parse: Parse<string>): Parse<string> =>
@@ -138,8 +138,8 @@ export const secret =
     return typeof found === 'string' ? parse(found.replace(/\r?\n$/, '')) : found
   }
 /**
- * First tokens of subjects (protocol/subjects.ts). As a prefix, such a token would make one
- * installation receive messages that are meant for another.
+ * First tokens of subjects (protocol/subjects.ts). An installation with such a token as its prefix
+ * would receive messages of other installations.
  */
 const SUBJECT_WORD =
   /^(journal|shard|live|moved|offer|serve|demand|node|gateway|gateways|view|preview|previewed|hosts)$/
@@ -151,9 +151,9 @@ export const natsPrefix: Parse<string> = (text) =>
           'and not a reserved subject token such as journal',
       )
 /**
- * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the region and, for stores other
- * than Amazon S3, the endpoint as query values. Names of buckets: Amazon S3 User Guide, "general
- * purpose bucket naming rules".
+ * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the region as a query value.
+ * Stores other than Amazon S3 also need the endpoint as a query value. The Amazon S3 User Guide
+ * defines valid names of buckets under "general purpose bucket naming rules".
  */
 export const bucket: Parse<Bucket> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined

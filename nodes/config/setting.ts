@@ -2,7 +2,7 @@
 import type { Parse } from './parse.ts'
 
 export interface Setting<T> {
-  /** The default text; undefined: the setting may be absent. */
+  /** The default text, or undefined when the setting may be absent. */
   readonly standard: string | undefined
   readonly description: string
   readonly parse: Parse<T>

@@ -1,6 +1,4 @@
-/**
- * The table of settings: names, defaults, descriptions, checks. A new setting is a new row here.
- */
+/** The table of settings: names, defaults, parsers and descriptions. */
 
 import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
@@ -252,7 +250,7 @@ export const table = {
   BATON_OUTBOUND_ALLOW: setting(
     '',
     each(network),
-    'Networks that HTTP actions, webhook deliveries and repository hosts may use ' +
+    'Networks that HTTP actions, webhook deliveries, repository hosts and the definition resolver may use ' +
       'in addition to public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8',
   ),
   BATON_EXECUTOR_CONCURRENCY: setting(

@@ -1,6 +1,6 @@
 /**
- * Interprets the answer of an HTTP action: the result of the call, or why it failed and whether
- * another attempt may help.
+ * Derives the outcome of a call from the answer of an HTTP action: the result, or the failure and
+ * whether another attempt may help.
  */
 
 import { unsafe } from '../../gateway/http/validate.ts'
@@ -13,7 +13,7 @@ import type { Outcome } from './handler.ts'
 
 /** Maximum number of characters of an answer that a failure message contains. */
 const SHOWN = 500
-/** Default limit of the pause that a receiver may request, in milliseconds. */
+/** Default maximum of the pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -28,7 +28,7 @@ function parse(text: string): { readonly value: unknown } | undefined {
 }
 
 /**
- * Returns the result of a 2xx answer: the `output` of an envelope, a JSON object as it is, other
+ * Returns the result of a 2xx answer: the `output` of an envelope, a JSON object unchanged, other
  * JSON as `{output}`, text as `{text}`, an empty answer as `{}`. An envelope may also have
  * `context`. For an invalid answer, returns a string that describes the fault.
  * @param envelope media type of envelopes.
@@ -86,7 +86,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether a status is temporary: another attempt may receive a different one. */
+/** Whether a status is temporary, so that another attempt may succeed. */
 export const passing = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (

@@ -40,7 +40,7 @@ interface Target {
   readonly secret_ref: string
   readonly secret_version: number
 }
-/** Why there is no target. `passes` says whether a later attempt may find one. */
+/** Why there is no target. `passes` is true if a later attempt may find a target. */
 interface Without {
   readonly error: string
   readonly passes: boolean
@@ -63,7 +63,7 @@ const unreadable = (what: string): Without => ({
 /** The outcome of an attempt that is no longer needed. */
 const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: true }
 
-/** The handler of delivery attempts. */
+/** Creates the handler of delivery attempts. */
 export function deliveries({ world, directory, post }: Deliveries): Handler {
   const { brand } = world.settings
   const word = brand.toLowerCase()
@@ -77,7 +77,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   }
 
   /**
-   * Why the webhook may not receive an event of a private session; undefined when it may.
+   * Returns why the webhook may not receive an event of a private session; undefined when it may.
    * @param editor the principal that last changed the webhook.
    */
   async function withheld(

@@ -7,12 +7,12 @@
  *     its share of the limit. At the limit, the executor does not listen, so that offers go to
  *     other executors.
  * X2. Nothing is reported about a job whose lease is known to be lost when its attempt ends. A
- *     report is repeated until it is decided, or the duration of a lease has passed.
+ *     report is repeated until the queue decides it, or the duration of a lease has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
  *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is
  *     used.
- * X4. Jobs that are still running some time after a stop was requested return to their queues: they
- *     wait again, and no attempt is used.
+ * X4. Jobs that are still running some time after a stop was requested return to their queues, and
+ *     no attempt is used.
  */
 
 import { openLeaseGate } from '../../gateway/lease-gate.ts'
@@ -50,11 +50,11 @@ export interface Executor {
    * or an assigned job is not accepted.
    */
   receive(message: GatewayMessage): { ok: boolean }
-  /** The number of running jobs. */
+  /** Returns the number of running jobs. */
   running(): number
   /**
-   * Accepts no more jobs, waits a limited time for the running ones, then returns the remaining
-   * ones to their queues.
+   * Accepts no more jobs, waits a limited time for running jobs, and then returns the remaining
+   * jobs to their queues.
    */
   stop(): Promise<void>
 }
@@ -80,8 +80,8 @@ interface Running {
 }
 
 /**
- * Replaces an outcome whose result is too large by a failure, as is done for workers. The failure
- * is final, because another attempt would not make the result smaller.
+ * Replaces an outcome whose result is too large with a failure, as for workers. The failure is
+ * final, because another attempt would not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
@@ -150,8 +150,8 @@ export function startExecutor({
       : promise(project, jobs, known as Wanted[])
   }
   /**
-   * Reserves the accepted jobs. A job that is reserved already is reserved again: its offer is
-   * repeated when the first answer was late or lost.
+   * Reserves the accepted jobs. A job that is reserved already is reserved again, because its offer
+   * is repeated when the first answer was late or lost.
    */
   function promise(
     project: string,

@@ -1,7 +1,6 @@
 /**
  * Classifies the failures of a generation, and decides whether and when to make another attempt. A
- * temporary failure is retried after a pause that doubles with every attempt, up to a maximum. A
- * provider may request a longer one.
+ * temporary failure is retried with exponential back-off. A provider may request a longer pause.
  */
 import type { Outcome } from './handler.ts'
 
@@ -33,7 +32,7 @@ const passing: ReadonlySet<FaultName> = new Set<FaultName>([
   'files_unavailable',
 ])
 
-/** A failed attempt. `retry_after`: milliseconds to wait, as the provider requests. */
+/** A failed attempt. `retry_after` is the pause in milliseconds that the provider requests. */
 export class ExecutorFault extends Error {
   override readonly name = 'ExecutorFault'
   readonly is: FaultName
@@ -45,7 +44,7 @@ export class ExecutorFault extends Error {
   }
 }
 
-/** Returns the failure that an HTTP status stands for. */
+/** Returns the failure that an HTTP status represents. */
 export const faultOfStatus = (status: number): FaultName =>
   status === 429
     ? 'rate_limited'
@@ -56,7 +55,7 @@ export const faultOfStatus = (status: number): FaultName =>
 /**
  * Returns the pause before the next attempt, in milliseconds.
  * @param attempt the failed attempt, from 1.
- * @param spread jitter from 0 to 1, so that attempts that failed together are not retried together.
+ * @param spread jitter from 0 to 1, which spreads the retries of attempts that failed together.
  */
 const pauseAfter = (attempt: number, spread: number): number =>
   Math.round(Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(16, attempt - 1)) * (1 + spread / 4))

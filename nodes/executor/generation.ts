@@ -21,7 +21,10 @@ interface Generations {
   readonly speakers: Readonly<Record<string, Speaker>>
   readonly preview: Previewing
   readonly files: Files | undefined
-  /** Returns the conversion of a file of a session; may wait for its end (`conversionsOf`). */
+  /**
+   * Returns a function that looks up the conversion of a file of the session, and may wait for the
+   * end of the conversion (`conversionsOf`).
+   */
   conversions(
     project: string,
     session_id: string | undefined,
@@ -33,12 +36,12 @@ interface Generations {
 }
 
 /**
- * Milliseconds that a stopping executor waits for a generation. Short, because another executor can
- * restart the generation without harm while the turn waits.
+ * Milliseconds that a stopping executor waits for a generation. The wait is short, because another
+ * executor can restart the generation without harm while the turn waits.
  */
 const STOP_GRACE_MS = 1000
 
-/** The handler of generations. */
+/** Creates the handler of generations. */
 export function generations({
   models,
   speakers,
@@ -49,16 +52,16 @@ export function generations({
   now,
 }: Generations): Handler {
   /**
-   * Finds the model of a job. The model of a summary can be from a different provider than that of
-   * the turn.
+   * Finds the model of a job. The model of a summary can be from a different provider than the
+   * model of the turn.
    */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)
   }
   /**
-   * Makes one attempt. If the provider refuses a conversation with files, the files may be the
-   * reason, so the attempt is repeated without them: a file must not end the conversation.
+   * Makes one attempt. If the provider refuses a conversation with files, the request is repeated
+   * without them. The files may be the reason, and a file must not end the conversation.
    */
   async function answer(
     speaker: Speaker,
@@ -105,7 +108,7 @@ export function generations({
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {
       const request = job.spec['request'] as ModelRequest | undefined
-      // The session no longer waits for the answer.
+      // Without a request, the session no longer waits for the answer.
       if (!request) return { status: 'cancelled' }
       const model = find(job, request)
       const speaker = model && speakers[model.provider]

@@ -15,7 +15,7 @@ interface Work {
   readonly project: string
   readonly job: ClaimedJob
   /**
-   * Aborted when the lease is lost, the job is cancelled, or the executor stops: the outcome is
+   * Aborted when the lease is lost, the job is cancelled, or the executor stops. The outcome is
    * then no longer wanted.
    */
   readonly signal: AbortSignal
@@ -23,22 +23,22 @@ interface Work {
 /** How an attempt ended. */
 export type Outcome = Omit<JobReport, 'job_id' | 'lease_token'>
 /**
- * The outcome of a job that is not for the service after all: it waits again, and no attempt is
- * used.
+ * The outcome of a job that is not for the service after all. The job returns to its queue, and no
+ * attempt is used.
  */
 export const NOT_OURS = 'not ours'
 
 export interface Handler {
   /**
    * Returns the facts that the queue of a waiting job needs when the job is claimed for the
-   * service; undefined if the job is for a worker; a refusal when this cannot be determined.
+   * service. Returns undefined if the job is for a worker, and a refusal if that is unknown.
    */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
-  /** Makes one attempt. An exception counts as an error of the service: the attempt has failed. */
+  /** Makes one attempt. If it throws, the attempt has failed with an internal error. */
   perform(work: Work): Promise<Outcome | typeof NOT_OURS>
   /**
    * Milliseconds for which a stopping executor lets an attempt continue before it returns the job
-   * to its queue. Less than the executor's own timeout, which applies if this is absent.
+   * to its queue. Must be less than the executor's own timeout, which is the default.
    */
   readonly patience?: number
 }

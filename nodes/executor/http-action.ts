@@ -55,16 +55,16 @@ const failed = (error_type: string, error_message: string): Outcome => ({
   final: true,
 })
 
-/** The handler of jobs whose action is an HTTP endpoint. */
+/** Creates the handler of jobs whose action is an HTTP endpoint. */
 export function httpActions({ world, directory, post }: HttpActions): Handler {
   const { brand } = world.settings
   const word = brand.toLowerCase()
   const envelope = `application/vnd.${word}.action+json`
 
   /**
-   * Looks up the action with the given name. Returns undefined when there is none or workers
-   * perform it, a failed outcome when it cannot be called, and a refusal when the lookup is
-   * refused.
+   * Looks up the action with the given name. Returns undefined when there is no such action, or
+   * workers perform it. Returns a failed outcome when the action cannot be called, and a refusal
+   * when the lookup is refused.
    */
   async function find(
     project: string,
@@ -232,8 +232,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     },
     async perform({ project, job, signal }) {
       const target = await find(project, job.action_name ?? '')
-      // Nothing was called, so no attempt is used: there is no such action, a worker performs it,
-      // or its owner is unreachable.
+      // There is no such action, a worker performs it, or its owner is unreachable. Nothing was
+      // called, so no attempt is used.
       if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target
       const call = await callOf(world, project, job)

@@ -1,10 +1,10 @@
-/** Restores URLs for requests. Their query values were sealed by the gateway that received them. */
+/** Restores URLs for requests. The gateway that received a URL sealed its query values. */
 import type { World } from '../../gateway/ports.ts'
 import { keptUrl, openUrl, type UrlParts } from '../../protocol/masked-url.ts'
 
 /**
- * The URL with its query values, or undefined when one of them cannot be decrypted.
- * @param home the project or organization that the URL belongs to.
+ * Returns the URL with its query values, or undefined when one of them cannot be decrypted.
+ * @param home id of the project or organization that owns the URL.
  */
 export const openedUrl = (
   world: Pick<World, 'unlock'>,

@@ -1,7 +1,6 @@
 /**
- * Looks up what a turn of a run needs: the agent, its session, its tools, its memory. The run
- * receives the result and opens the turn. A job that is performed twice sends two results, and the
- * run uses the first one.
+ * Looks up the data for a turn of a run: the agent, its session, its tools, its memory. The run
+ * receives the data and opens the turn. If a job is performed twice, the run uses the first result.
  */
 
 import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.ts'
@@ -13,20 +12,20 @@ import type { Handler } from './handler.ts'
 import { refused } from './refused.ts'
 import { systemOrigin } from './system-origin.ts'
 
-/** Error types with which a step fails, by refusal. */
+/** Error types of failed steps, by the code of the refusal; other codes are used unchanged. */
 const names: Readonly<Partial<Record<Code, string>>> = {
   not_found: 'agent_not_found',
   bad_request: 'agent_invalid',
 }
 
-/** The handler of jobs that open turns of runs. */
+/** Creates the handler of jobs that look up the data for turns of runs. */
 export function openings(asking: CapabilityReader): Handler {
   const { world } = asking
   return {
     takes: () => ({}),
     async perform({ project, job }) {
       const { id, run_id, spec, claim_attempt } = job
-      // The run no longer waits for the turn.
+      // Without a turn id, the run no longer waits for the turn.
       if (run_id === undefined || typeof spec['turn_id'] !== 'string')
         return { status: 'cancelled' }
       const found = await turnFor(asking, project, spec as unknown as TurnWanted)
@@ -43,7 +42,11 @@ export function openings(asking: CapabilityReader): Handler {
         input: found,
         origin: systemOrigin(world, world.node),
       })
-      return isRefusal(told) ? refused(told) : { status: 'completed' }
+      if (!isRefusal(told)) return { status: 'completed' }
+      // The run keeps another definition of the agent, with which the next attempt looks up.
+      if (told.refused !== 'conflict') return refused(told)
+      const { final: _, ...outcome } = refused(told)
+      return { ...outcome, retry_in: 0 }
     },
   }
 }

@@ -60,7 +60,7 @@ export const previews =
       },
     }
   }
-/** Merges two chunks of one kind; undefined when their kinds differ. */
+/** Merges two chunks of the same kind. Returns undefined when their kinds differ. */
 function join(a: Delta, b: Delta): Delta | undefined {
   if ('text' in a) return 'text' in b ? { text: a.text + b.text } : undefined
   return 'text' in b ? undefined : { type: 'thinking', thinking: a.thinking + b.thinking }

@@ -7,7 +7,7 @@ const PAUSE = 500
 /** Maximum number of characters of a stored message. */
 const SHOWN = 2000
 
-/** The outcome of an attempt that was refused. */
+/** Returns the outcome of an attempt that was refused. */
 export function refused(refusal: Refusal): Outcome {
   const { code, message, details } = errorBody(refusal).error
   const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''

@@ -1,7 +1,7 @@
 /**
  * The interface of a generation: a request, and an outcome with one message of the assistant.
- * Nothing here depends on turns. One generation is one answer; executing its tool calls is up to
- * the session that receives it.
+ * It does not depend on turns. One generation produces one answer. The session that receives the
+ * answer executes its tool calls.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
@@ -24,12 +24,12 @@ export type Delta =
   | { readonly type: 'thinking'; readonly thinking: string }
 /** One attempt at an answer. */
 export interface GenerationAttempt {
-  /** Id of the generation: the same for all attempts at it, and unique among generations. */
+  /** Id of the generation, which is unique and the same for all of its attempts. */
   readonly id: string
   readonly request: ModelRequest
   readonly provider: string
   readonly model: string
-  /** 1 for the first attempt. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number
   /** Aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal

@@ -1,14 +1,14 @@
 /**
  * Checks the messages that a shard receives from the bus. If the NATS servers enforce permissions
  * (docs/adr/0001-nats-credentials.md), only shards, and nodes that act for users, can send to a
- * shard. A message must be well-formed and addressed to this shard: a decision about an actor of
- * another shard would give that actor two histories.
+ * shard. A message must be well-formed and addressed to this shard, because a decision about an
+ * actor of another shard would give that actor two histories.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { partitionOf, shardOf } from '../../protocol/subjects.ts'
 import type { ShardMessage } from './deps.ts'
 
-/** The partition and number of a shard, and how many partitions and shards exist. */
+/** The partition and number of a shard, and the total numbers of partitions and shards. */
 export interface ShardPlace {
   readonly partition: number
   readonly shard: number
@@ -72,7 +72,7 @@ export function isForShard(message: unknown, place: ShardPlace): message is Shar
   }
 }
 
-/** Up to three addresses from a rejected message, for the log. */
+/** Returns up to three addresses from a rejected message, for the log. */
 export function namedBy(message: unknown): readonly Partial<Address>[] {
   if (!isObject(message)) return []
   return [message['command'], message['to'], message['commands']]

@@ -1,6 +1,6 @@
 /**
- * The `Cause` of one decision. One is created for every command and tell, so creating it must be
- * cheap: ids and secrets are generated on demand.
+ * The `Cause` of one decision. Every command and tell needs a new `Cause`, so its creation must be
+ * cheap. Ids and secrets are therefore generated on demand.
  */
 import type { Cause } from '../../actors/actor.ts'
 import type { Address, Credential, Origin, Principal } from '../../protocol/entry.ts'

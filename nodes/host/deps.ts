@@ -18,7 +18,7 @@ export interface HostDeps {
   readonly journal: Journal
   readonly snapshots: Snapshots
   readonly blobs: Blobs
-  /** The store of files, whose bytes effects erase. Absent: `blobs` stores them. */
+  /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
   readonly bus: Bus
   readonly clock: Clock
@@ -30,9 +30,9 @@ export interface HostDeps {
    * Absent when no notifications are sent.
    */
   notify?(notice: Notice): Promise<boolean>
-  /** Called when this release cannot read stored data: the node must stop. */
+  /** Called when this release cannot read stored data, so the node must stop. */
   doomed?(error: Error): void
-  /** Actors of this node that are temporarily not woken. Absent: all actors are woken. */
+  /** Actors of this node that are temporarily not woken. If absent, all actors are woken. */
   readonly quarantine?: Quarantine
   /**
    * Returns why appends to the journal of a partition are refused, or undefined when they are
@@ -51,7 +51,7 @@ export interface WriteStop {
   readonly code: Extract<Code, 'storage_full' | 'journal_damaged'>
   readonly reason: string
 }
-/** A notification for people. `id` is the same in every repeat. */
+/** A notification for people. Repeats have the same `id`. */
 export interface Notice {
   readonly id: string
   readonly about: 'requested' | 'changes_requested' | 'submitted'
@@ -69,8 +69,8 @@ interface Measure {
   offer(offered: number, taken: number): void
 }
 /**
- * Answer of a shard: a reply, a refusal, or `not_owner` when this node cannot answer for the shard
- * at the moment. The sender then retries, with the current owner.
+ * Answer of a shard: a reply, a refusal, or `not_owner` when this node cannot currently answer for
+ * the shard. The sender then retries with the current owner.
  */
 export type ShardAnswer = { readonly reply: unknown } | Refusal | { readonly not_owner: true }
 export const notOwner: ShardAnswer = { not_owner: true }

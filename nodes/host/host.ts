@@ -49,14 +49,14 @@ export class Host {
     this.#membership = membership
     membership.serve(() => [...this.#shards.keys()])
   }
-  /** Names of the shards that this node owns and serves. */
+  /** Returns the names of the shards that this node owns and serves. */
   owned(): string[] {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
   }
 
   /**
-   * The last acknowledged sequence of a partition, if this node owns all shards of the partition
-   * and has a fresh lease, so that no other node can have written; undefined otherwise.
+   * Returns the last acknowledged sequence of a partition, if this node owns all of its shards and
+   * has a fresh lease. No other node can have written then. Returns undefined otherwise.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined
@@ -69,7 +69,7 @@ export class Host {
     return last
   }
 
-  /** Gauges of the served shards, cheap enough to compute whenever the metrics are read. */
+  /** Returns the gauges of the served shards, which are computed whenever the metrics are read. */
   gauges(): ShardGauges[] {
     return [...this.#shards]
       .filter(([, shard]) => shard.open)
@@ -95,8 +95,8 @@ export class Host {
   }
 
   /**
-   * Compares the actual with the assigned owner of each shard, and starts the takeovers and
-   * releases that are needed. Called in every membership round, after the records were read.
+   * Compares the actual with the assigned owner of each shard, and starts the necessary takeovers
+   * and releases. Called in every membership round, after the records were read.
    */
   async round(): Promise<void> {
     if (this.#stopped) return
@@ -118,8 +118,8 @@ export class Host {
         this.#lose(name, 'the ownership record names another node')
       else if (mine && !should && this.#membership.fresh())
         void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
-      // The NATS servers lost their in-memory data, and perhaps the newest snapshots with it. The
-      // shard is taken over again from what is still stored.
+      // The NATS servers lost their in-memory data, and possibly the newest snapshots as well. The
+      // shard is taken over again from the data that is still stored.
       else if (mine && !entry) this.#lose(name, 'the ownership record is missing')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
         // A takeover or a release failed halfway. The record is cleared, because other nodes never
@@ -134,7 +134,7 @@ export class Host {
   }
   /**
    * Whether no other live node holds a shard.
-   * @param entry its ownership record, if the registry has one.
+   * @param entry the shard's ownership record, if the registry has one.
    */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {
     if (!entry) return !this.#membership.served(name)

@@ -23,6 +23,6 @@ export type MailboxMessage =
 /** Rejects a message: answers `not_owner`, or calls `fail` if it is a task. */
 export const reject = (mailboxMessage: MailboxMessage): void =>
   mailboxMessage.type === 'task' ? mailboxMessage.fail() : mailboxMessage.answer(notOwner)
-/** The actor that a message is addressed to. */
+/** Returns the address of the actor that receives the message. */
 export const actorOf = (mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): Address =>
   mailboxMessage.type === 'ask' ? mailboxMessage.to : mailboxMessage.command

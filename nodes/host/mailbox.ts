@@ -39,9 +39,9 @@ export class Mailbox {
   }
   /**
    * Returns the messages that can be decided now, in order, and starts reading the actors of the
-   * others.
-   * @throws Unreadable when an actor that a message waits for cannot be read.
-   * @throws ForeignSnapshot when another release wrote its snapshot in an unknown format.
+   * other messages.
+   * @throws Unreadable when the actor of a message cannot be read.
+   * @throws ForeignSnapshot when another release wrote the actor's snapshot in an unknown format.
    */
   ready(): readonly MailboxMessage[] {
     this.#instances.check()
@@ -73,7 +73,7 @@ export class Mailbox {
       this.#messages = this.#messages.filter((mailboxMessage) => !taken.has(mailboxMessage))
     }
   }
-  /** Rejects the commands of effects. Their senders repeat them. */
+  /** Rejects the commands of effects, which their senders repeat. */
   rejectEffects(): void {
     this.#messages = this.#messages.filter((mailboxMessage) => {
       const isEffect =

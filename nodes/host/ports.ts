@@ -31,7 +31,8 @@ export interface JournalPosition {
 /** The journal: one stream per partition, one subject per shard. */
 export interface Journal {
   /**
-   * Appends if the last message of the shard's subject has sequence `expected` (0: there is none).
+   * Appends if the last message of the shard's subject has the sequence `expected`. 0 means that
+   * the subject has no message.
    */
   append(
     partition: number,
@@ -41,16 +42,16 @@ export interface Journal {
     message_id: string,
   ): Promise<Appended>
   /**
-   * The shard's last envelope according to the stream's leader.
+   * Returns the shard's last envelope according to the stream's leader.
    * @throws Error when the leader does not answer.
    */
   last(partition: number, shard: number): Promise<Stored | undefined>
   /**
-   * The shard's envelopes with a sequence ≥ `from`, in order, up to the last one at the time of the
-   * call.
+   * Yields the shard's envelopes with a sequence ≥ `from`, in order, up to the last envelope at the
+   * time of the call.
    */
   read(partition: number, shard: number, from: number): AsyncIterable<Stored>
-  /** The first and last sequence of the partition's stream, according to its leader. */
+  /** Returns the first and last sequence of the partition's stream, according to its leader. */
   position(partition: number): Promise<JournalPosition>
   /**
    * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, until the
@@ -74,8 +75,8 @@ export interface Snapshots {
     key: string,
   ): Promise<{ readonly data: Uint8Array; readonly revision: number } | undefined>
   /**
-   * Creates the key (`revision` 0) or replaces exactly this revision; without `revision`,
-   * overwrites any value. Returns the new revision, or undefined when the key has another one.
+   * Creates the key (`revision` 0) or replaces exactly this revision. Without `revision`,
+   * overwrites any value. Returns the new revision, or undefined when the key has another revision.
    * @throws Error when the outcome is unknown.
    */
   put(
@@ -99,7 +100,7 @@ export interface Registry {
    */
   put(key: string, value: string, revision: number): Promise<number | undefined>
   delete(key: string): Promise<void>
-  /** All entries whose key starts with the prefix. */
+  /** Returns all entries whose key starts with the prefix. */
   list(
     prefix: string,
   ): Promise<readonly { readonly key: string; readonly value: string; readonly revision: number }[]>
@@ -119,8 +120,8 @@ export interface Bus {
     timeout: number,
   ): Promise<{ readonly answer: unknown } | NoAnswer>
   /**
-   * The answer of a subscriber in this process that answers synchronously; undefined if there is
-   * none. Asynchronous answers are not awaited.
+   * Returns the answer of a subscriber in this process that answers synchronously, or undefined if
+   * there is none. Asynchronous answers are not awaited.
    */
   here(subject: string, message: unknown): unknown
   /**
@@ -129,8 +130,8 @@ export interface Bus {
    */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
   /**
-   * Subscribes to a subject; with `group`, one subscriber of the group receives each message. The
-   * handler's result answers a request. Returns a function that unsubscribes.
+   * Subscribes to a subject. With `group`, only one subscriber of the group receives each message.
+   * The handler's result answers a request. Returns a function that unsubscribes.
    */
   subscribe(
     subject: string,

@@ -1,9 +1,9 @@
 /**
  * The quarantine of a node, for actors that failed halfway through a decision when a timer woke
- * them. Such an error costs the shard everything it has in memory (`torn` in
- * `durability/batch.ts`). The actor is therefore not woken for a while: one second at first, then
- * twice as long after every further error, up to five minutes. This keeps one faulty actor from
- * stopping its shard again and again.
+ * them. After such an error, the shard discards everything in memory (`torn` in
+ * `durability/batch.ts`). The quarantine keeps one faulty actor from stopping its shard again and
+ * again. The actor is not woken for one second at first, and then for twice as long after every
+ * further error, up to five minutes.
  */
 
 /** Milliseconds for which an actor is not woken after its first error, and the maximum. */
@@ -23,7 +23,7 @@ export class Quarantine {
     return pause
   }
   /**
-   * Milliseconds until an actor may be woken again; 0 if it may be woken now.
+   * Returns the milliseconds until an actor may be woken again; 0 if it may be woken now.
    * @param now monotonic time in milliseconds (`Clock.elapsed`).
    */
   remaining(key: string, now: number): number {

@@ -47,17 +47,17 @@ export interface ActorRequests {
   /** Answers a query from committed state, after the messages that wait in the mailbox. */
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer>
   /**
-   * Answers a query at once, from state that may be ahead of the journal. Only for hints, and for
-   * reads whose result is used only after the commit anyway. Undefined when the actor is not in
-   * memory, or has no such query.
+   * Answers a query at once, from state that may be ahead of the journal. The result may be used
+   * only as a hint, or after the commit. Returns undefined when the actor is not in memory, or has
+   * no such query.
    */
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined
 }
 
 /**
- * Schedules `run` for a moment when no append is in flight: memory is then not ahead of the
+ * Schedules `run` for a moment when no append is in flight. Memory is then not ahead of the
  * journal, apart from soft events.
  * @param fail called instead of `run` when the shard was given up.
- * @param ahead whether to run it before all waiting messages, which may be many.
+ * @param ahead whether to run the task before all waiting messages, which may be many.
  */
 export type ScheduleTask = (run: () => void, fail?: () => void, ahead?: boolean) => void

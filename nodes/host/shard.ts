@@ -1,6 +1,6 @@
 /**
- * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and
- * answers all of them.
+ * A shard: one single-threaded loop that decides a batch of commands, appends a single envelope,
+ * and answers the commands.
  *
  * Invariants:
  * S1. No part of a batch is answered, published or performed before its append is acknowledged,
@@ -53,7 +53,7 @@ export class Shard implements ActorRequests {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  /** The pending answer of every command that waits for one. */
+  /** The pending answers to commands that have not been answered yet. */
   readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
   #open = false
@@ -175,7 +175,7 @@ export class Shard implements ActorRequests {
 
   /**
    * Gives up the shard gracefully: waits for work in flight, then writes snapshots and the
-   * checkpoint. Most snapshots are written before that, while the shard still answers.
+   * checkpoint. Most snapshots are written earlier, while the shard still answers.
    */
   async stop(): Promise<void> {
     // Nothing has changed since the gate closed, and a flush would wait for writable storage.
@@ -208,7 +208,7 @@ export class Shard implements ActorRequests {
   }
 
   /**
-   * Handles a message from the bus. Commands of one list are decided separately, in their order. A
+   * Handles a message from the bus. Commands of one list are decided separately, in order. A
    * message that is not for this shard is refused as `not_found`.
    */
   receive(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
@@ -279,8 +279,8 @@ export class Shard implements ActorRequests {
     queueMicrotask(() => void this.#pump())
   }
   /**
-   * Gives up the shard at once: another owner was found, or the stored or in-memory state can no
-   * longer be trusted.
+   * Gives up the shard at once, because another owner was found, or the stored or in-memory state
+   * can no longer be trusted.
    */
   lose(reason: string): void {
     if (!this.#open) return

@@ -1,6 +1,6 @@
 /**
  * Logs the warnings of actors. A recurring warning is logged at most once a minute while its topic
- * is remembered, with the number of repeats that were suppressed since the previous log line.
+ * is remembered. The log line contains the number of repeats suppressed since the previous line.
  */
 import type { Warning } from '../../actors/actor.ts'
 import type { HostDeps } from './deps.ts'

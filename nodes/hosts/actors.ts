@@ -1,4 +1,4 @@
-/** Commands of a host to the actors of environments, in the name of the service itself. */
+/** Sends commands of a host to the actors of environments, on behalf of the service itself. */
 import type { Outcome, World } from '../../gateway/ports.ts'
 import { backoffMs, sleep } from '../../gateway/timing.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
@@ -18,7 +18,7 @@ export interface Of {
 const RETRY = { first: 500, last: 10_000 } as const
 
 export interface Actors {
-  /** Sends a command. It is refused with `service_unavailable` when no owner answers in time. */
+  /** Sends a command. Resolves with `service_unavailable` when no owner answers in time. */
   send<N extends Name>(
     of: Of,
     name: N,

@@ -1,14 +1,14 @@
-/** Removes secrets from messages of providers, which people see in the records of environments. */
+/** Removes secrets from messages of providers, which records of environments show to users. */
 import type { WorkerLaunch } from './provider.ts'
 
-/** Length from which a value may be a secret. */
+/** Minimum length of a value that is treated as a secret. */
 const MIN_SECRET = 16
 
-/** Returns a text without the given secrets. */
+/** Returns a text without the given secrets. Values shorter than `MIN_SECRET` remain. */
 export const conceal = (text: string, secrets: readonly string[]): string =>
   secrets
     .filter((secret) => secret.length >= MIN_SECRET)
     .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text)
-/** The values of a launch that may be secrets. */
+/** Returns the values of a launch that may be secrets. */
 export const secretsOf = ({ variables }: WorkerLaunch): readonly string[] =>
   Object.values(variables)

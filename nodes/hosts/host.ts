@@ -1,10 +1,10 @@
 /**
- * A host: runs providers of environments. It receives requests for operations, reports what its
- * providers have, and answers requests for logs. It keeps nothing of its own: after a restart,
- * `inspect()` of each provider says what is there.
+ * A host, which runs providers of environments. It performs operations on request, reports the
+ * environments of its providers, and answers requests for logs. The host stores nothing. After a
+ * restart, `inspect()` of each provider returns the existing environments.
  *
  * Invariants:
- * H1. While the host has no room, it does not listen for environments without a place, so that
+ * H1. While the host has no capacity left, it does not listen for environments without a place, so
  *     other hosts receive their requests.
  */
 import type { World } from '../../gateway/ports.ts'
@@ -27,7 +27,7 @@ export interface HostParts {
   readonly launch: LaunchSettings
   /** Looks up the project of an environment. @throws ProviderFault when it cannot be read. */
   project(id: string): Promise<ProjectFacts>
-  /** Makes the credential of the worker of an environment, from random bytes. */
+  /** Creates the credential of the worker of an environment from random bytes. */
   credential(
     of: { readonly project: string; readonly environment_id: string },
     random: Uint8Array,
@@ -55,7 +55,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
   const presences = providers.map((provider) =>
     createPresence({ world, actors, provider, operations, changed: () => listen() }),
   )
-  /** Listens for environments without a place while there is room. */
+  /** Listens for environments without a place while the host has capacity. */
   function listen(): void {
     if (stopping || !operations.hasRoom()) {
       for (const end of unlisten ?? []) end()
@@ -93,7 +93,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
   }
 }
 
-/** Reads a log. No answer declines the request, because the environment is not here. */
+/** Returns the end of a log, or undefined (no answer) if the environment is not on this host. */
 const readLogs = (
   provider: Provider,
   { environment_id, ...request }: LogsRequest,

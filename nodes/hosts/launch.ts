@@ -1,6 +1,7 @@
 /**
- * How the worker of an environment is started: its credential, and the variables that it reads. The
- * names of the variables begin with the brand of the installation.
+ * Determines how the worker of an environment is started: its command and the variables that it
+ * reads, including its credential. The names of the variables begin with the brand of the
+ * installation.
  */
 
 import type { HostTask } from '../../protocol/environments/commands.ts'
@@ -10,25 +11,25 @@ import type { WorkerLaunch } from './provider.ts'
 export interface LaunchSettings {
   /** Brand in any letter case. */
   readonly brand: string
-  /** URL of a gateway, as the host reaches it. */
+  /** URL at which the host reaches a gateway. */
   readonly gateway_url: string
   /** Minimum level of the log lines of workers. */
   readonly log_level: string
 }
 
-/** What a host looks up about the project of an environment when it starts a worker. */
+/** The facts about a project that a host needs to start a worker. */
 export interface ProjectFacts {
   readonly handle: string
-  /** Addresses (`name:port`) of the project's own hosts of repositories, by their names. */
+  /** Addresses (`name:port`) of the project's own repository hosts, by name. */
   readonly repository_hosts: Readonly<Record<string, string>>
 }
 
-/** Keep-warm times by lifetime: an environment of a run serves one run, so its worker stays. */
+/** Keep-warm times by lifetime. An environment of a run serves one run, so its worker stays. */
 const KEEP_WARM = { run: 'forever', lease: '5m', explicit: '5m' } as const
 
 /**
- * Addresses (`name:port`) of the hosts of repositories that every installation knows, by the name
- * that a declared repository has as its `provider`.
+ * Addresses (`name:port`) of the repository hosts that every installation supports, by the
+ * `provider` of a declared repository.
  */
 const REPOSITORY_HOSTS: Readonly<Record<string, string>> = {
   github: 'github.com:443',
@@ -37,7 +38,7 @@ const REPOSITORY_HOSTS: Readonly<Record<string, string>> = {
 
 /**
  * Returns the launch of the worker of a task.
- * @param credential the text with which the worker authenticates; only its hash leaves the host.
+ * @param credential the text with which the worker authenticates.
  * @param project the project of the environment.
  */
 export function launchOf(
@@ -55,7 +56,7 @@ export function launchOf(
     LOG_LEVEL: log_level,
     QUEUES: queues,
     WORKER_QUEUES: queues,
-    // Empty: all actions of the worker.
+    // An empty list means all actions of the worker.
     WORKER_ACTION_NAMES: '',
     WORKER_ENVIRONMENT_ID: task.environment_id,
     WORKER_KEEP_WARM: wanted?.keep_warm ?? KEEP_WARM[task.lifetime ?? 'explicit'],

@@ -1,13 +1,14 @@
 /**
- * The operations of a host: it claims them, lets the provider do them, and reports their outcome.
+ * Performs the operations of a host: claims an operation, lets the provider perform it, and reports
+ * the outcome.
  *
  * Invariants:
  * O1. At most one operation of an environment runs, and at most `limits.operations` altogether. A
  *     request that cannot start yet waits; a later request for the same environment replaces it.
- * O2. The host works only on operations that it has claimed. When the environment says that an
- *     operation is not current any more, the operation is aborted and its outcome not reported.
- * O3. Nothing is removed because an operation was aborted: another host of the same place may
- *     already continue it. `seen` (`presence.ts`) decides what does not belong here.
+ * O2. The host performs only operations that it has claimed. When the environment answers that an
+ *     operation is no longer current, the operation is aborted and its outcome is not reported.
+ * O3. The abort of an operation removes nothing, because another host of the same place may already
+ *     continue the operation. `presence.ts` finds the environments that do not belong to the place.
  * O4. A report is repeated until it is decided, or until the environment must have given the
  *     operation to another host (`environmentLimits.stale`).
  */
@@ -20,7 +21,7 @@ import type { Actors, Of } from './actors.ts'
 import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
-/** Requests that wait for a free place. Further ones are dropped, because they are repeated. */
+/** Maximum number of waiting requests. Further requests are dropped; environments repeat them. */
 const MAX_WAITING = 1000
 /** Milliseconds for which `stop` waits for running operations, and then for aborted ones. */
 const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const
@@ -28,7 +29,7 @@ const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const
 export interface HostLimits {
   /** Maximum number of environments. */
   readonly environments: number
-  /** Maximum number of operations at the same time. */
+  /** Maximum number of concurrent operations. */
   readonly operations: number
 }
 export interface OperationParts {
@@ -36,24 +37,27 @@ export interface OperationParts {
   readonly actors: Actors
   readonly limits: HostLimits
   readonly launch: LaunchSettings
-  /** Makes the credential of the worker of an environment. */
+  /** Creates the credential of the worker of an environment. */
   credential(of: Pick<HostRequest, 'project' | 'environment_id'>): string
-  /** Looks a project up. @throws ProviderFault when it cannot be read. */
+  /** Looks up a project. @throws ProviderFault when the project cannot be read. */
   project(id: string): Promise<ProjectFacts>
-  /** The number of environments of this host. */
+  /** Returns the number of environments of this host. */
   environments(): number
-  /** Called when an operation has ended: what the provider has now. */
+  /** Called when an operation has ended. */
   ended(provider: Provider, of: Of, how: Ended): void
   /** Called whenever the number of running operations or environments may have changed. */
   changed(): void
 }
-/** `unknown`: the operation failed or was aborted. */
+/**
+ * Whether a provider has the environment after an operation. `unknown` if the operation failed or
+ * was aborted.
+ */
 export type Ended =
   | { readonly has: 'nothing' | 'unknown' }
   | { readonly has: 'environment'; readonly generation?: number }
 
 interface Running {
-  /** The claimed operation; absent while an environment that does not belong here is removed. */
+  /** The requested operation; absent for the removal of an environment of another place. */
   readonly request?: HostRequest
   readonly abort: AbortController
   readonly done: Promise<void>
@@ -61,15 +65,15 @@ interface Running {
 export interface Operations {
   /** Starts the requested operation, at once or later. */
   request(provider: Provider, request: HostRequest): void
-  /** Whether an operation of the environment runs. */
+  /** Whether an operation of the environment is running. */
   isRunning(provider: Provider, environment_id: string): boolean
-  /** Resolves when no operation of the environment runs. */
+  /** Resolves when no operation of the environment is running. */
   settled(provider: Provider, environment_id: string): Promise<void>
-  /** Removes an environment that does not belong to the provider's place, unless one runs. */
+  /** Removes an environment of another place, unless an operation of it is running. */
   remove(provider: Provider, of: Of): void
   /** Whether the host can accept another operation, and another environment. */
   hasRoom(): boolean
-  /** Accepts nothing more, waits a limited time for running operations, then aborts them. */
+  /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
   stop(): Promise<void>
 }
 
@@ -117,13 +121,13 @@ export function createOperations(parts: OperationParts): Operations {
     })
     parts.changed()
   }
-  /** Starts waiting operations while there is room. */
+  /** Starts waiting operations while the host has capacity. */
   function next(): void {
     for (const [key, { provider, request }] of waiting) {
       if (running.size >= limits.operations) break
       if (running.has(key)) continue
       waiting.delete(key)
-      // The environment repeats the request, and another host may receive it.
+      // The environment repeats a dropped request, and another host may receive it.
       if (request.kind === 'provision' && isFull()) continue
       run(provider, request, request, (signal) => perform(provider, request, signal))
     }
@@ -162,7 +166,7 @@ export function createOperations(parts: OperationParts): Operations {
       stopProgress()
     }
   }
-  /** Reports that an operation is still running, and aborts it when it is not current any more. */
+  /** Reports that an operation is still running, and aborts it if it is no longer current. */
   function progress(provider: Provider, request: HostRequest): void {
     const { environment_id, operation } = request
     void actors
@@ -174,7 +178,7 @@ export function createOperations(parts: OperationParts): Operations {
       })
   }
 
-  /** Lets the provider do the work. `error` is a sentence for people. */
+  /** Lets the provider perform a task. `error` is a message for users. */
   async function attempt(
     provider: Provider,
     task: HostTask,
@@ -219,7 +223,7 @@ export function createOperations(parts: OperationParts): Operations {
       const key = keyOf(provider, request.environment_id)
       const before = running.get(key)?.request
       if (before?.operation === request.operation) return
-      // The environment has ended the running operation, unless this request is late.
+      // The environment has replaced the running operation, unless this request is late.
       if (before) progress(provider, before)
       if (waiting.size < MAX_WAITING || waiting.has(key)) waiting.set(key, { provider, request })
       next()

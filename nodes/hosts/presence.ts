@@ -1,14 +1,15 @@
 /**
- * What the provider of a host has: reported to the environments at the start and periodically, and
- * removed where an environment does not belong.
+ * Reports the environments that a provider has to their actors, at the start and periodically.
+ * Removes the environments that do not belong to the provider's place.
  *
  * Invariants:
  * S1. The reports of a round are spread over its interval, except those at the start, of which at
  *     most `AT_ONCE` are in flight.
- * S2. What changed while the provider was inspected, or while a report was in flight, is newer than
- *     the inspection and the reply. Nothing is removed or reported as missing because of them.
- * S3. The end of a worker is reported after the operation that started it, and repeated until it is
- *     decided.
+ * S2. An environment that changed during an inspection, or while a report was in flight, is newer
+ *     than the result or the reply. The environment is then neither removed nor reported as
+ *     missing.
+ * S3. The end of a worker is reported after the operation that started the worker. The report is
+ *     repeated until it is decided.
  */
 import type { World } from '../../gateway/ports.ts'
 import { every } from '../../gateway/timing.ts'
@@ -22,7 +23,10 @@ import type { Provider, WorkerExit } from './provider.ts'
 /** Maximum number of reports in flight at the start. */
 const AT_ONCE = 16
 
-/** What is known of one environment. It is replaced, not changed, whenever something happens. */
+/**
+ * The facts about one environment. Every change replaces the object, so changes are detected by
+ * comparing references.
+ */
 interface Known extends Of {
   readonly generation?: number
 }
@@ -35,11 +39,14 @@ export interface PresenceParts {
   changed(): void
 }
 export interface Presence {
-  /** The number of environments that the provider has. */
+  /** Returns the number of environments that the provider has. */
   count(): number
   /** Records the outcome of an operation. */
   ended(of: Of, how: Ended): void
-  /** Inspects the provider and reports everything. Resolves when all reports were answered. */
+  /**
+   * Inspects the provider and reports all environments. Resolves when each report has been answered
+   * or has timed out.
+   */
   begin(): Promise<void>
   stop(): void
 }
@@ -63,7 +70,7 @@ export function createPresence({
 
   async function reportPresent(id: string): Promise<void> {
     const one = known.get(id)
-    // A running operation shows that the host works; its progress is reported.
+    // The progress reports of a running operation already show that the host works.
     if (!one || !isUnchanged(one)) return
     const seen = await actors.send(one, 'environment.seen', {
       place: provider.place,
@@ -80,13 +87,13 @@ export function createPresence({
       host: world.node,
       presence: 'missing',
     })
-    // Without an answer, the next round reports it again.
+    // Without an answer, the next round reports the environment again.
     if (isRefusal(seen) || !isUnchanged(one)) return
     known.delete(one.environment_id)
     changed()
   }
 
-  /** Compares what the provider has with what is known. Returns what it lost, if it answers. */
+  /** Compares the provider's environments with the known ones. Returns those that it has lost. */
   async function inspect(): Promise<readonly Known[]> {
     const before = new Map(known)
     const isSame = (id: string) => known.get(id) === before.get(id) && !isBusy(id)
@@ -143,7 +150,7 @@ export function createPresence({
     const of = { project, environment_id }
     if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
     void operations.settled(provider, environment_id).then(() => {
-      // The operation may have recorded the worker whose end was reported meanwhile.
+      // The operation may have recorded the worker after the report of its end.
       if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
       return actors.insist(
         of,
@@ -172,7 +179,7 @@ export function createPresence({
           environment_id,
           ...(how.generation !== undefined && { generation: how.generation }),
         })
-      // What an operation without outcome left is found by the next inspection.
+      // The next inspection finds the remains of a failed operation.
       else {
         const one = known.get(environment_id)
         if (one) known.set(environment_id, { ...one })

@@ -5,14 +5,14 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { ProjectFacts } from './launch.ts'
 import { ProviderFault } from './provider.ts'
 
-/** The address (`name:port`) of a URL. */
+/** Returns the address (`name:port`) of a URL. */
 function addressOf(url: string): string {
   const { hostname, port, protocol } = new URL(url)
   return `${hostname}:${port === '' ? (protocol === 'http:' ? 80 : 443) : port}`
 }
 /**
  * Reads the facts about a project.
- * @throws ProviderFault when the project cannot be read or was deleted; the start is then repeated.
+ * @throws ProviderFault when the project cannot be read or was deleted.
  */
 export async function readProject(
   world: Pick<World, 'ask' | 'organization' | 'unreachableRepository'>,

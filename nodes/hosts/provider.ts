@@ -1,7 +1,7 @@
 /**
- * The port of environment providers. A provider keeps workspaces somewhere, and runs the worker
- * process of each. The host (`host.ts`) translates between providers and the actors of
- * environments; a provider knows neither NATS nor actors.
+ * The port of environment providers. A provider stores workspaces and runs the worker process of
+ * each. The host (`host.ts`) translates between providers and the actors of environments. A
+ * provider uses neither NATS nor actors.
  *
  * Invariants:
  * P1. Every method may be called again after a crash, and then completes what it had begun.
@@ -15,30 +15,30 @@ import type { LogName } from '../../protocol/environments/schema.ts'
 /** How the worker process of an environment is started. */
 export interface WorkerLaunch {
   readonly generation: number
-  /** Arguments of the program; absent: the stock worker, `baton environment-worker`. */
+  /** The command of the worker. The default is the stock worker, `baton environment-worker`. */
   readonly command?: readonly string[]
   /**
-   * Environment variables for the worker, without its API URL and its paths, whose values only the
-   * provider knows. Among them is its credential, so they must not appear in logs or in the
-   * arguments of a process.
+   * Environment variables for the worker. The provider adds its API URL and its paths. The
+   * variables include the worker's credential, so they must not appear in logs or in the arguments
+   * of a process.
    */
   readonly variables: Readonly<Record<string, string>>
-  /** URL of a gateway, as this host reaches it. */
+  /** URL at which this host reaches a gateway. */
   readonly gateway_url: string
-  /** Name of the variable that holds the API URL as the worker reaches it. */
+  /** Name of the variable for the URL at which the worker reaches the API. */
   readonly url_variable: string
-  /** Name of the variable that holds the path of the workspace as the worker sees it. */
+  /** Name of the variable for the path at which the worker finds its workspace. */
   readonly workspace_variable: string
-  /** Name of the variable that holds the path of the folder for logs as the worker sees it. */
+  /** Name of the variable for the path at which the worker finds the folder for its logs. */
   readonly log_variable: string
-  /** Hosts (`name:port`) that the worker may reach besides the gateway: those of repositories. */
+  /** Repository hosts (`name:port`) that the worker may reach besides the gateway. */
   readonly allowed_hosts: readonly string[]
 }
-/** What a provider has of one environment. */
+/** An environment that a provider has. */
 export interface Presence {
   readonly project: string
   readonly environment_id: string
-  /** Number of the running worker; absent when none runs. */
+  /** Number of the running worker; absent when no worker is running. */
   readonly generation?: number
 }
 /** The end of a worker process that no call of the provider requested. */
@@ -46,10 +46,10 @@ export interface WorkerExit {
   readonly project: string
   readonly environment_id: string
   readonly generation: number
-  /** The worker ended itself because it had no work for its keep-warm time (exit code 0). */
+  /** Whether the worker ended because it had no work for its keep-warm time (exit code 0). */
   readonly idle: boolean
   readonly exit_code?: number
-  /** A sentence for people, without secrets. */
+  /** A message for users, without secrets. */
   readonly error?: string
 }
 export interface LogRequest {
@@ -58,34 +58,34 @@ export interface LogRequest {
   readonly tail: number
   readonly max_bytes: number
 }
-/** A failure whose message people see in the record of the environment. */
+/** Thrown when a provider fails. The record of the environment shows the message to users. */
 export class ProviderFault extends Error {}
 
 export interface Provider {
   /** Name of the provider, as records of environments show it. */
   readonly name: string
   /**
-   * Where its environments are: a name that stays the same over restarts, and that is shared exactly
-   * by hosts that reach the same environments.
+   * Name of the place where the environments are. It stays the same over restarts. Two hosts have
+   * the same place if, and only if, they reach the same environments.
    */
   readonly place: string
   /** The isolation and the resource limits that are in force, in one sentence. */
   readonly isolation: string
-  /** Prepares an empty workspace. @throws ProviderFault */
+  /** Prepares an empty workspace. @throws ProviderFault on failure. */
   provision(task: HostTask, signal: AbortSignal): Promise<void>
-  /** Starts the worker; resolves when its process runs. @throws ProviderFault */
+  /** Starts the worker. Resolves when its process is running. @throws ProviderFault on failure. */
   startWorker(task: HostTask, launch: WorkerLaunch, signal: AbortSignal): Promise<void>
-  /** Removes the environment, whether or not it exists. @throws ProviderFault */
+  /** Removes the environment, whether or not it exists. @throws ProviderFault on failure. */
   destroy(environment_id: string): Promise<void>
-  /** The end of a log; undefined when the environment is not here. */
+  /** Returns the end of a log, or undefined if the environment is not at this place. */
   logs(
     environment_id: string,
     request: LogRequest,
   ): Promise<{ readonly content: string; readonly truncated: boolean } | undefined>
-  /** Everything that is at the place, also what an earlier process of this host left. */
+  /** Returns all environments at the place, including those of earlier processes of this host. */
   inspect(): Promise<readonly Presence[]>
   /** Calls the listener when a worker process has ended by itself. */
   onExit(listener: (exit: WorkerExit) => void): void
-  /** Ends the workers that cannot run without this process, and releases what the provider holds. */
+  /** Ends the workers that cannot run without this process, and releases all resources. */
   close(): Promise<void>
 }

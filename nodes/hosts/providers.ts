@@ -10,16 +10,16 @@ export interface ProviderParts {
   /** Folder for all data of the node. */
   readonly data: string
   readonly environments: EnvironmentConfig
-  /** Id that differs between installations, which may share an engine or a service. */
+  /** Id of the installation, because installations may share an engine or a service. */
   readonly installation: string
-  /** URL of a gateway, as this host reaches it. */
+  /** URL at which this host reaches a gateway. */
   readonly gateway_url: string
   /** URL of the installation, if it is configured. */
   readonly public_url?: string
   readonly clock: Pick<Clock, 'now' | 'later'>
-  /** Makes random bytes. */
+  /** Returns random bytes. */
   random(length: number): Uint8Array
-  /** Networks that hosts of repositories may be in, besides public addresses. */
+  /** Networks in which repository hosts may be, in addition to public addresses. */
   readonly allowed_networks: readonly string[]
   /** Receives warnings for the operator. */
   warn(sentence: string): void
@@ -31,8 +31,8 @@ interface Unavailable {
 type Open = (parts: ProviderParts) => Promise<Provider | Unavailable>
 
 /**
- * The providers of this release, by name. A provider that is not configured is not loaded, because a
- * node must start fast.
+ * The providers of this release, by name. A provider that is not configured is not loaded, so that
+ * a node starts fast.
  */
 const builtIn: Readonly<Record<string, Open>> = {
   docker: async ({ environments: { docker, limits }, random, ...parts }) => {

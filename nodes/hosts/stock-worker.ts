@@ -1,6 +1,6 @@
 /**
- * The stock worker, `baton environment-worker`: how it is started, and which files of this checkout
- * it reads.
+ * The stock worker, `baton environment-worker`: its command, and the files of this checkout that it
+ * reads.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { program } from '../commands/child.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** What the bundle and the packages of this program consist of. The data folder is never in it. */
+/** Files and folders of the program, its packages and its bundle, without the data folder. */
 const PARTS = [
   'package.json',
   'tsconfig.json',
@@ -23,7 +23,7 @@ const PARTS = [
 
 export interface Program {
   readonly command: readonly string[]
-  /** Folders and files that it reads. */
+  /** Folders and files that the program reads. */
   readonly readable: readonly string[]
 }
 /** Returns the stock worker. Builds the bundle of the program if it does not exist. */

@@ -1,9 +1,9 @@
-/** The end of a log that is read in parts, with bounds on its lines and bytes. */
+/** Collects the end of a log that is read in parts, with bounds on its lines and bytes. */
 
 export interface Tail {
   /** Adds the next part. */
   add(part: Buffer): void
-  /** The last lines and bytes. `truncated`: something precedes them. */
+  /** Returns the last lines. `truncated` is true if the log has content before them. */
   end(): { readonly content: string; readonly truncated: boolean }
 }
 
@@ -20,7 +20,7 @@ export function createTail(lines: number, bytes: number): Tail {
     add(part) {
       parts.push(part)
       size += part.length
-      // Twice the size is kept, so that long logs are copied rarely.
+      // Up to twice the maximum is kept, so that long logs are copied rarely.
       if (size <= 2 * bytes) return
       const kept = Buffer.from(Buffer.concat(parts).subarray(-bytes))
       parts = [kept]
@@ -30,7 +30,7 @@ export function createTail(lines: number, bytes: number): Tail {
     end() {
       const all = Buffer.concat(parts)
       let from = Math.max(0, all.length - bytes)
-      // Bytes 10xxxxxx continue a character.
+      // Bytes of the form 10xxxxxx continue a character.
       if (from > 0 || dropped)
         while (from < all.length && ((all[from] ?? 0) & 0xc0) === 0x80) from++
       const text = all.subarray(from).toString()

@@ -1,6 +1,6 @@
 /**
  * Authenticates the sender of a message: SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489). The
- * results are recorded, not enforced: a condition of the trigger decides what a failure means.
+ * results are recorded, but not enforced. Conditions of triggers can test them.
  */
 import { Resolver } from 'node:dns/promises'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
@@ -32,8 +32,8 @@ const TIMEOUT_MS = 5000
 const SIGNATURES = 10
 
 /**
- * Creates a resolver that asks DNS servers (`address` or `address:port`), by default those of this
- * machine.
+ * Creates a resolver that queries the given DNS servers (`address` or `address:port`), or those of
+ * this machine if the list is empty.
  */
 export function resolverOf(servers: readonly string[]): DNSResolver {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
@@ -42,8 +42,8 @@ export function resolverOf(servers: readonly string[]): DNSResolver {
 }
 
 /**
- * Authenticates a message. It never rejects: if it fails or is not finished in time, SPF and DMARC
- * are `temperror`, and there are no DKIM results.
+ * Authenticates a message. The promise never rejects. If the authentication fails or takes too
+ * long, SPF and DMARC are `temperror`, and there are no DKIM results.
  */
 export async function authenticityOf(
   raw: Buffer,

@@ -1,6 +1,6 @@
 /**
- * Inbound e-mail: an SMTP server that accepts messages for agents' addresses and publishes each as
- * `email.received`.
+ * Inbound e-mail: an SMTP server that accepts messages for agents' addresses and publishes each
+ * message as an event `email.received`.
  *
  * Invariants:
  * M1. A message is acknowledged (250) only after its event is committed for every recipient. A
@@ -26,18 +26,18 @@ import { eventOf, messageIdOf, parseMessage } from './message.ts'
 
 export interface MailSettings {
   readonly host: string
-  /** Port to listen on; 0 for any free one. */
+  /** Port to listen on; 0 for any free port. */
   readonly port: number
   /** Domain of the agents' addresses. */
   readonly domain: string
   /** Maximum size of a message in bytes. */
   readonly limit: number
-  /** Certificate and key in PEM; STARTTLS is offered with them. */
+  /** Certificate and key in PEM. If they are present, STARTTLS is offered. */
   readonly tls?: { readonly cert: string; readonly key: string }
 }
 export interface MailListener {
   readonly port: number
-  /** Accepts no new connections, and finishes or ends those that are open. */
+  /** Accepts no new connections, and finishes or ends open connections. */
   stop(): Promise<void>
 }
 type Needs = Pick<
@@ -59,7 +59,7 @@ interface Recipient {
   readonly agent: Agent
 }
 
-/** An SMTP reply that reports a failure (RFC 5321, 4.2). */
+/** Creates an SMTP reply that reports a failure (RFC 5321, 4.2). */
 const answer = (code: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode: code })
 const later = (): Error => answer(451, '4.3.0 The message cannot be stored now; try again later')
@@ -157,8 +157,8 @@ async function recipientOf(
 }
 
 /**
- * The agent id in the local part of an address. Mail servers may change its case; ids are
- * upper-case after their prefix.
+ * Returns the agent id in the local part of an address. Mail servers may change the case of the
+ * local part; ids are upper-case after their prefix.
  */
 const agentIdOf = (local: string): string | undefined => {
   const match = /^(agt)_([0-9a-z]{26})$/i.exec(local)
@@ -212,8 +212,8 @@ async function receive(
 }
 
 /**
- * The content of a stream; undefined when it is larger than the limit, in which case the rest is
- * read and discarded.
+ * Returns the content of a stream. If it is larger than the limit, the rest is read and discarded,
+ * and the result is undefined.
  */
 async function read(stream: Readable, limit: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
@@ -228,7 +228,7 @@ async function read(stream: Readable, limit: number): Promise<Buffer | undefined
 
 /**
  * Commits the event.
- * @throws an SMTP reply when it cannot be committed now.
+ * @throws an SMTP reply when the event cannot be committed now.
  */
 async function publish(
   world: Needs,

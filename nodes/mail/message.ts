@@ -29,8 +29,8 @@ export interface Received {
 }
 
 /**
- * Parses a message. The parser's own conversion of HTML to text is switched off: it recurses into
- * nested elements, so deeply nested HTML could overflow the stack.
+ * Parses a message. The parser's own conversion of HTML to text is disabled, because it recurses
+ * into nested elements, and deeply nested HTML could overflow the stack.
  */
 export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
   simpleParser(raw, {
@@ -42,8 +42,8 @@ export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
   })
 
 /**
- * Returns the id of a message: its `Message-ID` (RFC 5322, 3.6.4) without the angle brackets;
- * undefined when it has none.
+ * Returns the id of a message: its `Message-ID` (RFC 5322, 3.6.4) without the angle brackets.
+ * Returns undefined when the message has none.
  */
 export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
   const id = messageId?.trim().replace(/^<|>$/g, '')

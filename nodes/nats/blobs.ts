@@ -1,6 +1,6 @@
 /**
- * Large values and files in the object store. Callers never store different contents under one name, so a
- * reader gets either the complete value or nothing.
+ * Large values and files in the object store. Callers never store different contents under one
+ * name, so a reader gets either the complete value or nothing.
  */
 
 import { type ObjectInfo, type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
@@ -15,8 +15,8 @@ import type { Nats } from './server/connect.ts'
 import { readValue, writeValue } from './values.ts'
 
 /**
- * Creates the store of the installation's large values and files. Its functions throw when the servers do not
- * answer or a value is damaged.
+ * Creates the store of the installation's large values and files. Its functions throw when the
+ * servers do not answer or a value is damaged.
  */
 export function createBlobs(nats: Nats): Blobs & Files & FileList {
   // With the default implementation, each chunk is hashed in JavaScript, which takes 3 to 5 % of
@@ -27,7 +27,7 @@ export function createBlobs(nats: Nats): Blobs & Files & FileList {
   let opened: Promise<ObjectStore> | undefined
   const store = () => {
     opened ??= new Objm(nats.streams).open(bucket)
-    // After a failure the next caller opens the store again.
+    // After a failure, the next caller opens the store again.
     opened.catch(() => void (opened = undefined))
     return opened
   }
@@ -56,8 +56,8 @@ export function createBlobs(nats: Nats): Blobs & Files & FileList {
 }
 
 /**
- * Implements `FileList.list`. A position is a sequence of the stream, and values whose names have
- * another prefix count towards the limit.
+ * Implements `FileList.list`. A position is a sequence of the stream. Values whose names have
+ * another prefix count toward the limit.
  */
 async function listFiles(
   nats: Nats,

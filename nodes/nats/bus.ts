@@ -1,7 +1,7 @@
 /**
- * Core NATS messaging. Listeners of this process are called directly; NATS carries messages between
- * processes. The connection does not echo, so a message that was delivered directly does not come
- * back.
+ * Core NATS messaging. Listeners of this process are called directly; NATS delivers messages
+ * between processes. The connection does not echo, so this process never receives its own messages
+ * again.
  *
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
@@ -24,8 +24,8 @@ import type { Nats } from './server/connect.ts'
 /** Header with the groups that the publisher's own process has already served. */
 const SERVED = 'Baton-Served'
 /**
- * Header of a reply that declines a request: no group member in the process answers it, or the
- * listener has been removed. The requester then need not wait for its timeout.
+ * Header of a reply that declines a request, because no group member in the process answers it, or
+ * the listener has been removed. The requester then need not wait for its timeout.
  */
 const DECLINED = 'Baton-Declined'
 
@@ -42,7 +42,7 @@ const header = (name: string, value: string): MsgHdrs => {
 
 /**
  * Creates the bus of a connection.
- * @param alone returns whether no other process can be listening; as long as it returns true,
+ * @param alone returns whether no other process can be listening. While it returns true,
  *   publications and requests stay within the process.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
@@ -75,8 +75,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /**
-   * Calls the local listeners in turn and returns the first answer; undefined when none answers in
-   * time.
+   * Calls the local listeners in turn and returns the first answer. Returns undefined when none
+   * answers in time.
    */
   const askHere = (
     here: readonly Listener[],

@@ -2,17 +2,17 @@
  * Fetches the chunks of one file of the object store into buffers of a pool.
  *
  * Invariants:
- * K1. A chunk is copied as soon as it arrives. The client library assembles large messages in
- *     buffers that are larger than the message, and those are then garbage at once.
- * K2. Chunks come in order and none is left out: otherwise the fetch fails, and the caller opens the
- *     chunks again at the next sequence.
+ * K1. A chunk is copied as soon as it arrives, so that the client library's buffer becomes garbage
+ *     at once. That buffer is larger than the message.
+ * K2. Chunks are returned in order and without gaps. Otherwise the fetch fails, and the caller
+ *     opens the chunks again at the next sequence.
  */
 import type { JsMsg } from '@nats-io/jetstream'
 import type { BufferPool } from '../../gateway/files/buffer-pool.ts'
 import { addReader } from './journal/pull.ts'
 import type { Nats } from './server/connect.ts'
 
-/** The bytes of one chunk. They are valid until `release` is called, which must happen once. */
+/** The bytes of one chunk. They are valid until `release`, which must be called once. */
 export interface Chunk {
   /** Sequence in the stream. */
   readonly seq: number
@@ -21,9 +21,9 @@ export interface Chunk {
 }
 export interface Chunks {
   /**
-   * Returns the next chunks: as many as requested, or fewer when `idle` milliseconds pass without
-   * one.
-   * @throws when a chunk was lost, or when the servers do not answer.
+   * Returns the next chunks: as many as requested, or fewer if not all of them arrive within `idle`
+   * milliseconds.
+   * @throws Error when a chunk was lost, or the servers do not answer.
    */
   fetch(count: number, idle: number): Promise<Chunk[]>
   close(): void
@@ -31,7 +31,7 @@ export interface Chunks {
 
 /**
  * Opens the chunks that have this subject, beginning with the sequence `from`.
- * @throws when the servers do not answer.
+ * @throws Error when the servers do not answer.
  */
 export async function openChunks(
   nats: Nats,
@@ -68,7 +68,7 @@ export async function openChunks(
 }
 
 function copyOf({ data, seq }: JsMsg, pool: BufferPool): Chunk {
-  // Only files that were not written by this program have chunks that are larger.
+  // Only files that were not written by this program have larger chunks.
   if (data.length > pool.size) return { seq, data: Buffer.from(data), release: () => {} }
   const buffer = pool.take()
   buffer.set(data)

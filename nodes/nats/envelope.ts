@@ -1,5 +1,5 @@
 /**
- * The encoding of envelopes in messages: a header contains a checksum of the bytes, because the
+ * The encoding of envelopes in messages. A header contains a checksum of the bytes, because the
  * storage might not detect a flipped bit in a stored block. A message with a wrong checksum is
  * never passed on.
  */
@@ -27,8 +27,8 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
 }
 
 /**
- * The checksum of a stored envelope is missing or wrong: the bytes were not written by the service,
- * or have changed since.
+ * Thrown when the checksum of a stored envelope is missing or wrong. The bytes were then not
+ * written by the service, or have changed since.
  */
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {

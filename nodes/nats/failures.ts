@@ -8,7 +8,7 @@ import {
 } from '@nats-io/transport-node'
 import { StartFault } from '../process/fault.ts'
 
-/** The connection was lost before the answer arrived. */
+/** Thrown when the connection was lost before the answer arrived. */
 export class Disconnected extends Error {
   override readonly name = 'Disconnected'
   constructor() {
@@ -16,7 +16,7 @@ export class Disconnected extends Error {
   }
 }
 
-/** The account of this process lacks the permission that the message names. */
+/** Thrown when the account of this process lacks a permission, which the message names. */
 export class Forbidden extends StartFault {
   constructor({ operation, subject, queue }: PermissionViolationError) {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'
@@ -29,8 +29,8 @@ export class Forbidden extends StartFault {
   }
 }
 /**
- * Returns the error that names the missing permission if the given error or one of its causes
- * reports one; undefined otherwise.
+ * Returns the error that names the missing permission, if the given error or one of its causes is a
+ * permission violation. Returns undefined otherwise.
  */
 export function forbidden(error: unknown): Forbidden | undefined {
   if (error instanceof Forbidden) return error

@@ -23,7 +23,7 @@ const AHEAD = 512
 const LOOK = 3000
 const MAX_PAUSE_MS = 10_000
 
-/** A signal that one task waits for and another task sends. */
+/** Creates a signal that one task waits for and another task sends. */
 function bell() {
   let ring = () => {}
   return { rung: () => new Promise<void>((resolve) => void (ring = resolve)), ring: () => ring() }

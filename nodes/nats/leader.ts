@@ -1,5 +1,5 @@
 /**
- * Decides whether to trust a server that claims to lead a stream: a server that stalled may not
+ * Decides whether to trust a server that claims to lead a stream. A server that stalled may not
  * have noticed yet that it was replaced.
  */
 import type { StreamInfo } from '@nats-io/jetstream'
@@ -12,15 +12,15 @@ import type { StreamInfo } from '@nats-io/jetstream'
 const IN_TOUCH = 2500
 /**
  * Milliseconds within which a leader must answer. A leader that resumes after an election first
- * processes what the other servers sent before the election. Until then it considers them near and
- * itself the leader. Its answers to requests from before the election are late, and requests made
- * after the election are answered sooner by the new leader.
+ * processes the messages that the other servers sent before the election. Until then it considers
+ * them near and itself the leader. Its answers to requests from before the election are late, and
+ * the new leader answers requests from after the election sooner.
  */
 const PROMPT = 1000
 /**
- * Whether the server that answered was the leader when it answered: so many replicas were near it
- * that the others cannot have elected a new leader yet. A partitioned server still acts as the
- * leader, but lacks newer messages.
+ * Whether the server was still the leader when it answered. This is true if it was in recent
+ * contact with a majority, because the other servers cannot have elected a new leader yet. A
+ * partitioned server still acts as the leader, but lacks newer messages.
  * @param took milliseconds from the request to the answer.
  */
 export function leads(cluster: StreamInfo['cluster'], took: number): boolean {

@@ -1,5 +1,5 @@
 /**
- * The listeners of this process by subject: a map finds exact subjects, and wildcard patterns are
+ * The listeners of this process by subject. A map finds exact subjects; wildcard patterns are
  * checked one by one.
  */
 
@@ -28,8 +28,7 @@ export interface Listeners {
 }
 
 /**
- * Whether a subject matches a pattern in which `*` stands for one token and a final `>` for one or
- * more.
+ * Whether a subject matches a pattern, in which `*` matches one token and a final `>` one or more.
  */
 export function matches(pattern: readonly string[], subject: readonly string[]): boolean {
   for (let i = 0; i < pattern.length; i++) {

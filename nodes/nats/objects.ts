@@ -7,14 +7,14 @@
  * Invariants:
  * O1. A file is visible only after all of its chunks are stored. A write that fails removes what it
  *     has stored; if that fails too, the sweep of the node removes it (`../roles/sweep.ts`).
- * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes, so
- *     neither depends on the size of the file. All writes of a process share `MAX_WRITING`, and all
- *     reads `MAX_READING`, which bounds the bytes between the process and the servers. These bytes
- *     never wait for a client, so a slow client delays no other transfer.
+ * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
+ *     time, so memory does not depend on the size of the file. All writes of a process share
+ *     `MAX_WRITING`, and all reads `MAX_READING`, which bounds the bytes between the process and
+ *     the servers. These bytes never wait for a client, so a slow client delays no other transfer.
+ * O3. A damaged file is never read to its end. The last chunk of a complete read is withheld until
+ *     the digest of the file matches, and the size of each chunk is checked in every read.
  * O4. All chunks are in buffers of one pool. Each transfer uses one buffer beyond those in flight:
  *     the chunk that a write collects, or that a client receives.
- * O3. A damaged file is never read to its end: the last chunk of a complete read is withheld until
- *     the digest of the file matches, and the size of each chunk is checked in every read.
  */
 
 import { createHash, type Hash } from 'node:crypto'
@@ -39,17 +39,17 @@ const MAX_WRITING = 4 * 2 ** 20
 const MAX_READING = 4 * 2 ** 20
 /** Maximum number of bytes of buffers that a process keeps while no transfer uses them. */
 const KEEP = 8 * 2 ** 20
-/** Number of times that a read continues after an error without having received a chunk since. */
+/** Maximum number of consecutive failed fetches after which a read continues. */
 const REPEATS = 3
 /** Every `STRIDE`-th chunk's sequence is stored with the file, so that ranges begin near it. */
 const STRIDE = 16
-/** Milliseconds for the acknowledgement of a chunk. */
+/** Milliseconds to wait for the acknowledgement of a chunk. */
 const TIMEOUT_MS = 10_000
 /** Milliseconds without a chunk after which a reader checks whether the file still exists. */
 const SILENCE = 3000
 const DIGEST = 'SHA-256='
 
-/** What the transfers of a process share: bytes in flight, and buffers of the size of a chunk. */
+/** The state that the transfers of a process share: limits of bytes in flight, and buffers. */
 export interface Transferring {
   readonly pool: BufferPool
   readonly writing: Semaphore
@@ -78,8 +78,8 @@ export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
   digest.startsWith(DIGEST + hash.digest('base64url'))
 
 /**
- * Regroups bytes into chunks of `CHUNK` bytes; the last one may be shorter. The chunks begin a
- * buffer of the pool, which the reader gives back.
+ * Regroups bytes into chunks of `CHUNK` bytes; the last chunk may be shorter. Each chunk is the
+ * beginning of a buffer of the pool, to which the caller returns it.
  */
 async function* regrouped(
   source: AsyncIterable<Uint8Array>,
@@ -113,7 +113,7 @@ async function* regrouped(
 /**
  * Stores a file under a new name.
  * @param id a new id of the file's chunks.
- * @throws the error of `source`, or when the servers do not acknowledge.
+ * @throws the error of `source`, or an error when the servers do not acknowledge a chunk.
  */
 export async function writeObject(
   nats: Nats,
@@ -182,7 +182,7 @@ export async function writeObject(
     )
     return { size_bytes: size, sha256: digest.toString('hex') }
   } catch (error) {
-    // Chunks that arrive after the removal would stay.
+    // The removal waits for chunks in flight, because chunks that arrive later would remain stored.
     await Promise.all(flying)
     const remove = (filter: string) => nats.manager.streams.purge(`OBJ_${bucket}`, { filter })
     await remove(metaSubject(bucket, name)).catch(() => {})
@@ -192,9 +192,9 @@ export async function writeObject(
 }
 
 /**
- * Reads the bytes from `start` up to, and not including, `end`. A chunk is valid until the next one
- * is requested.
- * @throws when the servers do not answer, the file is deleted during the read, or it is damaged.
+ * Reads the bytes from `start` (inclusive) to `end` (exclusive). A chunk is valid until the next
+ * one is requested.
+ * @throws Error when the servers do not answer, or the file is damaged or deleted during the read.
  */
 export async function* readObject(
   nats: Nats,
@@ -215,7 +215,7 @@ export async function* readObject(
   const { pool } = shared
   const open = (sequence: number) =>
     openChunks(nats, `OBJ_${bucket}`, chunkSubject(bucket, info.nuid), sequence, pool)
-  /** Fetches the next chunks, few while there are many readers. */
+  /** Fetches the next chunks: fewer while there are many readers. */
   const fetch = async (): Promise<Chunk[]> => {
     const share = Math.min(AHEAD, MAX_READING / shared.readers)
     const left = Math.ceil(end / size) - index
@@ -247,7 +247,7 @@ export async function* readObject(
         const now = await store.info(info.name)
         if (!now || now.deleted || now.nuid !== info.nuid)
           throw new Error(`${info.name} was deleted while it was read`)
-        // The consumer may be lost.
+        // The consumer may be lost, so the next fetch opens a new one.
         chunks?.close()
         chunks = undefined
       }

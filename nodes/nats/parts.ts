@@ -1,12 +1,13 @@
 /**
  * Splits requests that are larger than a NATS server accepts, and joins their parts at the
- * receiver. The parts of a request are sent in order on its own subject; the last one carries the
- * reply subject. Only requests are split: answers stay below the limit by themselves.
+ * receiver. The parts are sent in order on the subject of the request, and only the last part has
+ * the reply subject. Answers are not split, because they are always below the limit.
  *
  * Invariants:
- * P1. A request reaches its handler whole or not at all. The requester repeats one that is not
- *     answered, as it does with any lost request.
- * P2. The memory for incomplete requests is bounded: the oldest is dropped for a new one.
+ * P1. A request reaches its handler whole or not at all. The requester repeats a request that is
+ *     not answered, like any lost request.
+ * P2. The memory for incomplete requests is bounded. When there are too many of them, the oldest is
+ *     dropped.
  */
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 
@@ -29,7 +30,7 @@ export interface RequestPart {
 }
 
 /**
- * The parts in which a request is sent, in order.
+ * Returns the parts in which a request is sent, in order.
  * @param id unique id of the request.
  */
 export function splitRequest(data: Uint8Array, id: () => string): readonly RequestPart[] {
@@ -48,8 +49,8 @@ export class RequestParts {
   readonly #incomplete = new Map<string, Uint8Array[]>()
 
   /**
-   * The whole content of a request. Undefined while parts are missing; after the last part, this
-   * means that the request is lost.
+   * Adds a part, and returns the whole content of the request if it was the last part. Returns
+   * undefined while parts are missing; after the last part, the request is then lost.
    */
   join({ headers: given, data }: Pick<Msg, 'headers' | 'data'>): Uint8Array | undefined {
     const part = given?.get(PART)

@@ -1,12 +1,12 @@
 /**
  * Sends messages and requests over one connection. All answers arrive at one subscription and are
- * matched by a number, and one timer watches all timeouts, so that a request costs only its bytes
+ * matched by a number, and one timer serves all timeouts. A request therefore costs only its bytes
  * and one promise.
  *
  * Invariants:
  * A1. A request settles once: with its answer or an error. After a timeout, or after the connection
  *     was lost or closed, it is unknown whether the request arrived.
- * A2. Nothing is sent twice: the caller decides whether a repeat is safe.
+ * A2. No request is repeated automatically. The caller decides whether a repeat is safe.
  * A3. Messages of one turn of the event loop are sent together, in order. Otherwise the client
  *     library would write to its socket once per callback, which costs a system call and wakes up
  *     the server: under load, this took 42 % of the time of a gateway.
@@ -51,7 +51,7 @@ export interface RequestMux {
   sent(): Promise<void>
   /** Fails the open requests to a subject after the server rejected a message to it. */
   refused(subject: string, reason: Error): void
-  /** Handles the loss of the connection: open requests fail, new ones are held. */
+  /** Handles the loss of the connection: open requests fail, and new requests are held. */
   lost(): void
   /** Handles the reconnection: the held requests are sent. */
   found(): void

@@ -1,4 +1,4 @@
-/** Messages of terminals between gateways, over core NATS or within one process. */
+/** Relays messages of terminals between gateways, over core NATS or within one process. */
 import type { TerminalRelay } from '../../gateway/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type {

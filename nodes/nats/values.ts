@@ -2,11 +2,10 @@
  * Writes and reads values of the object store that fit into memory, such as large entries of the
  * journal, in the format of NATS object stores (nats-architecture-and-design, ADR-20).
  *
- * The client library creates a consumer for each value that it reads, and the server keeps it for
- * five minutes. Each such consumer costs the server time for every message that is stored: after 250
- * reads, a write cost it 550 µs instead of 75 (2026-11-25). A value is therefore read message by
- * message, from the leader of the stream, so that a value is found as soon as its writer has the
- * acknowledgement.
+ * The client library would create a consumer for each value that it reads, and the server keeps a
+ * consumer for five minutes. Each consumer slows down every write: after 250 reads, a write took
+ * 550 µs instead of 75 µs (2026-11-25). A value is therefore read message by message. The reads go
+ * to the leader of the stream, so a value is found as soon as its writer has the acknowledgement.
  */
 import { createHash } from 'node:crypto'
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
@@ -14,12 +13,12 @@ import { chunkSubject, hasDigest } from './objects.ts'
 import type { Nats } from './server/connect.ts'
 
 /**
- * Size of chunks in bytes. Most values then have one, so they are stored by one message. The reply
- * to a read has 4/3 of the size, which must be below the servers' `max_payload`.
+ * Size of chunks in bytes. Most values then have only one chunk. The reply to a read is encoded in
+ * base64, so 4/3 of the size must be below the servers' `max_payload`.
  */
 const CHUNK = 1_048_576
 
-/** Stores a value under a name. @throws when the servers do not acknowledge. */
+/** Stores a value under a name. @throws Error when the servers do not acknowledge. */
 export async function writeValue(
   store: ObjectStore,
   name: string,
@@ -29,8 +28,8 @@ export async function writeValue(
 }
 
 /**
- * Reads a value. Undefined when there is none, and when it is deleted during the read.
- * @throws when the servers do not answer, and when the value is damaged.
+ * Reads a value. Returns undefined when it does not exist or is deleted during the read.
+ * @throws Error when the servers do not answer, or the value is damaged.
  */
 export async function readValue(
   nats: Nats,
@@ -54,7 +53,7 @@ export async function readValue(
   return value
 }
 
-/** The outcome of a read that has missed a chunk of a value. */
+/** Ends a read that has missed a chunk. @throws Error unless the value was deleted or replaced. */
 async function missing(store: ObjectStore, read: ObjectInfo): Promise<undefined> {
   const now = await store.info(read.name)
   if (now && !now.deleted && now.nuid === read.nuid) throw new Error(`${read.name} has lost a part`)

@@ -7,7 +7,7 @@ import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 
 /**
- * The recipient of one e-mail. `target`: the id of the recipient, if the interaction names the
+ * The recipient of one e-mail. `target` is the id of the recipient, if the interaction names the
  * recipient directly as a target instead of through a role.
  */
 export interface Recipient {
@@ -24,7 +24,7 @@ const prefixes = {
 
 /**
  * Returns the subject and text of the e-mail.
- * @param url the recipient's personal answer link; absent: the e-mail has no link.
+ * @param url the recipient's personal answer link, if the e-mail has one.
  */
 export function emailOf(
   about: Notice['about'],

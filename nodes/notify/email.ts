@@ -1,9 +1,9 @@
 /**
- * Notification by e-mail. It is sent only on request: an interaction names addresses in its
- * delivery, or it has no delivery and its project has the setting `email_notifications`, which
- * sends e-mail to the addresses of its targets. An answer link is sent only to the address that an
- * administrator stored for its target. Otherwise the author of a question could receive another
- * person's link.
+ * Notification by e-mail. E-mail is sent only on request. Either the delivery of an interaction
+ * names addresses, or the interaction has no delivery and its project has the setting
+ * `email_notifications`. With this setting, e-mail is sent to the addresses of the targets. An
+ * answer link is sent only to the address that an administrator stored for its target. Otherwise
+ * the author of a question could receive another person's link.
  */
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -21,7 +21,7 @@ interface EmailOptions {
   /** URL of the mail server, with its user and password. */
   readonly url: string
   readonly from: string
-  /** Base URL of links; absent: e-mails have no links. */
+  /** Base URL of links. If absent, e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
   /** Returns the active people with an e-mail address who are included in the targets. */
@@ -31,8 +31,8 @@ interface EmailOptions {
   readonly log: Log
 }
 /**
- * Timeout in milliseconds for connecting to the mail server, for its greeting, and for any later
- * silence.
+ * Timeout in milliseconds for connecting to the mail server, for its greeting, and for inactivity
+ * after that.
  */
 const SMTP_TIMEOUT_MS = 10_000
 const CONNECTIONS = 4
@@ -56,7 +56,7 @@ function recipientsOf(
   }))
   if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email)))
     return everybody
-  // Addresses that differ only in case are one mailbox.
+  // Addresses that differ only in case belong to one mailbox.
   const named = new Map<string, string>()
   for (const email of delivery.channels.flatMap(({ email }) => email?.to ?? []))
     if (!named.has(email.toLowerCase())) named.set(email.toLowerCase(), email)
@@ -75,7 +75,7 @@ export async function createEmailNotifier({
   wanted,
   log,
 }: EmailOptions): Promise<{ readonly channel: Channel; close(): void }> {
-  // Imported here, so that nodes that send no e-mail do not load the library.
+  // The library is imported here, so that nodes that send no e-mail do not load it.
   const { createTransport } = await import('nodemailer')
   const mail = createTransport({
     url,
@@ -134,7 +134,8 @@ export async function createEmailNotifier({
       })
       return true
     } catch (error) {
-      // The error's text may repeat what was sent to the server, so only its codes are logged.
+      // The error's text may contain data that was sent to the server, so only its codes are
+      // logged.
       const { code, responseCode: status = 0 } = error as { code?: string; responseCode?: number }
       const final = status >= 500 && code !== 'EAUTH'
       log.warn(

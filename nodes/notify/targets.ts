@@ -13,8 +13,8 @@ type Asking = Pick<World, 'ask' | 'command' | 'organization' | 'now' | 'node' | 
 
 /**
  * Looks up the targets of a new question.
- * @returns `valid`: notify them; `invalid`: the question was cancelled; undefined: the targets
- * cannot be looked up now.
+ * @returns `valid` if the targets may be notified, `invalid` if the question was cancelled, and
+ * undefined if the targets cannot be looked up now.
  */
 export async function checkTargets(
   world: Asking,

@@ -1,8 +1,8 @@
 /**
- * Notifies people outside the service of an interaction: sends one message to the configured URL,
- * with an answer link for each person who may use one and, if a secret is configured, a signature.
- * The receiver forwards the message to the people. A message may arrive more than once, with the
- * same `delivery_id`.
+ * Notifies people outside the service of an interaction by one message to the configured URL. The
+ * message has an answer link for each person who may use one. If a secret is configured, the
+ * message is signed. The receiver forwards the message to the people. A message may arrive more
+ * than once, with the same `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -27,8 +27,8 @@ interface HookOptions {
 const ATTEMPT_TIMEOUT_MS = 10_000
 
 /**
- * Returns the body of the message; undefined when the interaction no longer has the status that the
- * notice is about.
+ * Returns the body of the message; undefined when the interaction no longer has the status to which
+ * the notice refers.
  */
 function messageOf(
   { id, about, of, record }: Notice,

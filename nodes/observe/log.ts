@@ -23,7 +23,7 @@ const paths = secret.flatMap((field) => [field, `*.${field}`, `*.*.${field}`])
 export interface LogOptions {
   /** Lowest level that is written; `silent` for none. */
   readonly level: string
-  /** Id of the node, on every line. */
+  /** Id of the node, which is part of every line. */
   readonly node?: string
   /**
    * Destination of the lines. The default is standard error, so that standard output contains only

@@ -5,6 +5,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../gateway/ports.ts'
 import type { ShardGauges } from '../host/host.ts'
+import type { ResolverMeasure } from '../resolver/resolver.ts'
+import { createResolverMetrics } from './resolver-metrics.ts'
 
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
@@ -12,7 +14,7 @@ const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
  * Collects measurements from all parts of a node, such as the gateway (`Counters`) and the shard
  * host.
  */
-export interface Metrics extends Counters {
+export interface Metrics extends Counters, ResolverMeasure {
   /** Records an acknowledged commit: its duration in seconds and its number of entries. */
   commit(seconds: number, commands: number): void
   /** Counts a decided command; `outcome` is `ok` or the code of the refusal. */
@@ -174,8 +176,8 @@ export function createMetrics(version: string): Metrics {
 
   const known = new Map<string, Map<string, Counter.Internal>>()
   /**
-   * Returns the counter of a kind and an outcome. It is cached, because the library otherwise sorts
-   * and joins the labels on every increment.
+   * Returns the counter of a kind and an outcome. Counters are cached, because the library
+   * otherwise sorts and joins the labels on every increment.
    */
   const decided = (kind: string, outcome: string): Counter.Internal => {
     const outcomes = known.get(kind) ?? new Map<string, Counter.Internal>()
@@ -186,6 +188,7 @@ export function createMetrics(version: string): Metrics {
   }
 
   return {
+    ...createResolverMetrics(registry),
     request: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
     open: (what, change) => open[what].inc(change),
     inc: (name) => counted[name].inc(),
@@ -230,7 +233,7 @@ export function createMetrics(version: string): Metrics {
       for (const [reason, now] of Object.entries(reasons)) stopped.set({ reason }, now ? 1 : 0)
     },
     text: async () => {
-      // A value that cannot be looked up now keeps its last measurement.
+      // If a lookup fails, its gauge keeps the previous value.
       await Promise.allSettled(looks.map(async (look) => look()))
       return registry.metrics()
     },

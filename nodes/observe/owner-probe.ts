@@ -1,7 +1,7 @@
 /**
- * Requests that wait because no node serves their shard at the moment. The requests that wait for a
- * shard are retried one after another, to probe whether the shard has an owner again. Thousands of
- * requests that each retry four times a second would slow down the nodes that elect a leader or
+ * Holds requests that wait because no node currently serves their shard. The requests that wait for
+ * a shard are retried one after another, to probe whether the shard has an owner again. Thousands
+ * of requests that each retry four times a second would slow down the nodes that elect a leader or
  * take over the shard.
  */
 import type { Clock, Random } from '../host/ports.ts'
@@ -34,7 +34,7 @@ export class OwnerProbe {
   }
   /**
    * Makes a request wait until a node answers on the subject again.
-   * @param probe retries the request; called at most once: as a probe, or when a node has answered
+   * @param probe retries the request. Called at most once: as a probe, or when a node has answered
    *   the probe of another request.
    * @returns a function that ends the wait.
    */
@@ -50,7 +50,7 @@ export class OwnerProbe {
       waiter.probe = undefined
     }
   }
-  /** Records that a node answered on a subject: all waiting requests are retried now. */
+  /** Records that a node answered on a subject, and retries all waiting requests. */
   answered(subject: string): void {
     const probed = this.#probed.get(subject)
     if (!probed) return

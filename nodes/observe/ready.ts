@@ -20,8 +20,9 @@ interface Parts {
 const WITHIN = 2000
 /**
  * Milliseconds for which a shard may lack an owner, or a view may be silent, before the check
- * fails: requests wait while a shard or a view moves. All gateways notice this at the same moment;
- * if all of them reported that they are not ready, a load balancer would have no gateway left.
+ * fails. Requests wait while a shard or a view moves. All gateways notice a move at the same
+ * moment. If all of them reported that they are not ready, a load balancer would have no gateway
+ * left.
  */
 const MOVE = 6000
 
@@ -93,7 +94,7 @@ export function readiness({
  * `MOVE` milliseconds.
  */
 function patience(): (what: string, present: boolean) => boolean {
-  /** By name: when something went missing; undefined while it is present. */
+  /** Time at which each part went missing, by name; undefined while the part is present. */
   const missing = new Map<string, number | undefined>()
   return (what, present) => {
     if (!present && !missing.has(what)) return false

@@ -1,11 +1,11 @@
 /**
- * Decides which addresses the service connects to on behalf of its users: public ones, and those
- * that the operator allows. All others are rejected (this machine, private networks, link-local
- * addresses, and addresses that embed one of these), so that users cannot reach internal systems
- * through the service.
+ * Decides to which addresses the service connects on behalf of its users: public addresses, and
+ * addresses that the operator allows. Users therefore cannot reach internal systems through the
+ * service. All other addresses are rejected: this machine, private networks, link-local addresses,
+ * and addresses that embed a rejected address.
  *
  * Invariants:
- * G1. A name stands for all of its addresses: one rejected address rejects the name.
+ * G1. A name is rejected if any of its addresses is rejected.
  * G2. The connection uses the checked addresses and does not resolve the name again.
  */
 import { lookup } from 'node:dns/promises'
@@ -19,7 +19,7 @@ export interface Resolved {
   /** Set when the address is in a network that the operator allows. */
   readonly allowed?: true
 }
-/** The service may not connect to the host of a request. */
+/** Thrown when the service may not connect to the host of a request. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
@@ -35,8 +35,8 @@ export interface Guard {
 }
 
 /**
- * Parses an address; an IPv4-mapped IPv6 address becomes the IPv4 address. Undefined when the text
- * is not an address.
+ * Parses an address; an IPv4-mapped IPv6 address becomes the IPv4 address. Returns undefined when
+ * the text is not an address.
  */
 function plain(text: string): Address | undefined {
   if (!ipaddr.isValid(text)) return undefined
@@ -88,8 +88,8 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
   const checked = (host: string, text: string): Resolved => {
     const address = plain(text)
     if (!address || (!isPublic(address) && !isAllowed(address)))
-      // The error omits the resolved address: callers could otherwise learn about hosts that only
-      // the service can look up.
+      // The error omits the resolved address, because callers could otherwise learn about hosts
+      // that only the service can look up.
       throw new AddressRefused(
         host === text
           ? `${host} is not a public address`

@@ -1,13 +1,13 @@
-/** The networks that workers of environments may reach as hosts of repositories. */
+/** The networks in which the repository hosts of environments may be. */
 import type { Config } from '../config.ts'
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const isLoopback = (host: string): boolean => /^(localhost|127\.[\d.]+|\[?::1\]?)$/.test(host)
 
 /**
- * Networks that hosts of repositories may be in, besides public addresses. On an installation that
- * listens only on loopback, each client that can declare a host can also reach loopback directly, so that
- * repositories of the same machine need no setting.
+ * Returns the networks in which repository hosts may be, in addition to public addresses. If the
+ * installation listens only on loopback, loopback is included. Clients that can declare a host can
+ * then reach loopback directly anyway, so repositories of the same machine need no setting.
  */
 export const repositoryNetworks = ({
   host,

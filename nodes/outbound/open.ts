@@ -1,16 +1,29 @@
-/** What gateways and hosts may request from addresses outside of the service. */
+/** Opens the ports through which gateways and hosts reach addresses outside of the service. */
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { createTokenIssuer } from '../repositories/tokens.ts'
+import { openResolver, type ResolverParts } from '../resolver/open.ts'
 import { createGuard, type Guard } from './guard.ts'
 import { repositoryNetworks } from './networks.ts'
 import { createPost } from './post.ts'
 import { createVet } from './vet.ts'
 
-type Ports = Required<Pick<World, 'unreachable' | 'unreachableRepository' | 'repositoryToken'>>
-/** Creates the ports of a node to addresses outside of the service. */
-export const openOutbound = (guard: Guard, now: () => number, config: Config): Ports => ({
-  unreachable: createVet(guard),
-  unreachableRepository: createVet(createGuard(repositoryNetworks(config))),
-  repositoryToken: createTokenIssuer({ post: createPost(guard), now, agent: config.brand }),
-})
+type Ports = Required<
+  Pick<World, 'unreachable' | 'unreachableRepository' | 'repositoryToken' | 'definitions'>
+>
+/** Creates the ports through which a node reaches addresses outside of the service. */
+export function openOutbound(
+  guard: Guard,
+  config: Config,
+  parts: Omit<ResolverParts, 'post' | 'brand'>,
+): Ports {
+  const { now } = parts.clock
+  const { brand } = config
+  const post = createPost(guard)
+  return {
+    unreachable: createVet(guard),
+    unreachableRepository: createVet(createGuard(repositoryNetworks(config))),
+    repositoryToken: createTokenIssuer({ post, now, agent: brand }),
+    definitions: openResolver({ ...parts, post, brand }),
+  }
+}

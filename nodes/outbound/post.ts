@@ -1,7 +1,7 @@
 /**
- * Sends a request to an address that a user configured: the guard checks the address, time and
- * size are limited, and redirects are not followed. This module handles only HTTP and the guard;
- * the caller interprets the answer. It uses `node:http`, because undici treats an unrequested `100
+ * Sends a request to an address that a user configured. The guard checks the address, time and size
+ * are limited, and redirects are not followed. This module handles only HTTP and the guard; the
+ * caller interprets the answer. It uses `node:http`, because undici treats an unrequested `100
  * Continue` as a failure (nodejs/undici#197), although RFC 9110, section 15.2, requires clients to
  * accept it. With undici, the caller would repeat requests that the receiver has already processed.
  */
@@ -37,8 +37,9 @@ export interface Received {
   readonly body: Buffer
 }
 /**
- * Why a request failed. `refused`: the address is not allowed. `too_large`: the answer exceeds the
- * limit. `stopped`: the signal was aborted. `timeout` and `network` may be temporary.
+ * Why a request failed. `refused` means that the address is not allowed, `too_large` that the
+ * answer exceeds the limit, and `stopped` that the signal was aborted. `timeout` and `network` may
+ * be temporary.
  */
 export interface Failed {
   readonly failed: 'refused' | 'too_large' | 'stopped' | 'timeout' | 'network'

@@ -5,8 +5,8 @@ import { AddressRefused, type Guard } from './guard.ts'
 const LOOKUP_TIMEOUT_MS = 3000
 
 /**
- * Creates a URL check, which returns what is wrong with a URL, as the end of a sentence; undefined
- * when no problem was found.
+ * Creates a function that checks a URL. The function resolves with the problem as the end of a
+ * sentence, or with undefined when it found no problem.
  */
 export const createVet =
   (guard: Guard) =>

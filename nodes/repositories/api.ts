@@ -1,6 +1,6 @@
 /**
- * Requests to the APIs of repository hosts. Their answers are not trusted: they are limited, only
- * the members that are needed are read, and errors contain nothing of them but the status.
+ * Sends requests to the APIs of repository hosts. Answers are not trusted: their size is limited,
+ * only the required members are read, and errors contain only the status.
  */
 import type { TokenFailure } from '../../protocol/repositories/token.ts'
 import type { Post } from '../outbound/post.ts'
@@ -64,7 +64,7 @@ export const createApi =
       : { status: answer.status, body: jsonObject(answer.body) }
   }
 
-/** The failure for a status that says nothing about the repository. */
+/** Returns the failure for a status that is unrelated to the repository. */
 export const unexpected = (url: string, status: number): TokenFailure => {
   const { host } = new URL(url)
   return unavailable(

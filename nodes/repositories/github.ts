@@ -1,18 +1,18 @@
 /**
- * Tokens of a GitHub App for one repository: the app authenticates with a signed JWT, and requests an
- * installation token that is limited to the repository and to its contents
- * (https://docs.github.com/en/rest/apps/apps#create-an-installation-access-token-for-an-app). Such a
- * token lasts one hour.
+ * Requests tokens of a GitHub App for one repository. The app authenticates with a signed JWT and
+ * requests an installation token that is limited to the repository and to its contents
+ * (https://docs.github.com/en/rest/apps/apps#create-an-installation-access-token-for-an-app). Such
+ * a token is valid for one hour.
  *
- * `@octokit/auth-app` signs the JWT. Its installation tokens are not used: it shares pending requests
- * of a process under a key without the app and without the host, so that one project could get the
- * token of another.
+ * `@octokit/auth-app` signs the JWT. Its installation tokens are not used, because it shares the
+ * pending requests of a process under a key that includes neither the app nor the host. One project
+ * could therefore get the token of another.
  */
 import { parseTimestamp } from '../../protocol/common.ts'
 import type { IssuedToken, TokenFailure, TokenRequest } from '../../protocol/repositories/token.ts'
 import { type CallApi, denied, isToken, unavailable, unexpected } from './api.ts'
 
-/** The base URL of the API of a host: github.com, a subdomain of ghe.com, or an own server. */
+/** Returns the URL of the API of github.com, a subdomain of ghe.com, or a self-hosted server. */
 export function githubApi(url: string): string {
   const { hostname } = new URL(url)
   return hostname === 'github.com' || hostname.endsWith('.ghe.com')
@@ -61,7 +61,7 @@ export async function githubToken(
         'permissions and the repositories of the app.',
     )
   if (status !== 201) return unexpected(url, status)
-  // An installation has repositories of one owner, and the request names none.
+  // The request does not name the owner of the repository, so the answer is checked.
   if (!hasOnly(body['repositories'], `${owner}/${name}`)) return noAccess(full_name)
   const expires_at = parseTimestamp(String(body['expires_at']))
   return isToken(body['token']) && expires_at !== undefined
@@ -69,7 +69,7 @@ export async function githubToken(
     : unavailable(`The repository host ${new URL(url).host} gave an answer without a token.`)
 }
 
-/** Looks up the installation of the app that has the repository. */
+/** Looks up the installation of the app that includes the repository. */
 async function installationOf(
   call: CallApi,
   { host, full_name }: TokenRequest,

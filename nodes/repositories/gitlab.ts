@@ -1,15 +1,16 @@
 /**
- * Tokens of GitLab for one repository: project access tokens, which the stored API token creates
+ * Creates tokens of GitLab for one repository. They are project access tokens, which are created
+ * with the stored API token
  * (https://docs.gitlab.com/api/project_access_tokens/#create-a-project-access-token). Unlike the
- * stored token, such a token is valid for one project, has only the scopes of git, and ends by
- * itself. GitLab counts its lifetime in days, in UTC.
+ * stored token, such a token is valid for one project, has only the scopes of git, and expires
+ * soon. GitLab counts its lifetime in days, in UTC.
  */
 import type { IssuedToken, TokenFailure, TokenRequest } from '../../protocol/repositories/token.ts'
 import { type CallApi, denied, isToken, unavailable, unexpected } from './api.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Minimum lifetime of a new token. */
+/** Minimum lifetime of a new token in milliseconds. */
 const MIN_LIFETIME_MS = HOUR_MS
 /** Role (reporter, developer) and scopes by access. */
 const RIGHTS = {
@@ -17,7 +18,7 @@ const RIGHTS = {
   write: { access_level: 30, scopes: ['read_repository', 'write_repository'] },
 } as const
 
-/** The earliest midnight (Unix milliseconds) at which a new token may end. */
+/** Returns the earliest midnight (Unix milliseconds) at which a new token may expire. */
 export const gitlabExpiry = (now: number): number =>
   Math.ceil((now + MIN_LIFETIME_MS) / DAY_MS) * DAY_MS
 

@@ -1,11 +1,11 @@
 /**
- * Issues tokens for repositories, and keeps them in memory for as long as they are useful.
+ * Issues tokens for repositories, and caches them in memory.
  *
  * Invariants:
- * T1. A token is reused only for the same project, repository, access and revision of the host. A
- *     host that was changed or deleted and added again therefore never answers with an old token.
- * T2. A token is reused only while it lasts for at least `MARGIN_MS`.
- * T3. Requests at the same time for the same token share one request to the host.
+ * T1. A token is reused only for the same project, repository, access and revision of the host. An
+ *     old token is therefore never reused after the host was changed, or deleted and added again.
+ * T2. A token is reused only if it remains valid for at least `MARGIN_MS`.
+ * T3. Concurrent requests for the same token share one request to the host.
  * T4. The numbers of tokens and of requests in flight are bounded.
  */
 import type { IssuedToken, TokenFailure, TokenRequest } from '../../protocol/repositories/token.ts'
@@ -14,9 +14,9 @@ import { createApi, unavailable } from './api.ts'
 import { githubToken } from './github.ts'
 import { gitlabToken } from './gitlab.ts'
 
-/** Time in milliseconds for which an answered token lasts at least: a clone may take so long. */
+/** Minimum remaining validity in milliseconds of a reused token, because a clone may take long. */
 const MARGIN_MS = 10 * 60_000
-/** Time in milliseconds after which a stored token should be requested again. */
+/** Milliseconds after which a caller should request a stored token again. */
 const STORED_MS = 60 * 60_000
 const LIMITS = { tokens: 1000, requests: 64 } as const
 
@@ -24,7 +24,7 @@ export type TokenIssuer = (request: TokenRequest) => Promise<IssuedToken | Token
 
 interface IssuerParts {
   readonly post: Post
-  /** The current time in Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
   /** Value of the header User-Agent. */
   readonly agent: string
@@ -54,7 +54,7 @@ export function createTokenIssuer({ post, now, agent }: IssuerParts): TokenIssue
       if (!('failed' in issued)) keep(key, issued)
       return issued
     } catch {
-      // The error may quote the key with which a request is signed.
+      // The error is not shown, because it may quote the key with which a request is signed.
       return unavailable(`The key of the repository host "${wanted.host.name}" cannot be used.`)
     } finally {
       pending.delete(key)

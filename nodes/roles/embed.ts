@@ -1,7 +1,7 @@
 /**
- * Requests embeddings from the executors, which alone have access to providers. The vectors of
- * recent queries are kept, so that the pages of one search are ranked by the same vector, and a
- * repeated search costs nothing.
+ * Requests embeddings from the executors, because only they have access to providers. The vectors
+ * of recent queries are cached. The pages of one search are therefore ranked by the same vector,
+ * and a repeated search needs no request.
  */
 
 import { subjects } from '../../protocol/subjects.ts'
@@ -19,7 +19,7 @@ const REQUEST_TIMEOUT_MS = 35_000
 const QUERY_TIMEOUT_MS = 8000
 /** Milliseconds after which an executor abandons a request to a provider. */
 export const TIMEOUT_MS = 30_000
-/** Maximum number of queries whose vectors are kept. */
+/** Maximum number of queries whose vectors are cached. */
 const QUERIES = 500
 
 /** Requests the embeddings of the texts of rows. */
@@ -30,7 +30,7 @@ export interface Embedder {
   /** Maximum number of characters of a row that are embedded. */
   readonly max_characters: number
   readonly rows: EmbedRows
-  /** Requests the embedding of a query, unless its vector is known. */
+  /** Requests the embedding of a query, unless its vector is cached. */
   query(text: string): Promise<EmbeddingAnswer>
 }
 

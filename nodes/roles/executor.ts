@@ -1,4 +1,4 @@
-/** The executor role: jobs that the service runs itself, with the handlers of this release. */
+/** The executor role: executes the jobs of the service itself with the handlers of this release. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
 import { conversionsOf } from '../../gateway/sessions/conversions.ts'
@@ -38,7 +38,10 @@ interface Role {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Starts to answer requests for embeddings, if a model is configured. Returns a function that stops. */
+/**
+ * Starts answering requests for embeddings, if a model is configured. Returns a function that stops
+ * answering them.
+ */
 function serveEmbeddings({ world, bus, models, env }: Role): () => void {
   const { embedding } = models
   if (!embedding) return () => {}
@@ -73,8 +76,8 @@ export function startExecutorRole(role: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Chunks are retained for a while after the end, so that late followers still receive those of a
-  // quick answer whose message is not stored yet.
+  // Chunks are retained for a while after the end. Late followers of a quick answer still receive
+  // its chunks while its message is not stored yet.
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>

@@ -12,13 +12,15 @@ interface Role {
   readonly config: Config
   readonly world: World
   readonly bus: Bus
-  /** Id of the organization, which differs between installations. */
+  /** Id of the organization, which identifies the installation. */
   readonly installation: string
   /** URL of the gateway of this node, if it has one. */
   readonly own_gateway?: string
 }
 
-/** The URL of a gateway of the same machine: a URL for all addresses is no destination. */
+/**
+ * Returns the URL of a gateway of this machine. `0.0.0.0` and `[::]` are not valid destinations.
+ */
 const reachable = (url: string): string =>
   url.replace(/^(http:\/\/)(0\.0\.0\.0|\[::\])(:\d+)$/, '$1127.0.0.1$3')
 

@@ -1,7 +1,7 @@
 /**
  * The queries of a view that are in progress. A gateway repeats a request that is not answered in
- * time. The repeated request gets the answer of the first one, so a query that reads many rows reads
- * them once, however often it is requested.
+ * time. The repeated request gets the answer to the first request, so a slow query is executed only
+ * once.
  */
 import type { Question } from './view.ts'
 
@@ -12,7 +12,10 @@ export interface PendingQueries {
   ended(): Promise<void>
 }
 
-/** @param ask answers a query. */
+/**
+ * Creates the set of pending queries of a view.
+ * @param ask answers a query.
+ */
 export function createPendingQueries(
   ask: (question: Question) => Promise<unknown>,
 ): PendingQueries {

@@ -1,7 +1,7 @@
 /**
- * Cleans up the object store periodically, beginning soon after the node starts: removes chunks of
- * values whose writer died, and files of artifacts that are no longer needed. Several nodes may do
- * the former concurrently. The latter is done by the owner of the first shard, page by page.
+ * Cleans up the object store periodically, beginning soon after the node starts. Chunks of values
+ * whose writer died are removed, and files of artifacts that are no longer needed. Several nodes
+ * may remove chunks concurrently. Only the owner of the first shard examines files, page by page.
  */
 import type { Files, World } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
@@ -18,7 +18,7 @@ const FIRST = 120_000
 const SWEEP_EVERY_MS = 6 * 3_600_000
 const PAGE_EVERY_MS = 60_000
 const MIN_AGE_MS = 3_600_000
-/** Maximum number of files of a page. */
+/** Maximum number of files per page. */
 const PAGE = 1000
 
 /** The owner of this shard examines the files of artifacts. */
@@ -33,7 +33,7 @@ interface Swept {
   readonly host: { owned(): readonly string[] }
 }
 
-/** Starts sweeping. Returns a function that stops it. */
+/** Starts sweeping. Returns a function that stops the sweeps. */
 export function startSweeping(swept: Swept): () => Promise<void> {
   const { nats, files, world, clock, host } = swept
   const { log } = world
@@ -66,7 +66,7 @@ export function startSweeping(swept: Swept): () => Promise<void> {
 }
 
 /**
- * Calls `run` again and again, each time after the previous call has ended. A call that returns a
+ * Calls `run` repeatedly, each time after the previous call has ended. A call that returns a
  * position is soon followed by a call with this position.
  */
 function repeat(

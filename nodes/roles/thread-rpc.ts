@@ -14,7 +14,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** The other side has ended and answers no more calls. */
+/** Thrown when the other side has ended and answers no more calls. */
 export class ThreadGone extends Error {
   override readonly name = 'Gone'
 }

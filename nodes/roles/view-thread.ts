@@ -29,7 +29,7 @@ const { call } = createThreadRpc(port, {
     await logs.stop()
   },
 })
-/** Sends a message that needs no answer. A failure is ignored: the thread may have ended. */
+/** Sends a message that needs no answer. Ignores a failure, because the thread may have ended. */
 const say = (name: string, input: unknown): void => void call(name, input).catch(() => {})
 const blobs = { get: async (name: string) => (await call('blob', name)) as Uint8Array | undefined }
 const ports: ViewPorts = {

@@ -3,11 +3,11 @@
  * requests. The thread receives the journal as this process reads it, and is queried by messages.
  *
  * Invariants:
- * A1. A thread that dies loses nothing: its file remains, and the next thread continues from there.
- *     Queries that were pending are answered with `behind`.
+ * A1. A thread that dies loses nothing. Its file remains, and the next thread continues from there.
+ *     Pending queries are answered with `behind`.
  * A2. The answer to a query without a required freshness (`fresh`) covers the journal up to its end
- *     at the time of the query. If this process is certain of that end, it passes it to the thread,
- *     which then need not look it up.
+ *     at the time of the query. If this process is certain of that end, it passes the end to the
+ *     thread, which then need not look it up.
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
@@ -37,7 +37,7 @@ type Told = Pick<Error, 'name' | 'message' | 'stack'>
 /** Milliseconds until a thread that died is restarted. */
 const AGAIN = 1000
 
-// In a bundled program, the bundle of the thread is a file next to that of the program.
+// In a bundled program, the bundle of the thread is a file next to the program's bundle.
 const here = import.meta.filename
 const file = here.endsWith('.mjs')
   ? here.replace(/mjs$/, 'views.mjs')

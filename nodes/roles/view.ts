@@ -22,8 +22,8 @@ export interface ServedView {
   stop(): Promise<void>
 }
 /**
- * A query as it is sent over the bus and to threads. `id`: the same in repeated requests for one
- * query; absent in requests of earlier releases.
+ * A query as it is sent over the bus and to threads. Repeated requests for one query have the same
+ * `id`; requests of earlier releases have none.
  */
 export interface Question {
   readonly id?: string
@@ -46,7 +46,7 @@ export interface ViewTerms {
 /** The ports of a view. */
 export interface ViewPorts extends ViewJournal {
   decode(data: Uint8Array): Promise<Envelope>
-  /** Clock and timers; absent: those of the system. */
+  /** Clock and timers. The default is those of the system. */
   now?(): number
   later?(ms: number, run: () => void): () => void
   /** Reports how many messages the view is behind. */
@@ -54,7 +54,7 @@ export interface ViewPorts extends ViewJournal {
   alarm(error: Error): void
   /** Requests embeddings of rows from the executors. */
   embed: EmbedRows
-  /** Reports what computes the distances of vectors. */
+  /** Reports the engine that computes the distances of vectors. */
   distances(engine: DistanceEngine): void
 }
 

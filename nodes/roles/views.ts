@@ -26,8 +26,8 @@ interface ViewParts {
    */
   readonly end: (partition: number) => number | undefined
   /**
-   * The newest envelopes of this process; absent: each view runs in a separate thread, which cannot
-   * share them.
+   * The newest envelopes of this process. If absent, each view runs in a separate thread, which
+   * cannot share the envelopes.
    */
   readonly recent?: Recent
   readonly blobs: Blobs

@@ -5,9 +5,9 @@
  * Invariants:
  * S1. A reader gets a complete file or nothing: S3 shows an object only when its upload is complete
  *     (Amazon S3 User Guide, "data consistency model").
- * S2. A failed write leaves neither an object nor parts of one. The parts of an upload whose process
- *     died are deleted by the rule `AbortIncompleteMultipartUpload` of the bucket.
- * S3. A read yields exactly the requested bytes or fails, also with a store that ignores the range.
+ * S2. A failed write leaves neither an object nor parts of one. The bucket's rule
+ *     `AbortIncompleteMultipartUpload` deletes the parts of an upload whose process died.
+ * S3. A read yields exactly the requested bytes or fails, even if the store ignores the range.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -33,13 +33,13 @@ export interface Bucket {
   readonly bucket: string
   /** Prefix of all keys; empty for none. */
   readonly prefix: string
-  /** Address of the store; that of Amazon S3 if absent. */
+  /** Address of the store. The default is that of Amazon S3. */
   readonly endpoint?: string
   readonly region: string
 }
 /**
- * Bytes of a part of an upload; S3 accepts no smaller ones (Amazon S3 User Guide, "multipart upload
- * limits"). An upload buffers up to two parts.
+ * Size of a part of an upload in bytes. S3 accepts no smaller parts (Amazon S3 User Guide,
+ * "multipart upload limits"). An upload buffers up to two parts.
  */
 const PART_SIZE = 5 * 2 ** 20
 /** Maximum number of keys that S3 lists in one answer. */
@@ -48,14 +48,14 @@ const MAX_KEYS = 1000
 const MAX_BUFFERED = 16 * PART_SIZE
 
 /**
- * Maximum number of connections to the store. A download occupies one until its client has read it;
- * with the default of 50, as many slow clients would stop all other transfers.
+ * Maximum number of connections to the store. A download occupies a connection until its client has
+ * read everything. With the default of 50, that many slow clients would block all other transfers.
  */
 const SOCKETS = 1000
 
 /** A store of files in S3. */
 export interface S3Files extends Files, FileList {
-  /** @throws when the bucket cannot be reached with the credentials. */
+  /** @throws Error when the bucket cannot be reached with the credentials. */
   check(): Promise<void>
   close(): void
 }
@@ -72,7 +72,7 @@ export function openS3(
     region,
     // Stores other than Amazon S3 have no host name per bucket.
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
-    // Checksums in trailers are unknown to some stores. The service checks SHA-256 itself.
+    // Some stores do not support checksums in trailers. The service checks SHA-256 itself.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { httpAgent: { maxSockets: SOCKETS }, httpsAgent: { maxSockets: SOCKETS } },
@@ -112,7 +112,7 @@ export function openS3(
           for await (const chunk of bytes) {
             hash.update(chunk)
             size_bytes += chunk.length
-            // A copy, because the library collects the chunks of a part.
+            // The chunk is copied, because the library collects the chunks of a part.
             yield Buffer.from(chunk)
           }
         } catch (error) {
@@ -170,8 +170,8 @@ export function openS3(
 }
 async function* nothing(): AsyncGenerator<Uint8Array, void> {}
 /**
- * The bytes of a body from `start` up to, and not including, `end`. The rest is not read.
- * @throws when the body ends earlier, or begins later.
+ * Yields the bytes of a body from `start` (inclusive) to `end` (exclusive). The rest is not read.
+ * @throws Error when the body ends earlier, or begins later.
  */
 async function* between(body: Body, start: number, end: number): AsyncGenerator<Uint8Array, void> {
   let at = 0

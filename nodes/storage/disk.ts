@@ -94,8 +94,8 @@ export function createDiskGauge(
 }
 
 /**
- * Size in bytes of the cushion: a file that is deleted when other data has filled the disk. Its
- * space is for the small files that are written at startup, and for views to catch up.
+ * Size in bytes of the cushion, a file that is deleted when other data has filled the disk. Its
+ * space is for the small files that are written at startup, and for views that catch up.
  */
 const CUSHION = 4 * 2 ** 20
 const cushion = (folder: string): string => join(folder, 'reserve')

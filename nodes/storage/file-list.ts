@@ -1,6 +1,6 @@
 /** Lists the files of a store, for jobs that compare them with the records of their owners. */
 
-/** A stored file. `at`: when it was stored, in Unix milliseconds. */
+/** A stored file. `at` is the time at which it was stored, in Unix milliseconds. */
 export interface StoredFile {
   readonly name: string
   readonly at: number
@@ -13,7 +13,7 @@ export interface FileList {
    * @param after `next` of the previous page; undefined for the first page.
    * @param limit maximum number of files of the page.
    * @returns `next` is the position after which the list continues; absent at its end.
-   * @throws when the store does not answer.
+   * @throws Error when the store does not answer.
    */
   list(
     prefix: string,

@@ -17,7 +17,7 @@ export interface Installation {
   readonly organization: string
   readonly project: string
   readonly root_key_id: string
-  /** Hex; stored in the config bucket of the installation. */
+  /** The secret in hexadecimal, which is stored in the config bucket of the installation. */
   readonly secret: string
   readonly root_hash: string
   readonly root_prefix: string
@@ -37,9 +37,9 @@ export const newOwnerKey = (prefix: string): string =>
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /**
- * Returns the path of the owner-key file of a data folder, and what it holds: the key of this
- * installation, the key of another one (as after a restore into a folder that was in use), or
- * nothing that can be read.
+ * Returns the path of the owner-key file of a data folder, and whether the file contains the key of
+ * this installation, another key, or no readable key. It contains another key, for example, after a
+ * restore into a folder that was in use.
  */
 export function ownerKeyFile(
   data: string,

@@ -1,7 +1,7 @@
 /**
- * Files and folders that only their owner may read: the data folder contains keys and everything
- * that users stored. Folders get the mode 0700 and files the mode 0600, even if they already exist.
- * On systems without such modes (Windows, some mounted volumes), modes stay unchanged.
+ * Files and folders that only their owner may read, because the data folder contains keys and the
+ * data of users. Folders get the mode 0700 and files the mode 0600, even if they already exist. On
+ * systems without such modes (Windows, some mounted volumes), modes stay unchanged.
  */
 import {
   chmodSync,

@@ -1,8 +1,8 @@
 /**
- * Encrypts values that must not be stored as plain text: AES-256-GCM (NIST SP 800-38D) under a key
- * derived from the installation's secret, with a random nonce of 96 bits. The context, such as the
- * owner of the value, is authenticated, so that a value encrypted for one owner cannot be decrypted
- * for another.
+ * Encrypts values that must not be stored as plain text. The method is AES-256-GCM (NIST
+ * SP 800-38D) with a key derived from the installation's secret and a random nonce of 96 bits. The
+ * context, such as the owner of the value, is authenticated, so a value encrypted for one owner
+ * cannot be decrypted for another.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { World } from '../../gateway/ports.ts'

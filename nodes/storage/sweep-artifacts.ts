@@ -1,15 +1,15 @@
 /**
- * Removes files of artifacts that no artifact needs any more: for example of an upload whose gateway
- * was killed between the bytes and the record, or of an artifact that was published while its
- * project was deleted.
+ * Removes files that no artifact needs any more. Such a file remains, for example, when a gateway
+ * was killed after it had stored the bytes of an upload, but before it stored the record. Another
+ * example is an artifact that was published while its project was being deleted.
  *
  * Invariants:
  * W1. The owner of the artifact decides, not a view. A file stays while its upload is pending, and
  *     while its artifact is ready and its project exists.
- * W2. A file younger than the minimum age stays, whatever the owner answers.
- * W3. Without an answer of the owner, nothing is removed.
- * W4. A store is swept by one installation only. Its organization is recorded in the store, because
- *     the artifacts of another installation are unknown to this one.
+ * W2. A file younger than the minimum age stays, regardless of the owner's answer.
+ * W3. Without an answer from the owner, nothing is removed.
+ * W4. Only one installation sweeps a store. Its organization is recorded in the store, because this
+ *     installation does not know the artifacts of another.
  */
 import { artifactAt } from '../../gateway/commands/artifacts/reservation.ts'
 import type { Files, World } from '../../gateway/ports.ts'
@@ -22,7 +22,7 @@ import type { FileList } from './file-list.ts'
 const OWNER = 'installation'
 const PREFIX = 'artifacts/'
 
-/** What a sweep needs. `limit`: maximum number of files of one page. `minAge`: milliseconds. */
+/** Parameters of a sweep. `limit` is the maximum number of files of one page. */
 export interface ArtifactSweep {
   readonly files: Files & FileList
   readonly world: World
@@ -47,7 +47,7 @@ async function isOwned({ files, world }: ArtifactSweep): Promise<boolean> {
  * @param after `next` of the previous page; undefined for the first page.
  * @returns the number of files that were removed, and the position after which the next page
  * begins; without `next`, all files were examined.
- * @throws when the store, or the owner of an artifact, does not answer.
+ * @throws Error when the store, or the owner of an artifact, does not answer.
  */
 export async function sweepArtifacts(
   sweep: ArtifactSweep,
@@ -82,7 +82,7 @@ export async function sweepArtifacts(
   return { removed, ...(page.next !== undefined && { next: page.next }) }
 }
 
-/** Returns a function that says whether a project was deleted, from one read of the organization. */
+/** Returns a function that tells whether a project was deleted. Reads the organization once. */
 function deletedProjects(world: World): (project: string) => Promise<boolean> {
   const read = async () => {
     const id = world.organization()

@@ -33,8 +33,8 @@ export interface VerifyParts {
   readonly log: Log
   readonly metrics: { journalDamaged(partition: number, damaged: boolean): void }
   /**
-   * Relative position where the first pass begins, at least 0 and less than 1. It should be random:
-   * a node that restarts often then verifies the end of the journal as well.
+   * Relative position where the first pass begins, at least 0 and less than 1. It should be random,
+   * so that a node that restarts often also verifies the end of the journal.
    */
   readonly begin: number
   /** Whether this node reads the journal of a partition. */
@@ -59,7 +59,7 @@ interface Progress {
 }
 
 export interface Verification {
-  /** Short descriptions, for `/readyz`, of the entries that cannot be read. */
+  /** Returns short descriptions, for `/readyz`, of the entries that cannot be read. */
   warnings(): readonly string[]
   stop(): Promise<void>
 }
@@ -85,8 +85,8 @@ export function startVerifying(parts: VerifyParts): Verification {
     return found
   }
   /**
-   * Records the result for the entries from `from` up to, but not including, `next`. It replaces
-   * earlier findings about them.
+   * Records the result for the entries from `from` (inclusive) to `next` (exclusive). It replaces
+   * earlier findings about these entries.
    */
   const settle = (partition: number, from: number, next: number, reason?: string): void => {
     const progress = progressOf(partition)

@@ -1,5 +1,5 @@
 /**
- * Detects early that the journal will not be able to accept entries: watches the disk of the
+ * Detects early that the journal will not be able to accept entries. It watches the disk of the
  * embedded NATS server, the limit of the JetStream account, refusals of the servers, and missing
  * entries in journals.
  *
@@ -36,11 +36,11 @@ export interface StorageParts {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Pick<Metrics, 'storage' | 'writesStopped'>
-  /** Absent: the NATS servers run elsewhere. */
+  /** Absent if the NATS servers run elsewhere. */
   readonly embedded?: EmbeddedStore
   /**
-   * Returns the usage that JetStream reports for the account; undefined when it has no limit, or no
-   * server answers.
+   * Returns the usage that JetStream reports for the account; undefined when the account has no
+   * limit. Rejects when no server answers.
    */
   account(): Promise<AccountUse | undefined>
 }
@@ -67,8 +67,8 @@ export interface StorageWatch {
 }
 
 /**
- * `WARN_AT`: share of the limit from which a warning is reported. `RESUME_AT`: share below which
- * stopped writes resume.
+ * `WARN_AT` is the share of the limit from which a warning is reported, and `RESUME_AT` the share
+ * below which stopped writes resume.
  */
 const WARN_AT = 0.8
 const RESUME_AT = 0.98
@@ -108,7 +108,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   /** The share of the disk's limit that is in use or soon will be. */
   let share = 0
   let refusal: { readonly reason: string; readonly at: number } | undefined
-  /** By partition: which entries are missing, and until when the finding remains in effect. */
+  /** The missing entries by partition, and the time until which the finding remains in effect. */
   const damages = new Map<number, { readonly reason: string; readonly until: number }>()
   /** The highest last sequence seen so far, by partition. */
   const ends = new Map<number, number>()

@@ -12,6 +12,7 @@ import type { Principal } from '../entry.ts'
 import type { Chain } from '../events/sources.ts'
 import { getOwn } from '../lookup.ts'
 import type { Project } from '../projects/rows.ts'
+import type { KeptResolver } from '../resolver/schema.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { RoleAssignment } from './role-rows.ts'
 import type { KeptRole } from './roles.ts'
@@ -29,6 +30,10 @@ export interface OrganizationDirectory {
   readonly skills: Readonly<Record<string, string>>
   /** The organization's actions by name; absent when the actor's owner runs an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
+  /** The configuration of the definition resolver, with its sealed token; absent: none. */
+  readonly resolver?: KeptResolver
+  /** Origins to which a flow that connects a provider may return; absent: none. */
+  readonly oauth_origins?: readonly string[]
 }
 export interface ProjectDirectory {
   readonly id: string

@@ -51,6 +51,8 @@ export interface Layers {
   readonly source: AgentSource
   readonly models: Models
   readonly config?: InlineConfig
+  /** The definition that the resolver of the organization sent for the agent. */
+  readonly bundle?: InlineConfig
   readonly named?: ByName
   readonly operation?: { readonly timeout_seconds?: number }
   readonly step?: {
@@ -109,12 +111,15 @@ const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 /**
  * Returns the effective definition, or the faults of the request. For each setting, the first
  * source that has a value wins:
- * - timeout: operation, step, config, agent, 600 seconds
- * - effort: session, step, config, agent
- * - instructions and memory: config, agent
- * - model: step, config, binding, agent, default
+ * - timeout: operation, step, config, bundle, agent, 600 seconds
+ * - effort: session, step, config, bundle, agent
+ * - instructions and memory: config, bundle, agent
+ * - model: step, config, bundle, binding, agent, default
  * - compaction, each setting separately: session, agent, `auto` at `sm`
- * - tools and skills: config, otherwise the assignments of the agent
+ * - tools and skills: config, bundle, otherwise the assignments of the agent
+ *
+ * The bundle of a resolver is a definition of the same form as a config: each field that it sets
+ * replaces the field of the agent.
  *
  * The ceiling of the installation limits the timeout and the effort, and restricts managed models.
  * The maximum of the model also limits the effort.
@@ -125,8 +130,8 @@ export function effectiveDefinition(
   const {
     source: { agent },
     models,
-    config = {},
   } = layers
+  const config = overridesOf(layers)
   const faults: FieldError[] = []
   const routed = routeOf(layers, faults)
   const tools = toolsOf(layers, faults)
@@ -158,18 +163,41 @@ export function effectiveDefinition(
   }
 }
 
+/**
+ * The fields that replace those of the agent: those of the config, otherwise those of the bundle. An
+ * empty model and an inherited effort are no values.
+ */
+function overridesOf({
+  bundle = {},
+  config = {},
+}: Pick<Layers, 'bundle' | 'config'>): InlineConfig {
+  const model = config.model || bundle.model
+  const effort = ownEffort(config.effort) ?? bundle.effort
+  return {
+    ...bundle,
+    ...config,
+    ...(model !== undefined && { model }),
+    ...(effort !== undefined && { effort }),
+  }
+}
+/** The first part of the path of a field in faults: the layer that contains the field. */
+const layerOf = (
+  { config }: Pick<Layers, 'config'>,
+  field: keyof InlineConfig,
+): 'config' | 'bundle' => (config?.[field] ? 'config' : 'bundle')
+
 /** Returns the default instructions for an agent without a system prompt. */
 const generated = ({ name, description }: Agent): string =>
   `You are ${name}, an agent that works in a team of people and systems.${description ? ` ${description}` : ''}`
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>
   (instructions ?? agent.system_prompt) || generated(agent)
 
-const timeoutOf = ({ operation, step, config, source: { agent } }: Layers): number =>
+const timeoutOf = ({ operation, step, source: { agent }, ...layers }: Layers): number =>
   ((operation?.timeout_seconds === undefined
     ? undefined
     : Math.min(operation.timeout_seconds, MAX_OPERATION_SECONDS)) ??
     step?.timeout_seconds ??
-    config?.timeout_seconds ??
+    overridesOf(layers).timeout_seconds ??
     agent.timeout_seconds) ||
   DEFAULT_TIMEOUT
 
@@ -208,19 +236,22 @@ interface Routed {
  * Returns the route with its model. Only the ceiling limits the effort of a worker's model, because
  * the maximum of the model is unknown.
  */
-function routeOf(
-  { step, binding_route, config, source: { agent }, models }: Layers,
-  faults: FieldError[],
-): Routed | undefined {
+function routeOf(layers: Layers, faults: FieldError[]): Routed | undefined {
+  const {
+    step,
+    binding_route,
+    source: { agent },
+    models,
+  } = layers
   const route = step?.model_route ??
     binding_route ??
     agent.model_route ?? { mode: 'managed' as const }
-  const inline = config?.model === '' ? undefined : config?.model
+  const inline = overridesOf(layers).model || undefined
   const [text, field] =
     step?.model_route?.model !== undefined
       ? [spelled(step.model_route), 'model_route.model']
       : inline !== undefined
-        ? [inline, 'config.model']
+        ? [inline, `${layerOf(layers, 'model')}.model`]
         : route.model !== undefined
           ? [spelled(route), 'model_route.model']
           : [agent.model ?? (route.mode === 'managed' ? models.default_model : undefined), 'model']
@@ -259,10 +290,13 @@ export interface ConfiguredTool {
   readonly field: string
   readonly selector: Selector
 }
-function toolsOf({ config, named, source }: Layers, faults: FieldError[]): readonly Selector[] {
-  if (!config?.toolkits) return distinct(source.toolkits.flatMap(({ actions }) => actions))
+function toolsOf(layers: Layers, faults: FieldError[]): readonly Selector[] {
+  const { named, source } = layers
+  const overrides = overridesOf(layers)
+  if (!overrides.toolkits) return distinct(source.toolkits.flatMap(({ actions }) => actions))
+  const known = { source, ...(named && { named }) }
   return distinct(
-    configuredTools(config, { source, ...(named && { named }) }, faults).map(
+    configuredTools(overrides, known, faults, layerOf(layers, 'toolkits')).map(
       ({ selector }) => selector,
     ),
   )
@@ -270,14 +304,16 @@ function toolsOf({ config, named, source }: Layers, faults: FieldError[]): reado
 /**
  * Returns the tool selectors of an inline config, in order.
  * @param faults receives a fault for each toolkit that does not exist.
+ * @param layer the first part of the path of its fields.
  */
 export function configuredTools(
   { toolkits = [] }: InlineConfig,
   { source, named }: Pick<Layers, 'source' | 'named'>,
   faults: FieldError[] = [],
+  layer = 'config',
 ): readonly ConfiguredTool[] {
   return toolkits.flatMap(({ name, actions }, index): ConfiguredTool[] => {
-    const path = `config.toolkits[${index}]`
+    const path = `${layer}.toolkits[${index}]`
     if (actions)
       return actions.map((text, at) => ({
         field: `${path}.actions[${at}]`,
@@ -313,12 +349,11 @@ const effectiveSkill = ({
   allowed_tools,
   ...(description !== undefined && { description }),
 })
-function skillsOf(
-  { config, named, source }: Layers,
-  faults: FieldError[],
-): readonly EffectiveSkill[] {
-  if (!config?.skills) return source.skills.map(effectiveSkill)
-  return config.skills.flatMap(({ name, description, body }, index): EffectiveSkill[] => {
+function skillsOf(layers: Layers, faults: FieldError[]): readonly EffectiveSkill[] {
+  const { named, source } = layers
+  const { skills } = overridesOf(layers)
+  if (!skills) return source.skills.map(effectiveSkill)
+  return skills.flatMap(({ name, description, body }, index): EffectiveSkill[] => {
     if (body !== undefined)
       return [
         {
@@ -331,7 +366,7 @@ function skillsOf(
     const stored = [...source.skills, ...(named?.skills ?? [])].find((skill) => skill.name === name)
     if (!stored)
       faults.push({
-        field: `config.skills[${index}].name`,
+        field: `${layerOf(layers, 'skills')}.skills[${index}].name`,
         message: 'there is no skill of this name; give a body',
         actual: name,
       })

@@ -57,6 +57,25 @@ export function presentValue(known: KnownResource, field: string): unknown {
 /** Name in `applied` of the hash of a value with its secret parts. */
 const secretName = (field: string): string => `${field}!`
 
+/**
+ * The binding without the hashes of the secret values that a command sets outside of the blueprint:
+ * the next apply cannot compare them with the masked values of the record, so it sets them again.
+ */
+export function withoutSecretsOf(
+  binding: StoredBinding,
+  input: Readonly<Record<string, unknown>>,
+): StoredBinding {
+  const facts = resourceFacts[binding.resource_type]
+  const replaced = new Set(
+    Object.keys(facts.fields)
+      .filter((field) => input[memberOf(facts, field)] !== undefined)
+      .map(secretName),
+  )
+  const hashes = Object.entries(binding.applied ?? {})
+  const left = hashes.filter(([name]) => !replaced.has(name))
+  return left.length === hashes.length ? binding : { ...binding, applied: Object.fromEntries(left) }
+}
+
 /** The fields of an input that differ from the record, with their values before and after. */
 export function differencesOf(
   type: ResourceTypeName,
@@ -110,6 +129,21 @@ export function appliedHashes(
     }),
   )
 }
+
+/**
+ * The hashes of an input whose symbolic references have been resolved since the plan.
+ * @param references the values of the reference fields, with ids.
+ */
+export const withReferences = (
+  applied: Readonly<Record<string, string>>,
+  references: Readonly<Record<string, unknown>>,
+  hash: Hash,
+): Readonly<Record<string, string>> => ({
+  ...applied,
+  ...Object.fromEntries(
+    Object.entries(references).map(([field, value]) => [field, hash(canonical(value))]),
+  ),
+})
 
 /** The fields whose values differ from those that the last apply set. */
 export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {

@@ -18,12 +18,14 @@ import {
   type Hash,
   type KnownResource,
 } from './compare.ts'
-import { idOf, placeOf, type Referable } from './references.ts'
-import type { Reference, ResourceInput, ResourceTypeName } from './resources.ts'
+import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
+import { duplicates, type Found, identify, requestedResources } from './identify.ts'
+import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
+import type { Reference } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
 import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
-import { resourceFacts, typesInOrder } from './types.ts'
+import { resourceFacts } from './types.ts'
 
 /** The present state on which a plan is based. */
 export interface Present {
@@ -42,6 +44,8 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of a resource that is to be created. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
+  /** The reference fields that refer to resources that are to be created, with symbolic ids. */
+  readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path of the resource in the request. */
   readonly field: string
 }
@@ -56,105 +60,11 @@ export interface Plan {
   readonly plan_id: string
 }
 
-interface Requested {
-  readonly type: ResourceTypeName
-  readonly input: ResourceInput
-  readonly field: string
-}
-/** The resources of a request in the order in which they are applied, with their paths. */
-export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
-  typesInOrder.flatMap((type) => {
-    const { array } = resourceFacts[type]
-    return ((resources[array] ?? []) as readonly ResourceInput[]).map((input, index) => ({
-      type,
-      input,
-      field: `resources.${array}[${index}]`,
-    }))
-  })
-
-/** Refuses keys and unique names that occur twice. */
-function duplicates(requested: readonly Requested[]): Refusal | undefined {
-  const seen = new Map<string, string>()
-  for (const { type, input, field } of requested) {
-    const { adopt, match } = resourceFacts[type]
-    const name = input[match]
-    for (const [member, value] of [
-      ['key', input.key],
-      ...(adopt === 'unique' && name !== undefined ? [[match, name] as const] : []),
-    ] as const) {
-      const text = `${type} ${member} ${String(value)}`
-      const first = seen.get(text)
-      if (first !== undefined)
-        return refuseFields({
-          field: `${field}.${member}`,
-          message: `is already the ${member} of ${first}`,
-          actual: value,
-        })
-      seen.set(text, field)
-    }
-  }
-  return undefined
-}
-
-/** Finds the existing resource of a requested one. */
-function identify(
-  { type, input, field }: Requested,
-  identity: Identity,
-  { bindings, resources }: Present,
-  keys: ReadonlySet<string>,
-): { readonly known?: KnownResource; readonly adopts?: true } | Refusal {
-  const boundAs = (key: string): KnownResource | undefined => {
-    const binding = bindings.find(
-      (one) => one.resource_type === type && one.key === key && isSameIdentity(one, identity),
-    )
-    return binding && resources.find(({ id }) => id === binding.resource_id)
-  }
-  const { moved_from } = input
-  const known =
-    boundAs(input.key) ??
-    (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
-      ? boundAs(moved_from)
-      : undefined)
-  if (known) return { known }
-  const { adopt, match } = resourceFacts[type]
-  if (adopt === 'never' || input[match] === undefined) return {}
-  const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
-  const free = matches.filter(({ binding }) => binding === undefined)
-  if (free.length > 1)
-    return refuse('blueprint_ambiguous_name', {
-      resource_type: type,
-      key: input.key,
-      field,
-      resource_ids: free.map(({ id }) => id).slice(0, 20),
-    })
-  const other = matches.find(({ binding }) => binding !== undefined)
-  if (adopt === 'unique' && other?.binding) {
-    const { namespace, blueprint_key, key } = other.binding
-    return refuse(
-      'blueprint_owned_elsewhere',
-      {
-        resource_type: type,
-        key: input.key,
-        resource_id: other.id,
-        field,
-        owner: {
-          key,
-          ...(namespace !== undefined && { namespace }),
-          ...(blueprint_key !== undefined && { blueprint_key }),
-        },
-      },
-      isSameIdentity(other.binding, identity)
-        ? `The resource is bound to this blueprint under the key ${key}; name that key in moved_from.`
-        : undefined,
-    )
-  }
-  return free[0] ? { known: free[0], adopts: true } : {}
-}
-
 /** The configured fields with ids, possibly symbolic, in place of references. */
 function withIds(
   { type, input, field }: Requested,
   referable: Referable,
+  pruned: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> | Refusal {
   const { fields } = resourceFacts[type]
   const wanted: Record<string, unknown> = { ...configured(type, input) }
@@ -168,6 +78,12 @@ function withIds(
     for (const [reference, path] of paths as [Reference, string][]) {
       const id = idOf(reference, refers.type, path, referable)
       if (isRefusal(id)) return id
+      if (pruned.has(id))
+        return refuse(
+          'conflict',
+          { resource_type: refers.type, resource_id: id, field: path },
+          'The request prunes the resource to which it refers.',
+        )
       if (refers.list && ids.includes(id))
         return refuseFields({ field: path, message: 'refers to the same resource again' })
       ids.push(id)
@@ -181,24 +97,25 @@ function planOne(
   requested: Requested,
   request: ApplyRequest,
   identity: Identity,
-  found: { readonly known?: KnownResource; readonly adopts?: true },
+  found: Found,
   referable: Referable,
+  pruned: ReadonlySet<string>,
   { hash }: Present,
 ): PlannedChange | Refusal {
   const { type, input, field } = requested
   const { known, adopts } = found
-  const wanted = withIds(requested, referable)
+  const wanted = withIds(requested, referable, pruned)
   if (isRefusal(wanted)) return wanted
   const facts = resourceFacts[type]
   const differences = differencesOf(type, wanted, known, hash)
-  const fixed = known && differences.find((one) => facts.fields[one.field]?.immutable)
-  if (fixed)
+  const fixed = known && fixedField(type, wanted, known, differences)
+  if (fixed !== undefined)
     return refuse('blueprint_immutable_field', {
       resource_type: type,
       key: input.key,
-      resource_id: known.id,
-      field: fixed.field,
-      path: `${field}.${fixed.field}`,
+      resource_id: known?.id,
+      field: fixed,
+      path: `${field}.${fixed}`,
     })
   if (!facts.rows) {
     return known
@@ -220,14 +137,21 @@ function planOne(
     differences.map((one) => one.field),
     rebinds,
   )
+  const symbolic = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) => facts.fields[name]?.refers && hasSymbol(value),
+    ),
+  )
   return planned(
     !known ? 'created' : adopts ? 'adopted' : differences.length > 0 ? 'updated' : 'unchanged',
-    { ...(known && { known }), steps, binding },
+    { ...(known && { known }), steps, binding, symbolic },
   )
 
   function planned(
     action: Change['action'],
-    more: Pick<PlannedChange, 'known' | 'binding'> & { readonly steps?: readonly Step[] },
+    more: Pick<PlannedChange, 'known' | 'binding' | 'symbolic'> & {
+      readonly steps?: readonly Step[]
+    },
   ): PlannedChange {
     return {
       resource_type: type,
@@ -243,13 +167,16 @@ function planOne(
   }
 }
 
+/** Whether the deletion of a blueprint deletes the resource of a binding. */
+const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
+  delete_on_destroy && resourceFacts[resource_type].rows !== undefined
 /** The deletion, or the release, of a resource that the request no longer names. */
 function planOrphan(binding: StoredBinding, { resources }: Present): PlannedChange {
   const { resource_type, key, resource_id } = binding
   const known = resources.find(({ id }) => id === resource_id)
   const { rows } = resourceFacts[resource_type]
   const { resource_id: _, ...rest } = binding
-  const deletes = binding.delete_on_destroy && rows
+  const deletes = isDeleted(binding) && rows
   return {
     resource_type,
     key,
@@ -292,7 +219,7 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
   const twice = duplicates(requested)
   if (twice) return twice
   const keys = new Set(requested.map(({ type, input }) => placeOf(type, input.key)))
-  const found: { readonly known?: KnownResource; readonly adopts?: true }[] = []
+  const found: Found[] = []
   const ids = new Map<string, string | undefined>()
   const taken = new Map<string, string>()
   for (const one of requested) {
@@ -317,21 +244,26 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
     found.push(match)
     ids.set(place, match.known?.id)
   }
+  const renamed = renamedToTaken(requested, found, present.resources)
+  if (renamed) return renamed
   const referable: Referable = {
     identity,
     requested: ids,
     bindings: present.bindings,
     exists: present.exists,
   }
-  const changes: PlannedChange[] = []
-  for (const [index, one] of requested.entries()) {
-    const change = planOne(one, request, identity, found[index] ?? {}, referable, present)
-    if (isRefusal(change)) return change
-    changes.push(change)
-  }
   const orphans = present.bindings.filter(
     (binding) => isSameIdentity(binding, identity) && !taken.has(binding.resource_id),
   )
+  const gone = new Set(
+    request.prune ? orphans.filter(isDeleted).map(({ resource_id }) => resource_id) : [],
+  )
+  const changes: PlannedChange[] = []
+  for (const [index, one] of requested.entries()) {
+    const change = planOne(one, request, identity, found[index] ?? {}, referable, gone, present)
+    if (isRefusal(change)) return change
+    changes.push(change)
+  }
   const pruned = request.prune
     ? [...orphans]
         .sort((a, b) => resourceFacts[b.resource_type].tier - resourceFacts[a.resource_type].tier)

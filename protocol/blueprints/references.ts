@@ -10,10 +10,13 @@ import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
 /** The place of a resource in its blueprint. */
 export const placeOf = (type: ResourceTypeName, key: string): string => `${type}/${key}`
 const symbol = (place: string): string => `=${place}`
-/** Whether a value is a symbolic reference. */
+/** Whether the value of a reference field is a symbolic reference. */
 export const isSymbol = (value: unknown): value is string =>
   typeof value === 'string' && value.startsWith('=')
-/** Replaces the symbolic references in a value by ids. */
+/** Whether the value of a reference field is or contains a symbolic reference. */
+export const hasSymbol = (value: unknown): boolean =>
+  Array.isArray(value) ? value.some(isSymbol) : isSymbol(value)
+/** Replaces the symbolic references in the value of a reference field by ids. */
 export function resolved(value: unknown, ids: Readonly<Record<string, string>>): unknown {
   if (Array.isArray(value)) return value.map((member) => resolved(member, ids))
   if (!isSymbol(value)) return value

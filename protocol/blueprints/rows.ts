@@ -5,7 +5,7 @@
  * - Drift, export and pruning are additions; published clients do not see them.
  */
 import { Type } from 'typebox'
-import { Closed } from '../common.ts'
+import { Closed, cutting } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { checkApply } from './check.ts'
 import {
@@ -57,6 +57,7 @@ export const blueprints = {
     query: Closed({
       namespace: Type.Optional(Namespace),
       blueprint_key: Type.Optional(BlueprintKey),
+      ...cutting,
       include: Include,
     }),
     reply: BindingList,
@@ -87,7 +88,7 @@ export const blueprints = {
   'blueprint.drift': query(`GET ${P}/:blueprint_key/drift`, {
     ...read,
     summary: 'Fields of bound resources that were changed since the last apply',
-    query: Closed({ namespace: Type.Optional(Namespace), include: Include }),
+    query: Closed({ namespace: Type.Optional(Namespace), ...cutting, include: Include }),
     reply: DriftList,
   }),
   'blueprint.export': query(`GET ${P}/export`, {

@@ -4,9 +4,12 @@
  * record. Everything about one type is here and in `resources.ts`.
  */
 import type { RowName } from '../api.ts'
+import type { FieldError } from '../errors.ts'
 import { isId } from '../ids.ts'
 import type { Trigger } from '../loops/schema.ts'
 import { maskUrl } from '../masked-url.ts'
+import { evolutionFaults } from '../tables/definition.ts'
+import type { TableSchema } from '../tables/schema.ts'
 import { selectorOf } from '../toolkits/schema.ts'
 import type { ArrayName, ResourceTypeName } from './resources.ts'
 
@@ -18,6 +21,8 @@ export interface FieldFacts {
   readonly empty?: unknown
   /** The field cannot change after the resource was created. */
   readonly immutable?: true
+  /** Returns the parts that cannot change in this way, with their paths in the record. */
+  readonly fixed?: (from: unknown, to: unknown, is_empty: boolean) => readonly FieldError[]
   /** The record has no such field; the value is stored with the binding. */
   readonly kept?: true
   /** The field refers to one resource of this type, or to a list of them. */
@@ -133,7 +138,13 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     match: 'name',
     rows: { create: 'table.create', change: 'table.update', remove: 'table.delete' },
     slot: byId,
-    fields: fields('name', 'description', 'instructions', 'schema'),
+    fields: {
+      schema: {
+        fixed: (from, to, is_empty) =>
+          evolutionFaults(from as TableSchema, to as TableSchema, is_empty),
+      },
+      ...fields('name', 'description', 'instructions'),
+    },
   },
   action: {
     array: 'actions',
@@ -223,7 +234,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     array: 'secrets',
     tier: 1,
     owner: 'project',
-    adopt: 'never',
+    adopt: 'unique',
     match: 'name',
     slot: byId,
     fields: fields('name'),
@@ -341,6 +352,13 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
 /** Name of a field in the record and in the bodies of its rows. */
 export const memberOf = (facts: TypeFacts, field: string): string =>
   facts.fields[field]?.as ?? field
+/** The members of the bodies of its rows that contain ids of other resources. */
+export const referringMembers = (facts: TypeFacts): ReadonlySet<string> =>
+  new Set(
+    Object.entries(facts.fields).flatMap(([field, { refers, assigned }]) =>
+      refers ? [assigned?.body ?? memberOf(facts, field)] : [],
+    ),
+  )
 /** The type names in the order in which they are applied. */
 export const typesInOrder = (Object.keys(resourceFacts) as ResourceTypeName[]).sort(
   (a, b) => resourceFacts[a].tier - resourceFacts[b].tier,

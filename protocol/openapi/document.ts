@@ -22,6 +22,7 @@ const tags: Readonly<Record<string, string>> = {
   'api keys': 'Keys of the organization and of projects.',
   access: 'Principals, roles and permissions.',
   'audit logs': 'Who changed what.',
+  'definition resolver': 'The service that gives agents their definitions.',
   workflows: 'Workflow definitions and their versions.',
   loops: 'Loops: workflows with what starts them, and how many of their runs may be under way.',
   runs: 'Runs: starting, reading, controlling and following them.',

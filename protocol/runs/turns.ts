@@ -1,6 +1,7 @@
 /** Turns of agents that steps of runs request, and the definitions that executors look up. */
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from '../agents/schema.ts'
 import type { EnvironmentBinding, JobEnvironment } from '../environments/commands.ts'
+import type { Bundle, TriggerKind } from '../resolver/callout.ts'
 import type { Place, TurnOpening } from '../sessions/commands.ts'
 import type { TurnEnvironment } from '../sessions/turns/definition.ts'
 
@@ -28,6 +29,10 @@ export interface TurnWanted {
   readonly agent_environment?: AgentEnvironment
   /** The turn has no tools that work in an environment. */
   readonly no_environment?: true
+  /** What started the run; absent in requests of older releases. */
+  readonly trigger?: TriggerKind
+  /** The definition from the resolver that the run keeps for the agent. */
+  readonly bundle?: AgentBundle
   readonly step: {
     readonly timeout_seconds?: number
     readonly thinking_effort?: ThinkingEffort
@@ -38,6 +43,14 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
+/** A definition from the resolver, and the agent that had this id and name when it was resolved. */
+export interface AgentBundle extends Bundle {
+  readonly agent_id: string
+  readonly agent_name: string
+}
+/** Whether two definitions of an agent are the same. */
+export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
+  a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /** The data from a run about the environment of an agent. The run may not know the agent's id. */
 type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
   Omit<JobEnvironment, 'binding'>
@@ -46,4 +59,6 @@ export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string
   readonly place: Place
+  /** The definition that was resolved for the turn, and that the run keeps from now on. */
+  readonly bundle?: AgentBundle
 }

@@ -193,7 +193,9 @@ const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as
 const LIMIT = 2_097_152
 const act = { tag, permission: 'agent.invoke', to: self } as const
 const read = { tag, permission: 'project.view', errors: ['not_found'] } as const
-const starting = ['not_found', 'session_turn_active', 'agent_inactive', 'conflict'] as const
+const unresolved = ['unknown_agent', 'definition_resolver_unavailable'] as const
+const nudging = ['not_found', 'conflict', 'agent_inactive', ...unresolved] as const
+const starting = [...nudging, 'session_turn_active'] as const
 
 const cancelTurn = {
   ...act,
@@ -365,7 +367,7 @@ export const sessions = {
     key: bodyKey,
     reply: NudgeAck,
     status: 202,
-    errors: ['not_found', 'conflict', 'agent_inactive'],
+    errors: nudging,
   }),
   'session.get_nudge': query(`GET ${S}/nudges/:nudge_id`, {
     ...read,

@@ -23,6 +23,7 @@ const documents = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   ...markdownIn('docs'),
+  ...markdownIn('examples'),
   ...markdownIn('bench').filter((path) => posix.dirname(path) === 'bench'),
 ]
 

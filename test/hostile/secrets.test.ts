@@ -101,6 +101,11 @@ await s.ok('secret.put', {
   secret_name: 'callbacks',
   entries: { signing_key_b64: stored, password: 'word-MARKER-in-a-secret' },
 })
+await s.ok('resolver.put', {
+  source: 'stored',
+  endpoint_url: 'https://resolver.invalid/?key=query-MARKER-of-the-resolver',
+  auth: { token: 'token-MARKER-of-the-resolver' },
+})
 for (const key of [...keys, ROOT]) await note(s.raw('GET', '/v1/projects', { key }))
 
 const worker = await s.worker(
@@ -219,6 +224,8 @@ const credentials: Readonly<Record<string, string>> = {
   'stored key': stored,
   'stored key as bytes': 'stored-MARKER-of-32-bytes-012345',
   'stored word': 'word-MARKER-in-a-secret',
+  'token of the resolver': 'token-MARKER-of-the-resolver',
+  'query of the resolver': 'query-MARKER-of-the-resolver',
   ...Object.fromEntries(keys.map((key, index) => [`key ${index}`, key])),
   ...Object.fromEntries(
     signing.map(({ signing_secret }, index) => [`signing secret ${index}`, String(signing_secret)]),

@@ -19,9 +19,9 @@
  * faults below `workflow`.
  */
 import { Compile } from 'typebox/compile'
-import { explain } from '../../gateway/http/explain.ts'
 import type { Definition } from '../../protocol/access/directory.ts'
 import { parseDuration } from '../../protocol/common.ts'
+import { explain } from '../../protocol/rules/schema-faults/explain.ts'
 import { type RunEvent, timelineTypes } from '../../protocol/runs/events.ts'
 import { checkSpec, Spec } from '../../protocol/workflows/spec.ts'
 import { World } from './world.ts'

@@ -1,8 +1,9 @@
 /**
  * The organization actor: the single writer of organization keys, projects and their handles,
- * claims on workflow handles, and the organization's skills, actions, device sign-ins and artifact
- * storage. There is exactly one organization, which exists after `organization.init`. This file
- * contains the table; the decisions are in the other files of this folder.
+ * claims on workflow handles, and the organization's skills, actions, device sign-ins, artifact
+ * storage and definition resolver. There is exactly one organization, which exists after
+ * `organization.init`. This file contains the table; the decisions are in the other files of this
+ * folder.
  */
 
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
@@ -16,6 +17,7 @@ import type { QuotaEvent } from '../../../protocol/artifacts/events.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
 import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+import type { ResolverEvent, ResolverExtra } from '../../../protocol/resolver/rows.ts'
 import type { SkillBody, SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Actor, Cause, Decision } from '../../actor.ts'
 import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../../configuration.ts'
@@ -50,6 +52,7 @@ import {
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
+import { evolveResolver, putOrigins, putResolver } from './resolver.ts'
 import {
   deleteOrganizationSkill,
   evolveHolds,
@@ -75,6 +78,7 @@ type OrganizationEvent =
   | OrganizationActionEvent
   | DeviceEvent
   | QuotaEvent
+  | ResolverEvent
 /** Data that the gateway adds to the input of rows. */
 type Extra = {
   'key.create_organization': KeyMaterial
@@ -83,6 +87,7 @@ type Extra = {
   'device.answer': DeviceAnswerer
   'organization_action.create': NewSecret
   'organization_action.rotate_secret': NewSecret
+  'resolver.put': ResolverExtra
 }
 
 function init(
@@ -153,6 +158,8 @@ export const organizationActor = (
     'organization_action.rotate_secret': returningSecret(rotateSecret),
     'organization_action.activate_secret': activateSecret,
     'organization_action.revoke_secret': revokeSecret,
+    'resolver.put': (state, input, cause) => putResolver(options, state, input, cause),
+    'oauth_origins.put': putOrigins,
     'device.request': requestDevice,
     'device.poll': pollDevice,
     'device.answer': answerDevice,
@@ -201,6 +208,7 @@ export const organizationActor = (
     ...evolveActions,
     ...evolveDevices,
     ...evolveStorage,
+    ...evolveResolver,
   },
   react: {
     'project.deleted': ({ id }, self) => [

@@ -1,12 +1,13 @@
 /**
  * The state of the organization: its keys, its projects, whether deleted or not, the claims on
- * workflow handles, its skills and actions, the sign-in requests of devices, and the storage that
- * artifacts use.
+ * workflow handles, its skills and actions, the sign-in requests of devices, the storage that artifacts
+ * use, and the configuration of the definition resolver.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import type { KeptOrganizationAction } from '../../../protocol/actions/organization-rows.ts'
 import type { Project } from '../../../protocol/projects/rows.ts'
+import type { KeptResolver } from '../../../protocol/resolver/schema.ts'
 import type { Skill } from '../../../protocol/skills/schema.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../../configuration.ts'
 import { noArtifacts, type QuotaOptions, type StorageHolder } from './artifact-quota.ts'
@@ -37,6 +38,10 @@ export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder, 
   skills: Record<string, Skill>
   /** Actions by id. */
   actions: Record<string, KeptOrganizationAction>
+  /** Absent until it is configured. */
+  resolver?: KeptResolver
+  /** Origins to which a flow that connects a provider may return. Absent: none. */
+  oauth_origins?: readonly string[]
 }
 export interface OrganizationOptions extends AccessLimits, QuotaOptions {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
@@ -76,6 +81,8 @@ export function directoryOf({
   projects,
   skills,
   actions,
+  resolver,
+  oauth_origins,
 }: OrganizationState): OrganizationDirectory {
   const live = Object.values(projects).filter((project) => !project.deleted)
   return {
@@ -87,5 +94,7 @@ export function directoryOf({
     actions: Object.fromEntries(
       Object.values(actions).map(({ action }) => [action.name, sketchOf(action)]),
     ),
+    ...(resolver && { resolver }),
+    ...(oauth_origins && { oauth_origins }),
   }
 }

@@ -9,8 +9,11 @@
  *     open yet is never opened.
  */
 import type { ActorOf } from '../../../protocol/actions/invocation.ts'
+import { refuse } from '../../../protocol/errors.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { isSameBundle } from '../../../protocol/runs/turns.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnOpening } from '../../../protocol/sessions/commands.ts'
 import type { Cause, Decision } from '../../actor.ts'
@@ -58,10 +61,14 @@ const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
     ? { id: actor.principal_id, type: types[actor.principal_type] }
     : { id: 'system', type: 'system' }
 
-/** Opens the turn after its definition has been looked up. */
+/**
+ * Opens the turn after its definition has been looked up. Refused with `conflict` when another turn
+ * has brought another definition of the agent from the resolver in the meantime: the lookup is then
+ * repeated with the definition that the run keeps.
+ */
 export function turnDefined(
   state: RunState | null,
-  { turn_id, session_id, ...defined }: Told<'turn.defined'>,
+  { turn_id, session_id, bundle, ...defined }: Told<'turn.defined'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   const found = waitingFor(
@@ -75,6 +82,9 @@ export function turnDefined(
     on,
     wait: { job_id: _, ...wait },
   } = found
+  const kept = bundle && getOwn(on.state.bundles ?? {}, bundle.agent_id)
+  if (kept && !isSameBundle(kept, bundle))
+    return refuse('conflict', { agent_id: bundle.agent_id }, 'The run keeps another definition.')
   const { step, row } = current(on) ?? {}
   const {
     record: { id: run_id, loop_id },
@@ -102,7 +112,10 @@ export function turnDefined(
     payload: { step: wait.step, agent_id, session_id, turn_id, attempt: opening.attempt },
     row: { agent_id, session_id },
     place: { wait: { ...wait, session_id } },
-    note: { tell: { to: { kind: 'session', id: session_id }, name: 'turn.open', input: opening } },
+    note: {
+      tell: { to: { kind: 'session', id: session_id }, name: 'turn.open', input: opening },
+      ...(bundle && !kept && { bundle }),
+    },
   })
   return silently(on)
 }

@@ -12,6 +12,9 @@
 import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { RunSource } from '../../../protocol/loops/run.ts'
+import type { TriggerKind } from '../../../protocol/resolver/callout.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -241,6 +244,8 @@ export function turnWanted(
     ...(agent !== undefined && { agent }),
     ...(state.engine.actor && { asker: state.engine.actor.principal_id }),
     session,
+    trigger: triggerOf(state),
+    ...bundleFor(state, agent),
     // Without an agent, the service's own reviewer judges; it has no tools.
     ...(agent !== undefined && turnEnvironment(state)),
     step: {
@@ -250,6 +255,29 @@ export function turnWanted(
       ...(step?.kind === 'agent' && boundsOf(step)),
     },
   }
+}
+/** The definition from the resolver that the run keeps for the agent with this id or name. */
+function bundleFor(
+  { bundles = {} }: RunState,
+  agent: string | undefined,
+): Pick<TurnWanted, 'bundle'> {
+  const bundle =
+    agent === undefined
+      ? undefined
+      : (getOwn(bundles, agent) ??
+        Object.values(bundles).find(({ agent_name }) => agent_name === agent))
+  return bundle ? { bundle } : {}
+}
+/** What started the run, as the resolver is told. */
+function triggerOf({ record, engine }: RunState): TriggerKind {
+  if (record.parent_run_id !== undefined) return 'loop'
+  const meta = record.meta ?? engine.meta
+  const { type = 'api' } = (record.source ?? meta['source'] ?? {}) as RunSource
+  if (type !== 'trigger') return type
+  const event_type = String(meta['event_type'] ?? '')
+  if (event_type === 'schedule.tick') return 'schedule'
+  if (event_type === 'http_trigger.received') return 'http'
+  return event_type.startsWith('signal.') ? 'signal' : 'event'
 }
 const boundsOf = ({
   config: { model_route, tool_names, disable_tools, max_turns },

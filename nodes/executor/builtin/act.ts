@@ -7,9 +7,9 @@ import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Called, Service } from './builtin.ts'
 
 /**
- * The id and the origin of the command of a job. It is sent as the principal on whose behalf the
- * action is called. Repeated attempts of a job send the same command id, so the command takes effect
- * once.
+ * Returns the id and the origin of the command of a job. The origin names the principal on whose
+ * behalf the action is called. Repeated attempts of a job send the same command id, so the command
+ * takes effect once.
  */
 export const sentBy = (
   { world }: Service,
@@ -37,6 +37,6 @@ export async function act<K extends Kind, N extends CommandName<K>>(
   return await service.world.command({ ...to, ...sentBy(service, called), name, input })
 }
 
-/** Whether the parameters may contain texts in place of other values, because a step rendered them. */
+/** Whether the parameters were rendered by a step and may contain texts instead of other values. */
 export const hasTexts = ({ origin }: Pick<ActionCall, 'origin'>): boolean =>
   origin === 'loop_action_step'

@@ -1,7 +1,7 @@
 /**
- * Built-in actions of the service, for agents and, on tables, for steps of runs. They run as jobs,
- * so they have leases, attempts and records like all other calls. Each is idempotent, because the id
- * of its command and the ids that it creates are derived from the job.
+ * Built-in actions of the service. Agents can call all of them, and steps of runs can call those on
+ * tables. They run as jobs, so they have leases, attempts and records like all other calls. Each is
+ * idempotent, because the id of its command and the ids that it creates are derived from the job.
  */
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
@@ -50,7 +50,7 @@ export interface Called {
   readonly call: ActionCall
   /**
    * Name of the principal on whose behalf the action is called, as shown in records of its actions.
-   * Absent when it is not known, for example of the system.
+   * Undefined when the name is unknown, for example that of the system.
    */
   readonly name: string | undefined
   readonly signal: AbortSignal
@@ -73,10 +73,10 @@ const table: Readonly<Record<BuiltinName, Does>> = {
   'table.upsert': upsertAction,
   'table.delete': deleteAction,
 }
-/** Maximum number of faults of parameters that an outcome lists. */
+/** Maximum number of invalid parameters that an outcome lists. */
 const MAX_FAULTS = 20
 
-/** Performs an action, after the check of its parameters. Those of steps are not checked before. */
+/** Checks the parameters and performs the action. Parameters of steps are not checked earlier. */
 async function perform(which: BuiltinName, service: Service, called: Called): ReturnType<Does> {
   const { call } = called
   const input_schema = inputSchemaOf(which)
@@ -88,7 +88,7 @@ async function perform(which: BuiltinName, service: Service, called: Called): Re
     ? refuseFields(...faults.slice(0, MAX_FAULTS))
     : table[which](service, { ...called, call: { ...call, parameters } })
 }
-/** The handler of built-in actions and of published workflows. */
+/** Creates the handler of built-in actions and of calls of published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()
@@ -128,7 +128,7 @@ export function builtinActions(service: Service): Handler {
   }
 }
 
-/** Combines handlers: each job is passed to them in order, until one of them accepts it. */
+/** Combines handlers. Each job is passed to the handlers in order, until one of them accepts it. */
 export const firstOf = (...handlers: readonly Handler[]): Handler => ({
   async takes(project, job) {
     for (const handler of handlers) {

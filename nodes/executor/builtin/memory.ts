@@ -15,7 +15,7 @@ const from = ({ call }: Called) => ({
 /** Default maximum number of recalled entries. */
 const RECALLED = 10
 
-/** Saves an entry. */
+/** Saves an entry. The result has its key and version. */
 export const remember: Does = async (service, called) => {
   const { key, ...wish } = called.call.parameters as SaveMemory & { readonly key: string }
   const done = await act(service, called, memoryOf(called), 'memory.remember', {
@@ -36,7 +36,7 @@ export const forget: Does = async (service, called) => {
   })
   return isRefusal(done) ? done : { key, ...done.reply }
 }
-/** Reads entries. */
+/** Reads the entries that match the query, or all entries, up to the limit. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
   const { query, limit = RECALLED } = parameters as { query?: string; limit?: number }
   const page = await world.view(project, 'memory.entries', {

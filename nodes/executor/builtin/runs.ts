@@ -40,7 +40,7 @@ async function begin(
   })
   return isRefusal(done) ? done : { run_id }
 }
-/** The place of the run in the causal chain that led to the call. */
+/** Returns the position of the run in the causal chain that led to the call. */
 const causedBy = ({ causation: { depth, chain } = { depth: 0 } }: Called['call']) => ({
   ...(depth > 0 && { cause_depth: depth }),
   ...(chain && { chain }),
@@ -80,7 +80,7 @@ export const getRun: Does = async (service, { project, call }) => {
 }
 
 /**
- * Calls a published workflow: starts it and waits for its output. A run that takes longer than
+ * Calls a published workflow: starts a run and waits for its output. A run that takes longer than
  * `RESULT_TIMEOUT_MS` continues, and can be read later.
  */
 export const callWorkflow =

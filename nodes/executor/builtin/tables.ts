@@ -25,8 +25,8 @@ import type { Called, Does, Service } from './builtin.ts'
 const MAX_NAMES = 50
 
 /**
- * The table that a call names. An unknown name is refused with the names of the newest tables, so
- * that a model can correct its call.
+ * Returns the table that a call names. The refusal of an unknown name lists the names of the newest
+ * tables, so that a model can correct its call.
  */
 async function tableIn({ world }: Service, { project, call }: Called): Promise<TableAt | Refusal> {
   const table = String(call.parameters['table'])
@@ -47,7 +47,7 @@ async function tableIn({ world }: Service, { project, call }: Called): Promise<T
 }
 
 /**
- * Converts the texts of a parameter to values, if a step has rendered them.
+ * Converts the texts of a parameter to values if a step rendered them.
  * @param convert the conversion, which depends on the columns of the table.
  */
 async function withValues<P extends JsonObject | undefined>(
@@ -61,7 +61,7 @@ async function withValues<P extends JsonObject | undefined>(
   if (table === null) return refuse('not_found', { resource: 'table' })
   return isRefusal(table) ? table : convert(table.schema, parameter)
 }
-/** The table and the data of a call that writes a row. */
+/** Returns the table and the data of a call that writes a row. */
 async function rowIn(
   service: Service,
   called: Called,
@@ -89,8 +89,8 @@ async function change<R>(
     kind: 'table' as const,
     id: at.id,
     ...sentBy(service, called),
-    // Makes the table remember the command as long as one with an idempotency key. Otherwise 256
-    // other writes before the next attempt of the job would suffice for it to act twice.
+    // With a fingerprint, the table remembers the command like one with an idempotency key. Without
+    // it, the command of a repeated attempt would take effect again after 256 other writes.
     fingerprint: called.job.id,
     name,
     input: {
@@ -160,9 +160,9 @@ async function read<N extends 'table.query' | 'table.search'>(
   const { page, paging } = found
   return { items: page.items, ...paging, ...page.beside }
 }
-/** Reads the rows that fulfil conditions. The result is a page. */
+/** Reads the rows that match a filter. The result is a page. */
 export const queryAction: Does = (service, called) =>
   read(service, called, 'table.query', queryRows)
-/** Finds rows by their words. The result is a page. */
+/** Searches rows by text. The result is a page. */
 export const searchAction: Does = (service, called) =>
   read(service, called, 'table.search', searchRows)

@@ -1,15 +1,15 @@
 /**
- * Reads members of the ZIP archive of an Office file. Members are decompressed as a stream, so that
- * a member that is larger than allowed, or than it announces, is not decompressed further.
+ * Reads members of the ZIP archive of an Office file. Members are decompressed as a stream, which
+ * ends when a limit is exceeded. The sizes that the archive declares are not trusted.
  *
- * Invariant: at most `ARCHIVE.bytes` are decompressed, and one chunk of input more.
+ * Invariant: at most `ARCHIVE.bytes` and the output of one more chunk are decompressed.
  */
 import { Unzip, type UnzipFile, UnzipInflate } from 'fflate'
 import { DocumentFault } from './fault.ts'
 
 /** Maximum decompressed size in bytes: of one member, and of all members that are read. */
 const ARCHIVE = { member: 32 * 1_048_576, bytes: 64 * 1_048_576 } as const
-/** Bytes of the archive that are read at a time. They decompress to at most 16 MiB. */
+/** Bytes of the archive that are read at a time. They decompress to about 16 MiB at most. */
 const CHUNK = 16_384
 
 /** The decompressed members of an archive by name. */
@@ -17,7 +17,7 @@ export type Parts = ReadonlyMap<string, Uint8Array>
 
 /**
  * Decompresses the members with matching names. If a name occurs twice, the first member counts,
- * because a later one may belong to an embedded file.
+ * because a later member may belong to an embedded file.
  * @throws {DocumentFault} when the archive is damaged, encrypted or too large.
  */
 export function readParts(bytes: Uint8Array, wanted: RegExp): Parts {

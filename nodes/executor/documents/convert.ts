@@ -1,6 +1,6 @@
 /**
- * Converts an Office file to Markdown in the calling thread. Work and memory for hostile files are
- * only bounded by the thread in which this is called (`converter.ts`).
+ * Converts an Office file to Markdown in the calling thread. The conversion of a hostile file may
+ * take much time and memory, so it must run in a thread with limits (`converter.ts`).
  */
 import { type OfficeType, officeType } from '../../../gateway/files/office.ts'
 import { documentMarkdown } from './document.ts'
@@ -17,13 +17,13 @@ const converters: Readonly<Record<OfficeType, (bytes: Uint8Array) => string | Pr
 
 /** The Markdown of a file without text. */
 const NO_TEXT = '[The file contains no text.]'
-/** The first bytes of a compound file: an encrypted Office file, or one of before 2007. */
+/** The first bytes of a compound file, which is an encrypted or a pre-2007 Office file. */
 const COMPOUND = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
 /**
- * The Markdown of an Office file, whose type is determined by its bytes. Its length is limited; a
- * sentence at the end says what was left out.
- * @throws {DocumentFault} with what to do, when the file cannot be converted.
+ * Returns the Markdown of an Office file, whose type is determined by its bytes. The Markdown is
+ * cut at a maximum length; a sentence at the end then says that text was left out.
+ * @throws {DocumentFault} with advice when the file cannot be converted.
  */
 export async function markdownOf(bytes: Uint8Array): Promise<string> {
   if (COMPOUND.equals(bytes.subarray(0, COMPOUND.length)))

@@ -1,23 +1,23 @@
 /**
- * Converts Office files to Markdown, each in a separate thread, so that neither the time nor the
- * memory of a conversion affects the process.
+ * Converts Office files to Markdown, each in a separate thread with a deadline and a limited heap.
+ * A hostile file therefore cannot block the process or exhaust its memory.
  *
  * Invariants:
  * C1. A thread ends when it has answered, at its deadline, or when its heap exceeds the limit.
- * C2. At most `CONCURRENT` threads exist. Further conversions wait in order. Their bytes are read
- *     when their turn comes.
- * C3. Whatever a file contains, its conversion ends with Markdown or with a message. It rejects
- *     only when the bytes cannot be read, the thread cannot be started, or the caller aborts it.
+ * C2. A converter has at most `CONCURRENT` threads. Further conversions wait in FIFO order, and
+ *     their bytes are read only when they start.
+ * C3. For any content of a file, the conversion resolves with Markdown or an error message. It
+ *     rejects only when the bytes cannot be read, the thread fails, or the caller aborts.
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 
-/** The outcome of a conversion. `error` is a sentence that says what to do. */
+/** The outcome of a conversion. `error` is a message for the owner of the file. */
 export type Conversion = { readonly markdown: string } | { readonly error: string }
 export interface Converter {
   /**
-   * Converts a file.
-   * @param read reads the bytes; undefined when the file does not exist.
+   * Converts a file. Resolves with undefined when the file does not exist.
+   * @param read reads the bytes; resolves with undefined when the file does not exist.
    * @param signal ends the conversion.
    * @throws the error of `read`, and the reason of an aborted signal.
    */
@@ -27,9 +27,9 @@ export interface Converter {
   ): Promise<Conversion | undefined>
 }
 
-/** Maximum number of conversions at the same time in one process. */
+/** Maximum number of concurrent conversions of a converter. */
 const CONCURRENT = 2
-/** Milliseconds after which a conversion has failed. */
+/** Maximum duration of a conversion in milliseconds. */
 const DEADLINE_MS = 60_000
 /** Limits of the heap of a thread, in MiB. */
 const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 }
@@ -41,7 +41,7 @@ const tooComplex: Conversion = {
   error: 'The file is too complex: its conversion needs too much memory. Split the file.',
 }
 
-// In a bundled program, the bundle of the thread is a file next to that of the program.
+// In a bundled program, the bundle of the thread is a file next to the program's bundle.
 const here = import.meta.filename
 const program = here.endsWith('.mjs')
   ? here.replace(/mjs$/, 'documents.mjs')
@@ -49,7 +49,7 @@ const program = here.endsWith('.mjs')
 
 /**
  * Creates a converter.
- * @param later calls a function after a number of milliseconds; returns a function that cancels it.
+ * @param later calls a function after a delay; returns a function that cancels the call.
  */
 export function createConverter(
   later: (ms: number, run: () => void) => () => void,

@@ -1,6 +1,6 @@
 /**
- * Converts text documents (DOCX) with `mammoth`. It gets an archive of the parts that it needs. Each
- * part was decompressed within limits and is well-formed.
+ * Converts text documents (DOCX) with `mammoth`. `mammoth` receives an archive of only the parts
+ * that it needs. Each part was decompressed within limits and is well-formed.
  */
 import { zipSync } from 'fflate'
 import mammoth from 'mammoth'
@@ -13,7 +13,7 @@ import { readXml } from './xml.ts'
 const wanted = /^(\[Content_Types\]\.xml|_rels\/\.rels|word\/(_rels\/)?[^/]+\.(xml|rels))$/
 /** Number of elements after which the rest of a document is left out. */
 const MAX_ELEMENTS = 200_000
-/** Styles in addition to the headings and lists that `mammoth` knows. */
+/** Styles in addition to the headings and lists that `mammoth` maps by default. */
 const styleMap = [
   "p[style-name='Title'] => h1:fresh",
   'p.Title => h1:fresh',
@@ -22,7 +22,7 @@ const styleMap = [
 ]
 
 /**
- * The Markdown of a text document. Pictures are represented by their alternative text.
+ * Returns the Markdown of a text document. Pictures appear as their alternative text.
  * @throws {DocumentFault} when the document cannot be read.
  */
 export async function documentMarkdown(bytes: Uint8Array): Promise<string> {
@@ -52,8 +52,9 @@ export async function documentMarkdown(bytes: Uint8Array): Promise<string> {
 }
 
 /**
- * Checks a part, and returns the beginning of a document that is longer than its Markdown can be,
- * because `mammoth` needs 0.2 ms for each paragraph. Undefined when all of the part is needed.
+ * Checks that a part is well-formed. Returns the beginning of a document whose Markdown would
+ * exceed the limits, because `mammoth` takes 0.2 ms per paragraph. Returns undefined when the whole
+ * part is needed.
  */
 function beginningOf(bytes: Uint8Array, part: string): Uint8Array | undefined {
   const path: string[] = []

@@ -1,2 +1,2 @@
-/** Why a file cannot be converted, as a sentence that is shown to the owner of the file. */
+/** Thrown when a file cannot be converted. The message is shown to the owner of the file. */
 export class DocumentFault extends Error {}

@@ -1,14 +1,14 @@
 /**
- * Converts the HTML that `mammoth` makes of a text document to Markdown: headings, paragraphs,
- * lists, tables, links, emphasis, deleted text and notes. A table inside of a table becomes text of
- * its cell.
+ * Converts the HTML that `mammoth` produces from a text document to Markdown: headings, paragraphs,
+ * lists, tables, links, emphasis, deleted text and notes. A nested table becomes text of the cell
+ * that contains it.
  */
 import { Parser } from 'htmlparser2'
 import { allRows, MAX_MARKDOWN, tableOf } from './markdown.ts'
 
 interface Block {
   readonly text: string
-  /** Items of lists and notes follow each other without an empty line. */
+  /** Whether the block is an item of a list or a note. No empty line separates such blocks. */
   readonly tight: boolean
 }
 interface List {
@@ -24,7 +24,7 @@ interface Inline {
 
 const marks: Readonly<Record<string, string>> = { strong: '**', em: '*', s: '~~' }
 const heading = /^h([1-6])$/
-/** Ids of notes, and of the places that refer to them, as `mammoth` writes them. */
+/** Matches the ids of notes and of references to notes, as `mammoth` writes them. */
 const note = /^#?(?:footnote|endnote)-(ref-)?/
 
 /** Surrounds a text with marks; spaces at its ends stay outside. */
@@ -49,7 +49,7 @@ export function markdownOfHtml(html: string): string {
       .slice(0, -1)
       .map(({ ordered, count }) => ' '.repeat(ordered ? `${count}. `.length : 2))
       .join('')
-  /** Ends the block, or inside of a table, the line. */
+  /** Ends the block. Inside a table, only ends the line. */
   const end = (): void => {
     inlines.length = 0
     if (tables > 0) {

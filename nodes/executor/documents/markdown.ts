@@ -1,6 +1,6 @@
 /**
- * The Markdown that is made of Office files. Text is not escaped, except in cells of tables: it is
- * read by models.
+ * Builds the Markdown of Office files. Text is not escaped, except in cells of tables, because its
+ * readers are models.
  */
 
 /** Maximum length in characters of the Markdown of one file. */
@@ -14,8 +14,8 @@ const count = (value: number, what: string): string =>
 /** The sentence at the end of a text that was cut. */
 const CUT = '[The file is too long: the rest of its text was left out.]'
 /**
- * Cuts a text at `MAX_MARKDOWN` characters. A sentence says so.
- * @param whole whether the text is complete so far.
+ * Cuts a text at `MAX_MARKDOWN` characters. Appends a sentence if anything was left out.
+ * @param whole false if something was already left out of the text.
  */
 export const cut = (text: string, whole = true): string =>
   (whole && text.length <= MAX_MARKDOWN) || text.endsWith(CUT)
@@ -32,7 +32,7 @@ const cell = (text: string): string =>
     .replaceAll('|', '\\|')
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 
-/** Rows of a table. Cells that are not shown are counted. */
+/** The first rows of a table, and the size of the original table. */
 export interface Rows {
   readonly rows: readonly (readonly string[])[]
   /** The number of rows of the original table. */
@@ -42,9 +42,10 @@ export interface Rows {
 }
 
 /**
- * A Markdown table with the first row as its header. It ends with the row with which it has
- * `TABLE.characters`. If rows or columns are left out, a sentence follows that says so.
- * @param what what the table is called in that sentence.
+ * Returns a Markdown table whose header is the first row. The table ends after the row that exceeds
+ * `TABLE.characters`, or at the maximum number of rows. If rows or columns are left out, a sentence
+ * after the table says so.
+ * @param what the word for the table in that sentence.
  */
 export function tableOf({ rows, height, width }: Rows, what = 'table'): string {
   const columns = Math.min(TABLE.columns, width)
@@ -66,7 +67,7 @@ export function tableOf({ rows, height, width }: Rows, what = 'table'): string {
         `Only ${count(shown, 'row')} and ${count(columns, 'column')} are shown.]`
 }
 
-/** The rows of a complete table. */
+/** Returns the rows of a complete table, with its size. */
 export const allRows = (rows: readonly (readonly string[])[]): Rows => ({
   rows,
   height: rows.length,

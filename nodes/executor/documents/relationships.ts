@@ -11,7 +11,7 @@ interface Relationship {
   readonly part: string
 }
 
-/** The relationships of a part to other parts of the file. */
+/** Returns the relationships of a part to other parts of the file. */
 export function relationshipsOf(parts: Parts, part: string): readonly Relationship[] {
   const folder = posix.dirname(part)
   const name = `${folder}/_rels/${posix.basename(part)}.rels`
@@ -31,7 +31,7 @@ export function relationshipsOf(parts: Parts, part: string): readonly Relationsh
   return found
 }
 
-/** The parts whose names match, ordered by the number in the first group of the pattern. */
+/** Returns the matching names of parts, sorted by the number in the first group of the pattern. */
 export const numbered = (parts: Parts, pattern: RegExp): readonly string[] =>
   [...parts.keys()]
     .filter((name) => pattern.test(name))

@@ -1,6 +1,6 @@
 /**
- * Converts presentations (PPTX): a section for each slide in order, with its title, its texts and
- * tables, and the notes of the speaker.
+ * Converts presentations (PPTX). Each slide becomes a section, in order, with its title, texts,
+ * tables and speaker notes.
  */
 import { type Parts, readParts } from './archive.ts'
 import { DocumentFault } from './fault.ts'
@@ -13,8 +13,8 @@ const wanted =
 const MAIN = 'ppt/presentation.xml'
 
 /**
- * The Markdown of a presentation.
- * @throws {DocumentFault} when it has no slides, or cannot be read.
+ * Returns the Markdown of a presentation.
+ * @throws {DocumentFault} when the presentation has no slides, or cannot be read.
  */
 export function slidesMarkdown(bytes: Uint8Array): string {
   const parts = readParts(bytes, wanted)
@@ -34,7 +34,7 @@ export function slidesMarkdown(bytes: Uint8Array): string {
   return slides.join('\n\n')
 }
 
-/** The parts of the slides in the order of the presentation. */
+/** Returns the names of the parts that contain slides, in the order of the presentation. */
 function slidesOf(parts: Parts): readonly string[] {
   const related = new Map(relationshipsOf(parts, MAIN).map(({ id, part }) => [id, part]))
   const ordered = new Set<string>()
@@ -50,8 +50,8 @@ function slidesOf(parts: Parts): readonly string[] {
 }
 
 /**
- * The title of a slide, and its other texts and tables.
- * @param only the only type of placeholder whose texts count.
+ * Returns the title of a slide, and its other texts and tables.
+ * @param only a type of placeholder; texts of other placeholders are then left out.
  */
 function slideOf(parts: Parts, part: string, only?: string) {
   const blocks: string[] = []

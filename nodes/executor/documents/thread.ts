@@ -8,7 +8,7 @@ const outcome = await markdownOf(workerData as Uint8Array).then(
   (markdown): Conversion => ({ markdown }),
   (error: unknown): Conversion => {
     if (error instanceof DocumentFault) return { error: error.message }
-    // Hostile input makes libraries fail in many ways, none of which another attempt would change.
+    // Libraries fail in many ways on hostile input, and another attempt would fail too.
     const why = error instanceof Error ? error.message : String(error)
     return { error: `The file cannot be read: ${why.slice(0, 500)}` }
   },

@@ -1,5 +1,5 @@
 /**
- * Converts workbooks (XLSX): a table for each sheet, with the sheet's name as its heading. Cells
+ * Converts workbooks (XLSX). Each sheet becomes a table with the sheet's name as its heading. Cells
  * show their stored values: the results of formulas, and the numbers that represent dates.
  */
 import { type Parts, readParts } from './archive.ts'
@@ -12,7 +12,7 @@ const wanted =
 const MAIN = 'xl/workbook.xml'
 const SHARED = 'xl/sharedStrings.xml'
 
-/** The Markdown of a workbook, without its empty sheets. */
+/** Returns the Markdown of a workbook, without its empty sheets. */
 export function workbookMarkdown(bytes: Uint8Array): string {
   const parts = readParts(bytes, wanted)
   const shared = sharedStrings(parts)
@@ -28,12 +28,12 @@ export function workbookMarkdown(bytes: Uint8Array): string {
     sheets.push(`## ${title}\n\n${table}`)
     size += table.length
   }
-  // The whole text is cut, so the sentence about missing sheets comes first.
+  // The text may be cut at its end, so the sentence about missing sheets comes first.
   if (left > 0) sheets.unshift(`[The last ${left} sheets of this workbook were left out.]`)
   return sheets.join('\n\n')
 }
 
-/** Names of sheets by part, in the order of the workbook. A part is read once. */
+/** Returns the names of sheets by part, in the order of the workbook. Each part occurs once. */
 function sheetsOf(parts: Parts): ReadonlyMap<string, string> {
   const files = numbered(parts, /^xl\/worksheets\/sheet(\d+)\.xml$/)
   // After sheets were moved or deleted, only relationships say which part contains a sheet.
@@ -55,7 +55,7 @@ function sheetsOf(parts: Parts): ReadonlyMap<string, string> {
   return named
 }
 
-/** The strings that cells refer to by their index. Phonetic readings are left out. */
+/** Returns the strings to which cells refer by index. Phonetic readings are left out. */
 function sharedStrings(parts: Parts): readonly string[] {
   const strings: string[] = []
   let [line, taking, phonetic] = ['', false, false]
@@ -79,7 +79,7 @@ function sharedStrings(parts: Parts): readonly string[] {
   return strings
 }
 
-/** The rows with content, up to the limits of a table; further ones are counted. */
+/** Returns the rows with content, up to the limits of a table, and the number of all such rows. */
 function rowsOf(bytes: Uint8Array, part: string, shared: readonly string[]): Rows {
   const rows: string[][] = []
   let [height, width, column] = [0, 0, -1]
@@ -122,7 +122,7 @@ const shownValue = (kind: string, value: string, shared: readonly string[]): str
         ? 'TRUE'
         : 'FALSE'
       : value
-/** The zero-based column of a cell reference such as `AB12`. Undefined without a reference. */
+/** Returns the zero-based column of a cell reference such as `AB12`; undefined for no reference. */
 function columnOf(place = ''): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(place)?.[0]
   return letters === undefined

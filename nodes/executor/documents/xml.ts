@@ -15,11 +15,11 @@ type Attributes = Readonly<Record<string, string | undefined>>
 /** Functions that receive the content of a part in its order. Names have no namespace prefix. */
 export interface XmlHandler {
   open?(name: string, attributes: Attributes): void
-  /** @param position index in the text of the part, in UTF-16 units, after the end tag. */
+  /** @param position the index after the end tag in the text of the part, in UTF-16 code units. */
   close?(name: string, position: number): void
-  /** Text between two tags. It may arrive in several pieces. */
+  /** Receives the text between two tags, possibly in several chunks. */
   text?(text: string): void
-  /** Whether the rest of the part is not needed. Asked once for each chunk. */
+  /** Returns true if the rest of the part is not needed. Called after each chunk of input. */
   done?(): boolean
 }
 

@@ -1,7 +1,7 @@
 /**
- * The embedding model of the built-in provider, for tests and demonstrations only. It knows nothing
- * about meaning except a few groups of synonyms: each token of a text adds to a dimension that is
- * derived from a hash of its group, or else of the token.
+ * The embedding model of the built-in provider, for tests and demonstrations only. Each token of a
+ * text increments one dimension, which is derived from a hash of the token. Tokens of the same
+ * group of synonyms increment the same dimension.
  */
 import { createHash } from 'node:crypto'
 import { tokensOf } from '../../../protocol/tables/search.ts'
@@ -19,7 +19,7 @@ const groups: ReadonlyMap<string, string> = new Map(
   synonyms.flatMap((group) => group.map((word) => [word, group[0] ?? word] as const)),
 )
 
-/** Returns a vector of a text, which is the zero vector for a text without tokens. */
+/** Returns the vector of a text: the zero vector for a text without tokens. */
 function hashedVector(text: string): number[] {
   const vector = new Array<number>(DIMENSIONS).fill(0)
   for (const token of tokensOf(text)) {

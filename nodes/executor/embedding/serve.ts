@@ -1,7 +1,7 @@
 /**
- * Answers requests for embeddings. The requests in progress are bounded, and so are those that
- * wait; a request beyond these bounds is answered with the failure `busy`. Queries of searches and
- * rows are bounded separately, so rows that are embedded in the background do not delay queries.
+ * Answers requests for embeddings. The numbers of running and of waiting requests are bounded;
+ * further requests fail with `busy`. Queries of searches and rows have separate bounds, so rows
+ * that are embedded in the background do not delay queries.
  */
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 import type { Log } from '../../../gateway/ports.ts'
@@ -13,7 +13,7 @@ import {
 import { ExecutorFault } from '../faults.ts'
 
 /**
- * Embeds texts; the vectors are in their order.
+ * Embeds texts. Returns one vector for each text, in the same order.
  * @throws ExecutorFault when the provider fails.
  */
 export type EmbedTexts = (
@@ -30,7 +30,7 @@ interface Service {
   readonly embed: EmbedTexts
   readonly log: Log
 }
-/** Answers requests for embeddings; `stop` aborts those in progress and refuses later ones. */
+/** Answers requests for embeddings. `stop` aborts running requests and refuses later requests. */
 interface EmbeddingService {
   answer(request: EmbeddingRequest): Promise<EmbeddingAnswer>
   stop(): void
@@ -72,8 +72,8 @@ export function createEmbeddingService({ model, embed, log }: Service): Embeddin
 }
 
 /**
- * Returns a function that takes a place, in the order of the calls, and resolves with the function
- * that releases it; with undefined if too many calls wait.
+ * Returns a function that acquires a place, in the order of the calls. It resolves with a function
+ * that releases the place, or with undefined if too many calls wait.
  */
 function createPlaces({
   running,
@@ -96,7 +96,7 @@ function createPlaces({
 }
 
 /**
- * Normalizes vectors to the length 1, and encodes them. A zero vector stays zero.
+ * Normalizes vectors to the length 1, and encodes them in base64. Zero vectors are not normalized.
  * @throws ExecutorFault when the provider did not return one vector for each text, all with the
  * same number of dimensions.
  */

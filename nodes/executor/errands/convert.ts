@@ -1,7 +1,8 @@
 /**
- * Extracts the text of a file as Markdown, and stores it beside the bytes. A repeat replaces the same
- * object. Nothing is left behind when the file was deleted in the meantime: its deletion erases what
- * was stored before, and the executor what it stored afterwards.
+ * Extracts the text of a file as Markdown, and stores the text in a second object. A repeat
+ * overwrites the same object. No text remains if the file is deleted during the conversion: the
+ * deletion erases a text that is already stored, and the executor erases a text that it stored
+ * later.
  */
 import type { World } from '../../../gateway/ports.ts'
 import type { ConversionResult } from '../../../protocol/artifacts/commands.ts'

@@ -35,7 +35,7 @@ const tableOf = (converter: Converter): { readonly [E in Errand['errand']]: Runs
   none: async () => ({}),
 })
 
-/** The handler of errands. */
+/** Creates the handler of errands. */
 export function errands(asking: CapabilityReader, converter: Converter): Handler {
   const table = tableOf(converter)
   return {
@@ -43,7 +43,7 @@ export function errands(asking: CapabilityReader, converter: Converter): Handler
     async perform({ project, job, signal }) {
       const errand = job.spec as unknown as Errand
       try {
-        // A spec without an errand: the actor no longer knows the job.
+        // The spec contains no errand if the actor no longer has the job.
         const perform = table[errand.errand ?? 'none']
         const result = await perform(asking, project, errand as never, signal)
         return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }

@@ -1,7 +1,7 @@
 /**
  * Opens the turn of an exchange: finds its session, resolves the definition of the turn, and reads
- * the messages since the agent's previous exchange. Messages are read with the agent's permissions:
- * what the agent may not read as a member of the channel never reaches its model.
+ * the messages since the agent's previous exchange. Messages are read with the agent's permissions,
+ * so messages that the agent may not read as a member of the channel never reach its model.
  */
 
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
@@ -22,16 +22,16 @@ import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
 /**
- * `PAGE` is the number of messages per read. `SHOWN` has the maximum number of messages that an
- * agent is shown (the newest ones), and the approximate maximum of their total number of
- * characters.
+ * `PAGE` is the number of messages per read. An agent is shown only the newest messages. `SHOWN`
+ * limits their number and, approximately, their total number of characters.
  */
 const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /**
- * Messages that the agent has not been shown yet, oldest first, within the limits of `SHOWN`. In a
- * thread that is new to the agent, the root and the agent's own messages are included.
+ * Returns the messages that the agent has not been shown yet, oldest first, within the limits of
+ * `SHOWN`. In a thread that is new to the agent, the root and the agent's own messages are
+ * included.
  */
 async function unheard(
   { world }: Pick<CapabilityReader, 'world'>,
@@ -88,7 +88,7 @@ const nameIn = (
   Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ??
   id
 
-/** A description of the channel for the model, in addition to the agent's instructions. */
+/** Returns a description of the channel for the model, in addition to the instructions. */
 function about({ channel, alone }: Errand, me: string, others: readonly string[]): string {
   if (alone) return 'You are in a direct message. Your answer is posted there.'
   const { kind, name, topic } = channel
@@ -122,7 +122,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
     session_key: sessionKeyOf(channel.id, exchange.root),
   })
   if (isRefusal(located)) return located
-  const defined = await define(asking, project, agent, located.session, {})
+  const defined = await define(asking, project, agent, located.session, { trigger: 'turn' })
   if (isRefusal(defined)) return defined
   const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages

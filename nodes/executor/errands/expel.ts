@@ -1,4 +1,4 @@
-/** Removes a member from a channel, because the member is not an active principal. */
+/** Removes members that are not active principals from channels. */
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { activePrincipal, type ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'

@@ -9,8 +9,8 @@ import { systemOrigin } from '../system-origin.ts'
 import type { Runs } from './errands.ts'
 
 /**
- * Fires the trigger. A repeat does not fire it twice: the loop identifies a firing by its trigger
- * and event.
+ * Fires the trigger. A repeat does not fire the trigger twice, because the loop identifies a firing
+ * by its trigger and event.
  */
 export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
   const { world } = asking

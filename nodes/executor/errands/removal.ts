@@ -1,6 +1,6 @@
 /**
- * Deletes the artifacts of a deleted project, and destroys its environments. A repeat finds only
- * those that are left.
+ * Deletes the artifacts of a deleted project and the stored definitions of its agents, and destroys
+ * its environments. A repeat finds only those that are left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -15,14 +15,14 @@ const sent = (world: World) => ({
   input: {},
   origin: systemOrigin(world, world.node),
 })
-/** Deletes an artifact of a deleted project, or gives up its upload. */
+/** Deletes an artifact of a deleted project, or abandons its upload. */
 export const removeArtifact = (world: World, project: string, id: string) =>
   world.command({ ...sent(world), project, kind: 'artifact', id, name: 'artifact.remove' })
 /** Requests the destruction of an environment of a deleted project. */
 const removeEnvironment = (world: World, project: string, id: string) =>
   world.command({ ...sent(world), project, kind: 'environment', id, name: 'environment.remove' })
 
-/** Removes everything that a query of ids lists, page by page. */
+/** Removes every record whose id the query returns, page by page. */
 async function removeAll(
   world: World,
   project: string,
@@ -43,8 +43,12 @@ async function removeAll(
   }
 }
 
-/** The errand `remove_artifacts`; its name is older than environments. */
-export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) =>
-  (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
-  (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
-  {}
+/** Performs the errand `remove_artifacts`, whose name predates environments. */
+export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) => {
+  await world.definitions?.forget(project)
+  return (
+    (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
+    (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??
+    {}
+  )
+}

@@ -39,7 +39,7 @@ export function faultOf(
   if (cause instanceof ExecutorFault) return cause
   if (broken.test(name))
     return new ExecutorFault('invalid_response', `The response of ${provider} is invalid.`)
-  // The library passes on an error within the stream as the provider sent it, not as an `Error`.
+  // The library forwards an error within the stream as the provider sent it, not as an `Error`.
   if (!(error instanceof Error))
     return new ExecutorFault(
       'provider_error',

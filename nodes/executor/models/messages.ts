@@ -1,6 +1,6 @@
 /**
  * Converts the messages of a request to the form of the `ai` library. A file whose content is not
- * available is replaced by a short text. Thinking goes back only to the provider that wrote it,
+ * available is replaced by a short text. Thinking is sent only to the provider that generated it,
  * because other providers reject its signature.
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'

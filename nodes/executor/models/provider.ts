@@ -1,7 +1,7 @@
 /**
- * Creates clients for the models of providers. They use the `ai` library, which is loaded when a
- * generation first needs it. The operator configures the URLs of providers, so private addresses
- * are allowed. Redirects are not followed, because requests carry keys.
+ * Creates clients for the models of providers. The clients use packages of the AI SDK, which are
+ * loaded when a request first needs them. The operator configures the URLs of providers, so private
+ * addresses are allowed. Redirects are not followed, because requests contain keys.
  */
 import { readFile } from 'node:fs/promises'
 import type { EmbeddingModel, JSONValue, LanguageModel } from 'ai'
@@ -10,8 +10,8 @@ import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault } from '../faults.ts'
 
 /**
- * Reads the key to which the configuration of a provider refers. It is read for every generation,
- * so that a changed key takes effect at once. Undefined when no key is configured.
+ * Reads the key to which the configuration of a provider refers. The key is read for every request,
+ * so that a changed key takes effect at once. Returns undefined when no key is configured.
  * @throws ExecutorFault when the configured key is missing or empty.
  */
 export async function readKey(
@@ -32,7 +32,7 @@ export async function readKey(
   return value
 }
 
-/** A `fetch` that never follows a redirect, and that ends when the generation is stopped. */
+/** A `fetch` that never follows redirects, and whose response ends when its signal is aborted. */
 const straight: typeof fetch = endedBySignal((input, init) =>
   fetch(input, { ...init, redirect: 'error' }),
 )
@@ -56,7 +56,7 @@ export async function modelOf(
       ...(key !== undefined && { apiKey: key }),
     })(model)
   }
-  // Without a key, these clients would take one from the environment.
+  // Without a key, these clients would read a key from the environment.
   if (key === undefined)
     throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
   const settings = {
@@ -92,7 +92,7 @@ export async function embeddingModelOf(
   }
   if (kind !== 'openai')
     throw new ExecutorFault('model_unavailable', `${provider} has no embedding models.`)
-  // Without a key, this client would take one from the environment.
+  // Without a key, this client would read a key from the environment.
   if (key === undefined)
     throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
   const { createOpenAI } = await import('@ai-sdk/openai')
@@ -110,7 +110,7 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 24_576,
   max: 32_000,
 }
-/** Returns the options that only this kind of provider accepts. */
+/** Returns the options that are specific to the kind of provider. */
 export function optionsOf(
   { provider, kind }: ProviderAccess,
   effort: string | undefined,

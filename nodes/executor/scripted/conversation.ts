@@ -12,7 +12,7 @@ export interface Result {
   readonly tool: string
   /**
    * The argument `command` of the call, if it is a text. In a call to the router of a tool group,
-   * it names the tool.
+   * `command` names the tool.
    */
   readonly command?: string
   readonly text: string
@@ -33,8 +33,8 @@ export interface Facts {
 
 const string = (value: unknown): string => (typeof value === 'string' ? value : '')
 /**
- * Matches a reminder that the service added for the model. It does not count as text of a person,
- * unless it contains a person's direction (`user-direction`).
+ * Matches a reminder that the service added for the model. A reminder does not count as text of a
+ * person, unless it contains a person's direction (`user-direction`).
  */
 const reminder = /^<reminder name="([^"]*)"[^>]*>\n([\s\S]*)\n<\/reminder>$/
 const contentOf = ({ content }: { readonly content?: unknown }): string =>

@@ -1,5 +1,5 @@
 /**
- * Computes the answer of a script to a request. It is a pure function: the same request, attempt
+ * Computes the answer of a script to a request. The computation is pure: the same request, attempt
  * and id give the same answer in any executor.
  */
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
@@ -74,8 +74,8 @@ export function play(script: Script, request: ModelRequest, attempt: number, id:
 }
 
 /**
- * The first rule that matches, with the texts that its stars matched. If none matches, the answer
- * says so, because an empty answer would be hard to diagnose.
+ * Returns the first rule that matches, with the texts that its stars matched. If no rule matches,
+ * the answer says so, because an empty answer would be hard to diagnose.
  */
 function choose(script: Script, facts: Facts): readonly [Rule, readonly string[]] {
   for (const rule of script) {
@@ -115,7 +115,7 @@ const callsOf = ({ call }: Rule) =>
   call === undefined
     ? []
     : (Array.isArray(call) ? call : [call]).flatMap((one) => Object.entries(one))
-/** A tool call under the name shown to the model: the tool itself, or the router of its group. */
+/** Returns a call of the tool under the name shown to the model, or of the router of its group. */
 function toolUse(
   tools: readonly ShownTool[],
   name: string,
@@ -133,7 +133,7 @@ function toolUse(
     : { name: mangled(name), input }
 }
 
-/** Splits a text into chunks of `size` whole characters. */
+/** Splits a text into chunks of `size` code points. */
 function cut(text: string, size: number): string[] {
   const characters = [...text]
   return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>
@@ -163,7 +163,7 @@ function faultOf({ fail }: Rule, attempt: number): ExecutorFault | undefined {
       )
 }
 
-/** Token counts: those of the rule, otherwise one token per four characters. */
+/** Returns the token counts of the rule. The default is one token per four characters. */
 const usageOf = (
   { usage }: Rule,
   { system = [], messages }: ModelRequest,

@@ -70,7 +70,7 @@ export const Script = Type.Object(
 
 export type When = Static<typeof When>
 export type Rule = Static<typeof Rule>
-/** The rules of a script, in their order. */
+/** The rules of a script, in order. */
 export type Script = readonly Rule[]
 /** The rules for an agent without a script. */
 export const ECHO: Script = [{ say: 'You said: {{text}}' }]

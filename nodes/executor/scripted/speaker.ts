@@ -1,4 +1,4 @@
-/** The scripted model as a speaker: plays the script in the instructions with its delays. */
+/** The speaker of the scripted model. It plays the script in the instructions with its delays. */
 import { ExecutorFault, failedWith } from '../faults.ts'
 import { answered, type Speaker } from '../speech.ts'
 import { play } from './play.ts'

@@ -8,8 +8,8 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import type { Facts } from './conversation.ts'
 
 /**
- * The texts that the stars of a pattern match; undefined when the pattern does not match. Matching
- * ignores case. The time is linear in the length of the text for each star.
+ * Returns the texts that the stars of a pattern match, or undefined when the pattern does not
+ * match. Matching ignores case, and never backtracks.
  */
 export function starsIn(pattern: string, text: string): readonly string[] | undefined {
   const [whole, parts] = [text.trim(), pattern.trim().split('*')]

@@ -1,5 +1,5 @@
 /**
- * Computes which node should own each shard: a pure function of the live nodes. `membership.ts`
+ * Computes which node should own each shard, as a pure function of the live nodes. `membership.ts`
  * decides which nodes are live.
  */
 import { hashOf } from '../../../protocol/subjects.ts'
@@ -12,10 +12,10 @@ export interface Member {
 }
 
 /**
- * Returns the node that should own each shard: of the nodes that have capacity left, the one with
- * the highest hash of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996; with a bound
- * on the load as in Mirrokni, Thorup and Zadimoghaddam 2018). Every node computes the same result;
- * no node has more than its share, rounded up.
+ * Returns the node that should own each shard, by rendezvous hashing (Thaler and Ravishankar 1996)
+ * with a bound on the load (Mirrokni, Thorup and Zadimoghaddam 2018). The owner is the node with
+ * the highest hash of (node, shard) among the nodes with capacity left. Every node computes the
+ * same result. No node has more than its share, rounded up.
  */
 export function assignment(
   nodes: readonly Member[],

@@ -1,9 +1,9 @@
 /**
  * Tracks cluster membership: which nodes are alive. `assignment.ts` assigns the shards to these
- * nodes. Each node renews one registry record. Other nodes judge it by their own clock: a node is
- * dead when its record has not changed for `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS`
- * if the NATS servers report no subscriber for its name (as after its process was killed). Time
- * stamps of different machines are never compared.
+ * nodes. Each node renews one registry record. A node is dead when its record has not changed for
+ * `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber
+ * for its name (for example because its process was killed). Other nodes measure these times with
+ * their own clocks. Timestamps of different machines are never compared.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
@@ -14,8 +14,8 @@
  *     measured up to the last reading of the records, so a node does not mistake its own suspension
  *     for the silence of others.
  * M3. A node was away if its previous renewal is older than `FRESH_MS` when it renews its record.
- *     It then checks what became of its shards before it is `fresh` again. Its renewals do not wait
- *     for that check; otherwise a busy node would seem to be away because its checks are slow.
+ *     It then checks the ownership of its shards before it is `fresh` again. Its renewals do not
+ *     wait for that check; otherwise a busy node would seem to be away because its checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves, so that no other
  *     node takes a shard of a live node when the shard's record is missing.
@@ -31,14 +31,16 @@ import type { Claimed } from './node-id.ts'
 import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
- * Milliseconds for which a renewal keeps a node fresh and lets it consider itself alone. Both are
- * shorter than the limits that other nodes apply, because clocks run at different speeds.
+ * Milliseconds after a renewal for which a node is fresh, and for which it may consider itself
+ * alone. Both are shorter than the limits that other nodes apply, because clocks run at different
+ * speeds.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
 
 /**
- * `listens`: the node answers presence probes; older releases do not, and are not probed. `shards`:
- * the shards that it serves. `stops`: why it accepts no writes.
+ * The record of a node. `listens` is set if the node answers presence probes; nodes of older
+ * releases do not, and are not probed. `shards` lists the shards that the node serves, and `stops`
+ * the reasons why it accepts no writes.
  */
 interface NodeRecord extends Member, Partial<Instance> {
   readonly beat: number
@@ -71,7 +73,7 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /** How many times this node was away: so far, and before the last check of its shards (M3). */
+  /** Number of times that this node was away: in total, and before the last check of M3. */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
@@ -119,8 +121,8 @@ export class Membership {
     await this.#introduce()
   }
   /**
-   * Makes this membership renew the record that was claimed for this process, and end once another
-   * process has claimed it. Called before `start`.
+   * Sets the record that was claimed for this process. The membership renews the record, and ends
+   * once another process has claimed it. Called before `start`.
    */
   hold(claimed: Claimed): void {
     this.#claimed = claimed
@@ -134,7 +136,7 @@ export class Membership {
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }
-  /** The reasons why live nodes, including this one, accept no writes; empty if none. */
+  /** Returns the reasons why live nodes, including this one, accept no writes. */
   stops(): readonly string[] {
     const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
     return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
@@ -183,7 +185,7 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Makes this node known to the others. Resolves at once when all of them answer, otherwise after
+   * Greets the other nodes. Resolves at once when all of them answer, otherwise after
    * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
    */
   #introduce(): Promise<void> {
@@ -206,7 +208,7 @@ export class Membership {
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers) cancel()
-    // A renewal in flight would make the record live again.
+    // A renewal that arrives after the last record would revive the node.
     await this.#renewing
     // The record is not deleted, because a missing record proves nothing (M4).
     await this.#registry
@@ -218,8 +220,8 @@ export class Membership {
       .catch(() => {})
   }
   /**
-   * Whether this node's record was renewed recently enough for other nodes to rely on it, and the
-   * node has checked what became of its shards in its last absence.
+   * Whether other nodes can rely on this node: its record was renewed recently, and it has checked
+   * the ownership of its shards since it was last away.
    */
   fresh(): boolean {
     return this.#known === this.#absences && this.#lately(FRESH_MS)
@@ -227,7 +229,7 @@ export class Membership {
   #lately(ms: number): boolean {
     return this.#clock.elapsed() - this.#renewed < ms
   }
-  /** Live nodes with a role, including this one. */
+  /** Returns the live nodes with a role, including this one. */
   members(role: RoleName): readonly Member[] {
     return [...this.#observed.values()]
       .filter(
@@ -237,7 +239,7 @@ export class Membership {
       )
       .map(({ member }) => member)
   }
-  /** Whether no other node is alive; false whenever there is doubt. */
+  /** True if no other node is alive. False in case of doubt. */
   alone(): boolean {
     const now = this.#clock.elapsed()
     return (
@@ -255,13 +257,13 @@ export class Membership {
     this.#unsure = this.#clock.elapsed()
   }
   /**
-   * How many times this node has found that another gateway ended: it left, fell silent, or
-   * restarted under the same name.
+   * Returns how often this node has found that another gateway ended. A gateway ends when it
+   * leaves, becomes silent, or restarts under the same name.
    */
   ended(): number {
     return this.#ended
   }
-  /** Other nodes whose lease has not expired, including those without a subscriber. */
+  /** Returns the other nodes whose lease has not expired, including those without a subscriber. */
   #others(): Observed[] {
     const others: Observed[] = []
     for (const seen of this.#observed.values())
@@ -278,15 +280,14 @@ export class Membership {
 
   /**
    * Resolves when a node that was found dead can no longer consider itself fresh. The node may have
-   * renewed its record after it was found dead, so callers wait for this after they have taken a
-   * shard from the node.
+   * renewed its record since, so callers wait after they have taken over a shard from the node.
    */
   async buried(id: string): Promise<void> {
     await this.#look()
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
-  /** Milliseconds until the next round: fewer if a node's silence reaches a limit sooner. */
+  /** Returns the pause before the next round in milliseconds: shorter if a node reaches a limit. */
   #rest(): number {
     const since = this.#clock.elapsed()
     const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]
@@ -341,8 +342,8 @@ export class Membership {
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    // A change counts from the time of the answer: counted from the request, a lease would seem to
-    // expire before its owner considers it expired.
+    // A change counts from the time of the answer. If it counted from the request, a lease would
+    // seem to expire before its owner considers it expired.
     const now = this.#clock.elapsed()
     const lived = this.members('gateway')
     this.#looked = asked

@@ -4,8 +4,8 @@ import type { Bus } from '../ports.ts'
 import { LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from '../timing.ts'
 
 /**
- * A probe, or a greeting (`joined`), and the answers to them. Releases without greetings answer a
- * greeting with something other than `MET`.
+ * A probe, or a greeting (`joined`). A greeting is answered with `MET`, a probe with `HERE`. Nodes
+ * of releases without greetings answer a greeting differently.
  */
 interface Question {
   readonly joined?: true
@@ -45,13 +45,13 @@ export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>
 /** Direct contact between nodes, without the registry. */
 export interface Neighbours {
   /**
-   * Whether the NATS servers report no subscriber for a node. False also when that cannot be
+   * True if the NATS servers report no subscriber for a node. Also false when that cannot be
    * determined.
    */
   nobody(id: string): Promise<boolean>
   /**
-   * Announces to a node that this one has joined. True if that node is dead, is now `unsure`
-   * (`membership.ts`), or will be before it receives anything again.
+   * Announces to a node that this node has joined. Resolves with true if the other node is dead, is
+   * now `unsure` (`membership.ts`), or will be `unsure` before it receives further messages.
    */
   greet(id: string): Promise<boolean>
 }

@@ -4,12 +4,12 @@
  *
  * Invariants:
  * I1. An instance subscribes under its own name before it writes the record, so a claimant that
- *     finds it recorded can probe it.
+ *     finds the instance in the record can probe it.
  * I2. A record is replaced only if its revision has not changed since it was checked, so only one
  *     of several claimants succeeds.
  * I3. The record of a live instance is not replaced: the instance answers, or its record changes
- *     while a claimant waits. An instance that was away for longer than that finds another instance
- *     in the record, and ends.
+ *     while a claimant waits. An instance that was away for longer than the wait finds another
+ *     instance in the record, and ends.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -69,8 +69,8 @@ async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
 }
 
 /**
- * The other instance that holds the id according to a record. Undefined when the holder left
- * gracefully, is `self`, or is not named.
+ * Returns the other instance that holds the id according to a record. Returns undefined when the
+ * holder left gracefully, is `self`, or is not named.
  */
 export function rivalIn(value: string, self: Instance): Instance | undefined {
   const { instance, process: where = '', roles } = JSON.parse(value) as Holder
@@ -78,7 +78,7 @@ export function rivalIn(value: string, self: Instance): Instance | undefined {
   return { instance, process: where }
 }
 
-/** The error of a node whose id another instance holds. */
+/** Returns the error of a node whose id another instance holds. */
 export const idInUse = (id: string, { process: where }: Instance): StartFault =>
   new StartFault(
     `another node is running with the id ${id} (${where}): set a different BATON_NODE_ID for each node, or none`,
@@ -86,8 +86,8 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
 
 /**
  * Claims a node id for an instance that already answers under its own name. A recorded instance
- * that does not answer is dead when its record has not changed for `DEAD_WITHOUT_SUBSCRIBER_MS`, or
- * for `LEASE_DURATION_MS` when the NATS servers do not report that it has no subscriber.
+ * that does not answer is dead when its record has not changed for `LEASE_DURATION_MS`. If the NATS
+ * servers report no subscriber for the instance, `DEAD_WITHOUT_SUBSCRIBER_MS` suffices.
  * @returns the revision of the record, from which the node renews it.
  * @throws StartFault when another instance is alive under the id, or claimed it first each time.
  * @throws Error when the registry cannot be reached.

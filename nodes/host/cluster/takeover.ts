@@ -1,5 +1,5 @@
 /**
- * Takes over a shard: appends a fence first, so that the older owner's next append fails; then
+ * Takes over a shard: first appends a fence, so that the older owner's next append fails, and then
  * replays everything since the checkpoint.
  *
  * Invariants:
@@ -32,14 +32,14 @@ const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
 /** Attempts to append a fence before the storage counts as full. */
 const FENCES = 2
 /**
- * Milliseconds after which a replay yields to other tasks: a node that cannot renew its membership
- * during the replay is considered dead.
+ * Milliseconds after which a replay yields to other tasks. A node that could not renew its
+ * membership during the replay would be considered dead.
  */
 const MAX_REPLAY_TURN_MS = 20
 
 /**
- * Milliseconds before each further attempt to read a missing snapshot. A server that leads while it
- * is still catching up has neither the newest snapshot of an actor nor the one before. Replaying
+ * Milliseconds before each further attempt to read a missing snapshot. A leader that is still
+ * catching up may have neither the newest snapshot of an actor nor the previous one. Replaying
  * everything instead would take much longer (measured: 38 to 50 s for four shards with 60,000
  * entries each, on a busy machine).
  */
@@ -56,8 +56,7 @@ interface TakeoverParts {
 /**
  * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
  * perform again, oldest first.
- * @param epoch the epoch to write. If the journal contains the same or a higher one, the epoch
- *   after that one is written.
+ * @param epoch the lowest epoch to write. The epoch is also higher than any in the journal.
  * @throws Error when another node took over the shard, or the journal or a snapshot is unreadable.
  */
 export async function takeOver(
@@ -95,8 +94,8 @@ export async function takeOver(
     if (!(error instanceof JournalHole)) throw error
     gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
-  // A node that was away between writing the record and the fence has fenced a newer owner. It must
-  // not serve, because the newer owner's reads would become stale.
+  // A node that was away after it had written the record may have fenced a newer owner. It must not
+  // serve, because the newer owner's reads would become stale.
   if (!(await held())) throw new Error(`shard ${name} was taken over by another node`)
   return pending
 }
@@ -104,7 +103,7 @@ export async function takeOver(
 /**
  * Appends the fence. When the leader refuses it, or answers requests but stores nothing in two
  * attempts, the storage counts as full and the shard serves reads only.
- * @throws Error when another owner was faster, or the outcome is unknown.
+ * @throws Error when another owner wrote first, or the outcome is unknown.
  */
 async function appendFence(
   context: ShardContext,
@@ -128,9 +127,9 @@ async function appendFence(
 }
 
 /**
- * Returns a `WriteStop` if entries are evidently missing, without reading the journal: sequences
- * are missing between its first and its last entry, or it ends before entries that the checkpoint
- * covers. Deleting the beginning of the journal on purpose causes neither.
+ * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Sequences
+ * may be missing between its first and its last entry, or it may end before entries that the
+ * checkpoint covers. Deleting the beginning of the journal on purpose causes neither.
  */
 function damage(
   { partition, name, position }: ShardContext,
@@ -149,7 +148,7 @@ function damage(
   return undefined
 }
 
-/** The journal lacks entries that it must contain. */
+/** Thrown when the journal lacks entries that it must contain. */
 class JournalHole extends Error {}
 
 /**
@@ -296,7 +295,7 @@ async function* together(
   }
   if (some.length > 0) yield some
 }
-/** The actors that have events before their own first entry in this list. */
+/** Returns the actors that have events before their first entry in the list. */
 function begunBefore(places: readonly Placed[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {

@@ -5,9 +5,9 @@
  *
  * Invariants:
  * B1. While a shard is served, only a batch changes the state of actors, apart from the extension
- *     of leases after a pause of writes (`write-gate.ts`) and when an actor is read from its
- *     snapshot. When the envelope cannot be appended, all actor instances are dropped and read
- *     again from the stored state.
+ *     of leases after a pause of writes (`write-gate.ts`) or after a snapshot is read. When the
+ *     envelope cannot be appended, all actor instances are dropped and read again from the stored
+ *     state.
  * B2. The index of an event in its envelope is fixed when the event is decided, so `prev` of a
  *     later entry of the same actor can refer to it.
  */
@@ -24,8 +24,8 @@ import { encodeEntry } from '../memory/codec.ts'
 /** Maximum nesting depth of tells within one commit. */
 const DEPTH = 32
 /**
- * Maximum number of events that one command may cause, tells included, so that an envelope never
- * exceeds 1000 events: a cursor has three digits for the index of an event.
+ * Maximum number of events that one command may cause, including its tells. It keeps an envelope
+ * below 1000 events, because a cursor has three digits for the index of an event.
  */
 const EVENTS_PER_COMMAND = 500
 /** Number of bytes and of events at which a batch is full. */
@@ -76,8 +76,8 @@ export class Batch {
 
   /**
    * Decides one command and its tells. An exception in an actor is answered with `internal`; see
-   * `torn`. A command that this release does not know, from a node of a newer release, is answered
-   * with `not_owner`, so that its sender repeats it until the shard has an owner of that release.
+   * `torn`. A command that only a newer release knows is answered with `not_owner`. Its sender then
+   * repeats it until the shard has an owner of that release.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
    *   unknown format.

@@ -23,7 +23,7 @@ import { LostSnapshot } from '../memory/actor-instance.ts'
 import type { ShardContext } from '../shard-context.ts'
 import type { WriteGate } from './write-gate.ts'
 
-/** How far the stored data of a shard reaches in its journal. */
+/** The sequences of a shard's journal up to which its stored data is complete. */
 export interface Covered {
   /**
    * Entries up to this sequence need not be read: they are in snapshots, and their effects have
@@ -41,13 +41,13 @@ interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   readonly epoch: number
   /** Numbers of the stored parts of the index. */
   readonly parts: readonly number[]
-  /** Keys of stored snapshots that were being replaced. Absent: none. */
+  /** Keys of stored snapshots that were being replaced; absent if there were none. */
   readonly replacing?: readonly string[]
 }
 const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
 /**
- * The stored state is not what this owner stored: it was lost, or another owner wrote it. The state
- * in memory can no longer be trusted.
+ * Thrown when the stored state was lost or written by another owner. The state in memory can then
+ * no longer be trusted.
  */
 export class LostState extends Error {}
 
@@ -132,7 +132,7 @@ export class Checkpoint implements Covered {
   }
   /**
    * Checks that the checkpoint, and hence everything that was stored before it, still exists.
-   * @throws LostState when it was lost, or when a newer owner has stored one.
+   * @throws LostState when the checkpoint was lost, or a newer owner has stored a checkpoint.
    */
   async confirm(): Promise<void> {
     await this.#read()
@@ -247,12 +247,12 @@ export class Checkpoint implements Covered {
   }
   /**
    * Reads the record.
-   * @throws LostState when the record that this owner read or stored last was lost, or when a newer
-   *   owner has stored one.
+   * @throws LostState when the record that this owner read or stored last was lost, or a newer
+   *   owner has stored a record.
    */
   async #read(): Promise<Mark | undefined> {
-    // Captured before the read, because a record that is stored during the read may be newer than
-    // the answer.
+    // The values are captured before the read, because a record that is stored during the read may
+    // be newer than the answer.
     const [known, revision] = [this.#mark, this.#revision]
     const { deps, partition } = this.#context
     const found = await deps.snapshots.get(partition, this.#key('checkpoint'))

@@ -6,13 +6,13 @@
  * K2. The checkpoint is stored after everything that it covers. Every actor changed up to its
  *     `state` has a stored snapshot. Every deadline and every queue with waiting work is in the
  *     stored index. Every effect up to its `sequence`, which may be much lower than `state`, has
- *     been performed or given up.
+ *     been performed or abandoned.
  * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
  *     missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
  * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
- * K6. Rounds of storing never overlap: each of two concurrent rounds would consider the actors of
- *     the other one stored.
+ * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
+ *     actors of the other one stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import type { Deadlines } from '../effects/deadlines.ts'
@@ -35,8 +35,8 @@ const CHECKPOINT_INTERVAL_MS = 1000
 const MAX_SNAPSHOT_AGE_MS = 3000
 /**
  * Minimum age in milliseconds at which the first snapshot of an actor is stored, unless the actor
- * has ended. Applies to kinds whose actors can end. Most runs end sooner and are stored once
- * instead of twice. A takeover replays correspondingly more.
+ * has ended. It applies to kinds whose actors can end. Most runs end sooner and are stored once
+ * instead of twice. In return, a takeover replays more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
 /** Milliseconds before a failed snapshot is retried. */
@@ -49,7 +49,7 @@ const AT_ONCE = 512
 const SNAPSHOT_SLICE_MS = 5
 /**
  * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
- * `NEAR_DEADLINE_MS`. An actor with leases (`recover`) stays as long as it has a deadline.
+ * `NEAR_DEADLINE_MS`. An actor with leases (`recover`) stays in memory while it has a deadline.
  */
 const IDLE_EVICTION_MS = 60_000
 const NEAR_DEADLINE_MS = 60_000
@@ -121,7 +121,7 @@ export class Checkpointer {
   }
   /**
    * Checks that no stored state was lost, so that the snapshots just read are the newest. During a
-   * takeover, this happens only once, at the `end`.
+   * takeover, only the call with `end` checks.
    * @throws LostState when stored state was lost, or another owner has stored a checkpoint.
    */
   async confirm(end = false): Promise<void> {
@@ -139,7 +139,7 @@ export class Checkpointer {
     this.#again()
   }
   /**
-   * Stores all changes, while the shard continues to work. A stop soon afterwards then has little
+   * Stores all changes while the shard continues to work, so that a stop soon afterwards has little
    * left to store.
    */
   async flush(): Promise<void> {

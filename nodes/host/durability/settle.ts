@@ -1,15 +1,15 @@
 /**
- * Repeats an append until its outcome is known. After a timeout the outcome is unknown; the last
- * message of the subject, read from the stream's leader, shows whether the envelope was stored.
- * Appending the same bytes again under the same message id and the same expected sequence cannot
- * store them twice.
+ * Repeats an append until its outcome is known. After a timeout the outcome is unknown. The last
+ * message of the subject, read from the stream's leader, then shows whether the envelope was
+ * stored. A repeat with the same message id and the same expected sequence cannot store the
+ * envelope twice.
  */
 import type { ShardContext } from '../shard-context.ts'
 import type { WriteGate } from './write-gate.ts'
 
 /**
- * Number of appends with an unknown outcome after which the storage counts as accepting no writes,
- * although its leader answers queries.
+ * Number of appends with an unknown outcome after which the storage is considered to accept no
+ * writes, although its leader answers queries.
  */
 const UNANSWERED = 3
 

@@ -13,8 +13,8 @@
  *     or rejected as a whole, and when the gate opens, the commands that still wait are rejected.
  *     Otherwise a command could be decided although an earlier one from the same sender was
  *     rejected. The receiver would then drop the repeat of the earlier command as outdated.
- * W5. Time during which the gate is closed does not shorten leases: when it opens, leases get their
- *     full duration.
+ * W5. Time during which the gate is closed does not shorten leases. When the gate opens, leases get
+ *     their full duration.
  */
 import type { Command } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
@@ -36,7 +36,7 @@ interface GateCallbacks {
   /** Gives up the shard, so that it is taken over again. */
   lose(reason: string): void
   /**
-   * Called for every actor in memory when the gate opens, because renewed leases have new
+   * Called for every actor in memory when the gate opens, because extended leases have new
    * deadlines.
    */
   note(instance: ActorInstance): void
@@ -48,7 +48,7 @@ export class WriteGate {
   readonly #context: ShardContext
   readonly #callbacks: GateCallbacks
   #latched: WriteStop | undefined
-  /** Whether the state could not be read. Queries are then not answered either. */
+  /** Whether the state could not be read, so that queries are not answered either. */
   #unreadable = false
   #wasClosed = false
   /** Why the commands of the current batch are refused; undefined when they are decided. */
@@ -59,14 +59,14 @@ export class WriteGate {
     this.#context = context
     this.#callbacks = callbacks
   }
-  /** Why appends are refused now; undefined when they are allowed. */
+  /** Returns why appends are refused now; undefined when they are allowed. */
   closed(): WriteStop | undefined {
     const { deps, partition } = this.#context
     const stop = this.#latched ?? deps.stopped?.(partition)
     if (stop) this.#wasClosed = true
     return stop
   }
-  /** Whether queries are not answered either, because the state could not be read. */
+  /** Whether the state could not be read, so that queries are not answered either. */
   get unreadable(): boolean {
     return this.#unreadable
   }
@@ -105,8 +105,8 @@ export class WriteGate {
     return isEffectId(command_id) ? notOwner : refusalOf(this.#stop)
   }
   /**
-   * While the gate is latched, checks periodically whether the shard can write again: by appending
-   * a fence, or, when the journal is damaged, by a new takeover.
+   * While the gate is latched, checks periodically whether the shard can write again. The check
+   * appends a fence, or takes over the shard again when the journal is damaged.
    */
   watch(): void {
     const latched = this.#latched
@@ -164,6 +164,6 @@ export class WriteGate {
 }
 
 export const refusalOf = ({ code }: WriteStop) => refuse(code, { retry_after: RETRY_AFTER_S })
-/** An envelope without entries, which marks the epoch of a new owner. */
+/** Returns an envelope without entries, which marks the epoch of a new owner. */
 export const fence = (epoch: number, prev: number): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ v: 1, epoch, prev, entries: [] }))

@@ -82,8 +82,8 @@ export class Alarm {
     task(() => {
       const instance = instances.loaded(address)
       const at = instance?.actor.deadline?.(instance.state as never)
-      // An actor that did nothing and whose deadline is still in the past would be woken in a busy
-      // loop, so it is woken again one second later.
+      // If the actor did nothing, its deadline may still be in the past. The pause of one second
+      // prevents a busy loop.
       if (instance)
         deadlines.set(
           key,

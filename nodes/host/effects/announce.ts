@@ -1,7 +1,7 @@
 /**
- * Announces committed entries to followers, without a delivery guarantee: followers detect gaps
+ * Announces committed entries to followers, without a delivery guarantee. Followers detect gaps
  * themselves. Followers of one actor receive its entries. Followers of a whole project receive only
- * the newest cursor, once per commit, and then query a view: sending every entry of the project's
+ * the newest cursor, once per commit, and then query a view. Sending every entry of the project's
  * actors to every gateway would be wasteful.
  */
 import {
@@ -20,7 +20,7 @@ const followed: ReadonlySet<Kind> = new Set(followedKinds)
 const fed: ReadonlySet<Kind> = new Set(feedKinds)
 
 /**
- * Announces the entries of one commit, in their order.
+ * Announces the entries of one commit, in order.
  * @param batch the entries as they were stored, and the JSON of each.
  */
 export function announce(
@@ -53,8 +53,8 @@ export function announce(
 const ALONE = 4 * 1_048_576
 
 /**
- * Splits a large entry into several small ones that follow each other without a gap. An event that
- * is too large to be announced whole is reduced to its type, in a separate entry.
+ * Splits a large entry into smaller entries that follow each other without a gap. An event that is
+ * too large to be announced whole is reduced to its type, in a separate entry.
  */
 export function chunksOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
   const chunks: Placed[] = []

@@ -1,6 +1,6 @@
 /**
- * The deadlines of a shard's actors. A deadline that was due is retained until it is set again,
- * because a checkpoint made before the actor was woken must still contain it.
+ * The deadlines of a shard's actors. A deadline that is due is retained until it is set again,
+ * because a checkpoint made before the actor was woken must still contain the deadline.
  */
 import { add, moved, type Order, removeAt } from '../../../actors/heap.ts'
 
@@ -24,7 +24,7 @@ export class Deadlines {
   /** Deadlines that `due` has returned, until their actors have been woken. */
   readonly #handed = new Map<string, number>()
 
-  /** The deadline of an actor in Unix milliseconds. */
+  /** Returns the deadline of an actor in Unix milliseconds, if it has one. */
   get(key: string): number | undefined {
     return this.#pending.get(key)?.at ?? this.#handed.get(key)
   }
@@ -45,8 +45,8 @@ export class Deadlines {
     }
   }
   /**
-   * The earliest pending deadline in Unix milliseconds. Deadlines that `due` has returned are not
-   * included.
+   * Returns the earliest pending deadline in Unix milliseconds. Deadlines that `due` has returned
+   * are not included.
    */
   next(): number | undefined {
     return this.#heap[0]?.at
@@ -64,7 +64,7 @@ export class Deadlines {
     }
     return keys
   }
-  /** Every deadline, including those of actors that are being woken. */
+  /** Yields every deadline, including those of actors that are being woken. */
   *entries(): Generator<[string, number], void> {
     for (const { key, at } of this.#pending.values()) yield [key, at]
     for (const [key, at] of this.#handed) if (!this.#pending.has(key)) yield [key, at]

@@ -21,8 +21,8 @@ export interface Planned {
   readonly at: number
   readonly effect: Effect
   /**
-   * Approximate number of characters of the effect: that of the event that caused it, or its own if
-   * the event has many effects.
+   * Approximate size of the effect in characters: the size of the event that caused it, or its own
+   * size if the event has many effects.
    */
   readonly size: number
 }
@@ -57,8 +57,9 @@ export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = U
 }
 
 /**
- * Number of effects of one event from which each effect is measured. The size of the event, which
- * an insertion of 1000 rows shares, would otherwise leave room for only one effect in a message.
+ * Minimum number of effects of one event for which each effect is measured separately. With fewer
+ * effects, the size of the whole event counts for each of them. For an event such as the insertion
+ * of 1000 rows, a message would then have room for only one effect.
  */
 const MEASURED_FROM = 16
 /** Assumed size of an entry whose size is unknown. */
@@ -89,7 +90,7 @@ export class Effects {
     this.#offers = offers
     this.#warnings = new Warnings(context.deps)
   }
-  /** Sequence of the oldest envelope with unfinished effects, if any. */
+  /** Returns the sequence of the oldest envelope with unfinished effects, if any. */
   low(): number | undefined {
     return this.#pending.keys().next().value
   }
@@ -129,7 +130,7 @@ export class Effects {
 
   /**
    * Performs an effect.
-   * @param again whether it may have been performed before.
+   * @param again whether the effect may have been performed before.
    */
   #start(planned: Planned, again = false): void {
     const { effect, from } = planned
@@ -167,8 +168,8 @@ export class Effects {
         ),
       )
       .finally(() => {
-        // An effect that was interrupted by a stop remains unfinished: the checkpoint must not pass
-        // it, so that the next owner performs it.
+        // An effect that was interrupted by a stop remains unfinished. The checkpoint must not pass
+        // it, because the next owner has to perform it.
         if (this.#stopped) return
         const left = (this.#pending.get(planned.sequence) ?? 1) - 1
         if (left === 0) {
@@ -203,8 +204,8 @@ export class Effects {
   }
 
   /**
-   * Notifies people about a record. The checkpoint waits for this, so the number of attempts is
-   * limited. Nothing is sent when the record no longer exists.
+   * Notifies people about a record. The checkpoint waits for the notification, so the number of
+   * attempts is limited. Nothing is sent when the record no longer exists.
    */
   async #notify({ id, from }: Planned, about: Notice['about']): Promise<void> {
     const { clock, log, notify } = this.#context.deps
@@ -227,7 +228,7 @@ export class Effects {
 
   /**
    * Erases values that are no longer used. Erasing a value again is harmless. The checkpoint waits
-   * for this, so the number of attempts is limited.
+   * for the deletion, so the number of attempts is limited.
    */
   async #erase(id: string, names: readonly string[]): Promise<void> {
     const { blobs, files = blobs, clock, log } = this.#context.deps
@@ -254,8 +255,8 @@ export class Effects {
   /**
    * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
    * at once. A job that may have reached its worker stays leased, because after a release it could
-   * be executed twice. This happened when a new owner released jobs that its predecessor had sent
-   * through a gateway that was no longer connected.
+   * be executed twice. After a takeover, the previous owner may have sent the job already, through
+   * a gateway that is no longer connected.
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#context.deps
@@ -278,9 +279,9 @@ export class Effects {
       await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
   /**
-   * Queries an actor, and retries while this node's lease is stale: otherwise a job that was not
-   * sent would stay leased although no worker has it. Returns undefined when the query is refused
-   * or the shard is given up.
+   * Queries an actor, and retries while this node's lease is stale. Without retries, a job that was
+   * not sent would stay leased although no worker has it. Returns undefined when the query is
+   * refused or the shard is given up.
    */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
     for (;;) {
@@ -290,9 +291,7 @@ export class Effects {
       await new Promise<void>((again) => this.#context.deps.clock.later(100, again))
     }
   }
-  /**
-   * Releases a job that did not reach a worker: it returns to its queue, and no attempt is counted.
-   */
+  /** Returns a job that did not reach a worker to its queue. No attempt is counted. */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#context.deps
     await this.#requests.submit({

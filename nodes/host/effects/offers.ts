@@ -1,6 +1,6 @@
 /**
- * Matches waiting jobs with workers. A queue with work offers it to the gateways that listen for
- * it. A gateway that accepts jobs names the worker sessions, and the queue commits the claims. A
+ * Matches waiting jobs with workers. Waiting jobs are offered to the gateways that listen for such
+ * jobs. A gateway that accepts jobs names the worker sessions, and the queue commits the claims. A
  * gateway without a free slot answers `busy` and stops listening, and the next gateway receives the
  * offer at once. A lost offer is repeated after about `OFFER_INTERVAL_MS`. Jobs for which no
  * gateway listens, or that a gateway reports as work of the service itself (`served`), are offered
@@ -93,8 +93,8 @@ export class Offers {
     this.#stop?.()
   }
   /**
-   * Keys of the queues that have, or may have, work. While no append is in flight, these include
-   * all queues with work.
+   * Returns the keys of the queues that have, or may have, work. While no append is in flight,
+   * these include all queues with work.
    */
   waiting(): string[] {
     return [...this.#queues.keys()]
@@ -125,7 +125,7 @@ export class Offers {
     })
     for (const instance of queues) {
       const matching = this.#known(instance)
-      // A queue that is being offered right now is not offered twice.
+      // The jobs of this queue are being offered already.
       if (matching.running) continue
       const jobs = this.#requests.peek(instance, 'waiting', { limit: JOBS })?.result as
         | readonly JobHeader[]
@@ -222,8 +222,8 @@ export class Offers {
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
-   * Offers jobs of one capability. Returns whether all of them were taken, so that there may be
-   * more to offer.
+   * Offers jobs of one capability. Returns true if all of them were taken; the queue may then have
+   * more.
    */
   async #offer(
     { address, queue }: Matching,
@@ -247,8 +247,8 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // A gateway that has answered before would have reported work of the service itself
-        // (`served`). As it did not, these jobs are for workers.
+        // A gateway that has answered would have reported work of the service itself (`served`).
+        // It did not, so these jobs are for workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue

@@ -1,7 +1,7 @@
 /**
- * The queue of tells from a shard to one receiver. They are decided in order. Tells that wait while
- * others are in flight are sent together next, so that a receiver of many tells decides them in few
- * commits.
+ * The queue of tells from a shard to one receiver. The receiver decides the tells in order. Tells
+ * that wait while others are in flight are sent together next, so that a receiver of many tells
+ * decides them in few commits.
  *
  * Invariants:
  * N1. A tell is sent again until its decision is confirmed. If it was answered with `not_owner`
@@ -40,18 +40,18 @@ export class Outbox {
   #waiting: Waiting[] = []
 
   /**
-   * @param stopped whether the shard is given up: then nothing more is sent.
-   * @param over called when no tell is waiting any more.
+   * @param stopped returns true when the shard is given up; nothing more is sent then.
+   * @param over called when no tells are left.
    */
   constructor(deps: HostDeps, to: Address, stopped: () => boolean, over: () => void) {
     this.#deps = deps
     this.#to = to
     this.#stopped = stopped
     this.#over = over
-    // Deferred, so that all tells of one commit to this receiver are sent together.
+    // Sending is deferred, so that all tells of one commit to this receiver are sent together.
     queueMicrotask(() => void this.#run())
   }
-  /** Adds a tell. Resolves when it was decided, or when sending was given up. */
+  /** Adds a tell. Resolves when the tell was decided, or sending was abandoned. */
   add({ id, at, from, effect, size }: Planned): Promise<void> {
     if (!('tell' in effect)) return Promise.resolve()
     const { name, input } = effect.tell

@@ -1,6 +1,6 @@
 /**
  * The actors of a shard that are in memory. Other actors are loaded from their snapshots, or
- * created when they have none.
+ * created if no snapshot exists.
  *
  * Invariants:
  * A1. No actor is in memory twice: concurrent requests for an actor share one read.
@@ -27,20 +27,20 @@ const AT_ONCE = 256
 
 /**
  * Maximum milliseconds between the start of a read and the start of the check that no stored state
- * was lost. A later check might reach another server than the one that answered the read.
+ * was lost. A different server than that of the read might answer a later check.
  */
 const MAX_CHECK_DELAY_MS = 1000
 
 /**
  * Milliseconds for which reading a snapshot is retried, and milliseconds between two attempts.
- * During a leader election no server answers for some seconds, and giving up the shard would cost
- * everything in memory.
+ * During a leader election, no server answers for some seconds. Without retries, the shard would be
+ * given up with everything in memory.
  */
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
 /**
- * A snapshot could not be read, or a check after the read showed that stored state was lost
- * (`cause`). The shard is then given up and taken over again.
+ * Thrown when a snapshot could not be read, or a check after the read showed that stored state was
+ * lost (`cause`). The shard is then given up and taken over again.
  */
 export class Unreadable extends Error {}
 
@@ -86,12 +86,12 @@ export class ActorCache {
   all(): IterableIterator<ActorInstance> {
     return this.#instances.values()
   }
-  /** The actor instance, if it is in memory. */
+  /** Returns the actor instance, if it is in memory. */
   loaded(address: Address): ActorInstance | undefined {
     return this.#instances.get(actorKey(address))
   }
   /**
-   * The actor instance, read from its snapshot if it is not in memory.
+   * Returns the actor instance, read from its snapshot if it is not in memory.
    * @throws Unreadable when the snapshot cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot in an unknown format.
    */
@@ -99,8 +99,9 @@ export class ActorCache {
     return this.loaded(address) ?? this.#come(address)
   }
   /**
-   * Whether the actor of a message is in memory. A new actor is created at once, without reading
-   * the snapshots. A read of any other actor is started, unless `AT_ONCE` reads are in progress.
+   * Returns whether the actor of a message is in memory. Creates a new actor at once, without
+   * reading the snapshots. Starts a read of any other actor that is not in memory, unless `AT_ONCE`
+   * reads are in progress.
    */
   ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
     const address = actorOf(mailboxMessage)
@@ -159,9 +160,9 @@ export class ActorCache {
     }
   }
   /**
-   * Whether an actor is certainly new when a command says so (`born`). A message can be up to
+   * Whether an actor is certainly new if a command says so (`born`). A message can be up to
    * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
-   * the actor may have left memory, here or at an earlier owner.
+   * the actor may have left the memory of this or an earlier owner.
    */
   believes(address: Address): boolean {
     return (
@@ -170,8 +171,8 @@ export class ActorCache {
     )
   }
   /**
-   * Records that the shard was taken over from an earlier owner. Which actors that owner evicted
-   * recently is unknown, so no command's `born` is trusted for `MAX_MESSAGE_DELAY_MS`.
+   * Records that the shard was taken over from an earlier owner. The actors that this owner evicted
+   * recently are unknown, so no command's `born` is trusted for `MAX_MESSAGE_DELAY_MS`.
    */
   inherit(): void {
     this.#since = this.#deps.clock.elapsed()
@@ -201,14 +202,14 @@ export class ActorCache {
         await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
-        // A partitioned server may act as the leader for up to `MAX_MESSAGE_DELAY_MS`, and lacks
-        // what was stored since the partition.
+        // A server behind a network partition may act as the leader for some time, and lacks the
+        // snapshots that were stored since then.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
-        // A read that is too old is repeated only once: on a slow system, every read would be too
-        // old.
+        // A read that is too old is repeated only once, because on a slow system every read would
+        // be too old.
         else if (attempt > 0 || this.#lookedAt - at < MAX_CHECK_DELAY_MS)
           return this.#enter(address, read)
       }

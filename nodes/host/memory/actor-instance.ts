@@ -1,7 +1,7 @@
 /**
- * One actor in memory: its state, the commands it remembers, and how much of it is not yet in a
- * snapshot. Everything that determines the answer to a repeated command is in the instance, and
- * therefore in its snapshot.
+ * One actor in memory: its state, the commands that it remembers, and the extent of the changes
+ * that no snapshot covers yet. Everything that determines the answer to a repeated command is in
+ * the instance, and therefore in its snapshot.
  */
 import { type AnyActor, evolve } from '../../../actors/actor.ts'
 import { type Address, lastCursor, type Placed } from '../../../protocol/entry.ts'
@@ -12,14 +12,14 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
  */
 const REMEMBERED = 256
 /**
- * Milliseconds for which commands with a client's idempotency key are remembered, and the number of
- * remembered commands above which the oldest of them are forgotten sooner.
+ * Milliseconds for which commands with a client's idempotency key are remembered. When more than
+ * `KEYED` commands are remembered in total, the oldest commands with a key are forgotten sooner.
  */
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
 /**
- * Number of commands between two searches for commands to forget. Searches are not more frequent,
- * because each visits all remembered commands.
+ * Number of commands between two searches for commands to forget. Searches are infrequent, because
+ * each search visits all remembered commands.
  */
 const LOOK_EVERY = 64
 
@@ -42,15 +42,15 @@ export interface ActorInstance extends Address {
    */
   prev: number
   seen: Map<string, Remembered> | undefined
-  /** Number of remembered commands at which the next search for commands to forget takes place. */
+  /** Number of remembered commands at which the next search for commands to forget starts. */
   look: number
   /** The last effect applied per source shard: `[cursor, index]`. */
   taken: Map<string, readonly [number, number]> | undefined
   /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
   dirty: number
   /**
-   * Characters of the entries since the last snapshot, and the size of that snapshot in bytes (0:
-   * there is none).
+   * Characters of the entries since the last snapshot, and the size of that snapshot in bytes; 0
+   * when there is none.
    */
   grown: number
   stored: number
@@ -94,16 +94,16 @@ export const newInstance = (address: Address, actor: AnyActor, now: number): Act
 })
 
 /**
- * The form in which a reply is remembered.
+ * Returns the form in which a reply is remembered.
  * @param computed whether the reply was computed from the state.
  */
 export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
   actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? ANEW : reply
-/** The reply to a repeat of a remembered command. */
+/** Returns the reply to a repeat of a remembered command. */
 export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
   reply === ANEW ? actor.replayReply?.(state as never) : (reply ?? undefined)
 
-/** Remembers a command's reply, and forgets what exceeds the limits. */
+/** Remembers a command's reply, and forgets the oldest commands beyond the limits. */
 function remember(
   instance: ActorInstance,
   id: string,
@@ -133,8 +133,8 @@ function remember(
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /**
- * The id of an effect's command: the shard and the cursor of the event that caused it, and its
- * index among the effects of that event.
+ * Returns the id of an effect's command. The id consists of the shard and the cursor of the event
+ * that caused the effect, and the index of the effect within the event.
  */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`
@@ -154,9 +154,9 @@ function take(instance: ActorInstance, commandId: string): void {
     (instance.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }
 
-/** Events of an actor are missing: neither a snapshot nor the replay contains them. */
+/** Thrown when neither a snapshot nor the replay contains some events of an actor. */
 export class LostSnapshot extends Error {}
-/** A snapshot exists in a format that this release cannot read. */
+/** Thrown when a snapshot has a format that this release cannot read. */
 export class ForeignSnapshot extends LostSnapshot {}
 
 /**
@@ -176,7 +176,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
   note(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
-/** Records what is needed to make a repeat of this command harmless. */
+/** Records a command, so that a repeat of it is harmless. */
 export function note(
   instance: ActorInstance,
   id: string,
@@ -196,8 +196,8 @@ interface Snapshot {
   readonly taken: readonly (readonly [string, readonly [number, number]])[]
 }
 /**
- * The stored form of an actor instance. Called only between commits, because a state that is ahead
- * of the journal must never be stored.
+ * Returns the stored form of an actor instance. Must be called only between commits, because a
+ * state that is ahead of the journal must never be stored.
  */
 export function snapshot(instance: ActorInstance): Uint8Array {
   const record: Snapshot = {
@@ -209,18 +209,18 @@ export function snapshot(instance: ActorInstance): Uint8Array {
   }
   return Buffer.from(JSON.stringify(record))
 }
-/** Parses a stored snapshot; undefined when another release wrote it in an unknown format. */
+/** Parses a stored snapshot. Returns undefined when its format is unknown to this release. */
 function stored(data: Uint8Array): Snapshot | undefined {
   const record = JSON.parse(new TextDecoder().decode(data)) as Snapshot
   return record.v === 1 ? record : undefined
 }
-/** The cursor of the last event that a stored snapshot covers; −1 when its format is unknown. */
+/** Returns the cursor of the last event that a snapshot covers; −1 when its format is unknown. */
 export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
 /**
  * Fills a fresh actor instance from its snapshot.
  * @param now Unix milliseconds, from which leases get their full duration.
- * @throws ForeignSnapshot when the format is unknown: the actor must not be mistaken for one
- *   without events.
+ * @throws ForeignSnapshot when the format is unknown, because the actor must not be mistaken for an
+ *   actor without events.
  */
 export function restore(instance: ActorInstance, data: Uint8Array, now: number): void {
   const record = stored(data)

@@ -1,7 +1,7 @@
 /**
- * Encodes and decodes envelopes. An entry whose JSON is longer than `LARGE` keeps its events and
- * reply in the object store and contains only their name. The value is stored before the envelope
- * that refers to it is appended.
+ * Encodes and decodes envelopes. If the JSON of an entry is longer than `LARGE`, its events and
+ * reply are stored as a value in the object store. The entry then contains only the name of the
+ * value. The value is stored before the envelope that refers to it is appended.
  */
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
@@ -47,9 +47,7 @@ async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string
   return JSON.stringify({ ...rest, events: outside })
 }
 
-/**
- * Stored data has a format of a newer release, which this release cannot read.
- */
+/** Thrown when stored data has a format of a newer release, which this release cannot read. */
 export class NewerRelease extends Error {
   override readonly name = 'NewerRelease'
 }
@@ -59,7 +57,8 @@ const VERSION = 1
 /**
  * Decodes an envelope and loads its large values.
  * @throws NewerRelease for an unknown version.
- * @throws Error when a value is missing. This is damage: values are stored before their envelope.
+ * @throws Error when a large value is missing. Values are stored before their envelope, so the data
+ *   is then damaged.
  */
 export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope

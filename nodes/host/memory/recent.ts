@@ -1,12 +1,12 @@
 /**
- * The newest envelopes of this process as they were decided, so that its own views need not parse
- * them again when they read the journal. This is a cache: an envelope that is not here is parsed
- * from its bytes.
+ * A cache of the newest envelopes that this process decided. Views in the same process take the
+ * envelopes from the cache instead of parsing them again. An envelope that is not in the cache is
+ * parsed from its bytes.
  *
  * Invariants:
- * R1. An envelope is stored here before it is appended, under its message id, which no other
- *     envelope ever has. A journal message with that id therefore contains exactly this envelope,
- *     and an envelope that was never appended is never requested.
+ * R1. An envelope is stored in the cache before it is appended, under its message id, which no
+ *     other envelope ever has. A journal message with that id therefore contains exactly this
+ *     envelope, and an envelope that was never appended is never requested.
  * R2. Events, replies and origins never change after they are decided, so sharing them is the same
  *     as copying them.
  */

@@ -1,18 +1,20 @@
 /**
- * The containers and volumes of an environment, as the engine's API describes them. Each
- * environment has one volume, which keeps its files, and at most one container, whose process is
- * the worker. Labels say to which environment of which installation they belong.
+ * Describes the containers of an environment for the engine's API. Each environment has one volume,
+ * which keeps its files, and at most one worker, which runs in a container. Labels name the
+ * installation and the environment of each volume and container.
  *
  * Invariants:
- * C1. The process has no capabilities and cannot gain any; the system in its image is read-only.
- * C2. The first process reaps all others, and they end with it.
+ * C1. The worker has no capabilities and cannot gain any. The file system of its image is
+ *     read-only.
+ * C2. The first process of a worker's container reaps all other processes. They end when the first
+ *     process ends.
  */
 import type { HostTask } from '../../../protocol/environments/commands.ts'
 import type { EnvironmentLimits } from '../../config/environments.ts'
 import type { WorkerLaunch } from '../provider.ts'
 import type { WorkerProgram } from './program.ts'
 
-/** Names of labels. `operation` marks the container that prepares a volume. */
+/** Names of labels. Only containers of workers have `generation`, the number of the worker. */
 export const label = {
   installation: 'baton.installation',
   project: 'baton.project',
@@ -24,17 +26,17 @@ export type Labels = Readonly<Record<string, string>>
 
 export interface ContainerSettings {
   readonly image: string
-  /** Network mode; absent: the default of the engine. */
+  /** Network mode. The default is that of the engine. */
   readonly network?: string
-  /** Id that differs between installations on one engine. */
+  /** Id of the installation, because several installations may use one engine. */
   readonly installation: string
   readonly limits: EnvironmentLimits
   readonly program: WorkerProgram
 }
 
-/** The name of the volume and of the container of an environment. */
+/** Returns the name of an environment's volume, which is also that of its worker's container. */
 export const nameOf = (environment_id: string): string => `baton-${environment_id}`
-/** The labels of everything of an environment. */
+/** Returns the labels of the volume and the containers of an environment. */
 export const labelsOf = (
   { project, environment_id }: Pick<HostTask, 'project' | 'environment_id'>,
   { installation }: Pick<ContainerSettings, 'installation'>,
@@ -46,27 +48,27 @@ export const labelsOf = (
 
 /** The user and group of the worker. */
 const USER = '1000:1000'
-/** Where the volume is; the workspace, the logs and the home of the user are folders in it. */
+/** Path of the volume in containers. The workspace, the logs and the home are its folders. */
 const ROOT = '/environment'
 export const folders = {
   workspace: `${ROOT}/workspace`,
   logs: `${ROOT}/logs`,
   home: `${ROOT}/home`,
 } as const
-/** Bytes of temporary files. They count as memory. */
+/** Maximum size of temporary files in bytes. They count as memory. */
 const TEMPORARY_BYTES = 256 * 1024 * 1024
 /**
- * Limits of open files, and of the processes of the user in all containers. Some engines may not
- * set their own defaults, which exceed those of the machine.
+ * Limits of open files, and of the processes of the user in all containers. They are explicit,
+ * because the defaults of some engines exceed the limits that these engines may set.
  */
 const OPEN_FILES = 16_384
 const USER_PROCESSES = 32_768
-/** The size at which the engine begins a new file of output. */
+/** The engine keeps one log file of the output, and replaces it at this size. */
 const OUTPUT = { 'max-size': '5m', 'max-file': '1' } as const
 
 /**
- * The first process. It waits for the worker and for every process that the worker leaves behind,
- * and ends with the exit code of the worker.
+ * The script of the first process. It starts the worker, forwards stop signals to the worker, reaps
+ * orphaned processes, and ends with the exit code of the worker.
  */
 const FIRST_PROCESS = `"$@" &
 worker=$!
@@ -79,14 +81,14 @@ while kill -0 "$worker" 2>/dev/null; do
 done
 exit "$code"`
 
-/** Prepares the volume, and checks the image. Its output is shown to people. */
+/** Returns the script that checks the image and prepares the volume. Users see its output. */
 const prepare = (needs: readonly string[]): string => `for name in ${needs.join(' ')}; do
   command -v "$name" >/dev/null || { echo "it has no program $name" >&2; exit 1; }
 done
 mkdir -p ${Object.values(folders).join(' ')} &&
   chown ${USER} ${ROOT} ${Object.values(folders).join(' ')}`
 
-/** What both kinds of containers have. */
+/** Returns the settings of a container: those common to all containers, and `more`. */
 function container(
   settings: ContainerSettings,
   id: string,
@@ -118,7 +120,7 @@ function container(
   }
 }
 
-/** The container that prepares the volume of an environment. It has no network. */
+/** Returns the container that prepares the volume of an environment. It has no network. */
 export const preparation = (task: HostTask, settings: ContainerSettings): object =>
   container(settings, task.environment_id, labelsOf(task, settings), {
     Entrypoint: ['/bin/bash', '-c', prepare(settings.program.needs)],
@@ -128,7 +130,7 @@ export const preparation = (task: HostTask, settings: ContainerSettings): object
     host: { NetworkMode: 'none', CapAdd: ['CHOWN', 'DAC_OVERRIDE'] },
   })
 
-/** The container of a worker. */
+/** Returns the container of a worker. */
 export function workerContainer(
   task: HostTask,
   launch: WorkerLaunch,

@@ -1,11 +1,12 @@
 /**
  * The provider `docker`: a volume and a container per environment, on the engine of this machine.
- * All that it knows is in the engine, so that hosts that use one engine share their environments.
+ * All state of the provider is in the engine, so hosts that use the same engine share their
+ * environments.
  *
  * Invariants:
- * D1. The container of a worker has the name of its environment, so the engine runs at most one. A
- *     start removes only containers of workers that are not newer than its own.
- * D2. A worker is started only in the volume that `provision` prepared.
+ * D1. The container of a worker is named after its environment, so the engine runs at most one
+ *     worker per environment. The start of a worker never removes a newer worker.
+ * D2. A worker is started only if the volume exists. Only `provision` creates the volume.
  */
 import type { HostTask } from '../../../protocol/environments/commands.ts'
 import type { Clock } from '../../host/ports.ts'
@@ -32,12 +33,12 @@ export interface DockerOptions extends ContainerSettings {
   /** URL of the gateway that workers use. */
   readonly gateway_url: string
   readonly clock: Pick<Clock, 'now' | 'later'>
-  /** Makes the random part of the name of a new place. */
+  /** Generates the random part of the name of a new place. */
   random(): string
 }
-/** Milliseconds without progress after which the download of an image is given up. */
+/** Milliseconds without progress after which the download of an image fails. */
 const PULL_SILENCE_MS = 180_000
-/** Maximum length of the output of a preparation in a fault. */
+/** Maximum number of characters of output that a fault contains. */
 const MAX_OUTPUT = 500
 
 interface Labelled {
@@ -50,7 +51,8 @@ interface Listed extends Labelled {
 
 /**
  * Opens the provider.
- * @returns the reason, when there is no engine or its containers cannot reach the gateway.
+ * @returns the provider, or why it is unavailable: the engine does not answer, or its containers
+ *   cannot reach the gateway.
  */
 export async function createDockerProvider(
   options: DockerOptions,
@@ -76,7 +78,7 @@ export async function createDockerProvider(
   }
 }
 
-/** The ids of the containers that run. */
+/** Returns the ids of running containers. */
 const runningOf = (containers: readonly Listed[]): ReadonlySet<string> =>
   new Set(containers.filter(({ State }) => State === 'running').map(({ Id }) => Id))
 
@@ -89,7 +91,7 @@ function providerOf(
   const { installation, image } = options
   const watch = watchWorkers(engine, options.clock, installation)
   const ours = filters({ label: [`${label.installation}=${installation}`] })
-  /** Filters again, because engines combine several labels of a filter in different ways. */
+  /** Filters by labels again, because engines interpret several labels in a filter differently. */
   const belonging = <T extends { readonly Labels: Labels | null }>(
     all: readonly T[] | null,
     id?: string,
@@ -103,7 +105,7 @@ function providerOf(
         ? [{ ...one, Labels: labels }]
         : []
     })
-  /** The containers of an environment, or of all. */
+  /** Lists the containers of one environment, or of all environments. */
   const list = async (id?: string, signal?: AbortSignal) =>
     belonging(
       read<readonly Listed[]>(
@@ -121,7 +123,7 @@ function providerOf(
   const remove = (container: string, signal?: AbortSignal) =>
     engine.call('DELETE', `/containers/${container}`, {
       query: { force: 'true' },
-      // 409: it is being removed already.
+      // The engine answers 409 when the container is being removed already.
       accepts: [404, 409],
       ...(signal && { signal }),
     })
@@ -136,7 +138,7 @@ function providerOf(
     try {
       await engine.call('POST', `/containers/${Id}/start`, { signal })
     } catch (error) {
-      // The next attempt, or a removal of the environment, removes it otherwise.
+      // If this fails, the next attempt or the removal of the environment removes the container.
       await remove(Id).catch(() => {})
       throw error
     }
@@ -188,7 +190,7 @@ function providerOf(
         body: { Name: nameOf(id), Labels: labelsOf(task, options) },
         signal,
       })
-      // A preparation that was interrupted.
+      // An interrupted preparation may have left containers.
       for (const one of await list(id, signal)) await remove(one.Id, signal)
       const name = `${nameOf(id)}-preparation`
       const container = await run(name, preparation(task, options), signal)

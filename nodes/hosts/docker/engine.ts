@@ -1,26 +1,26 @@
 /**
- * The API of a container engine, Docker or Podman, over its Unix socket. The requests are those of
- * Docker's API, which Podman also answers. They name no version, so that each engine answers with
- * its own. This module handles only HTTP; the caller interprets the answers.
+ * A client of a container engine, Docker or Podman, over its Unix socket. The requests are those of
+ * Docker's API, which Podman also supports. They contain no API version, so each engine uses its
+ * own. This module handles only HTTP; the caller interprets the answers.
  */
 import { type IncomingMessage, request } from 'node:http'
 import { watchdog } from '../../../client/watchdog.ts'
 import { ProviderFault } from '../provider.ts'
 
-/** Milliseconds without data after which a request is given up, unless it says otherwise. */
+/** Default number of milliseconds without data after which a request fails. */
 const SILENCE_MS = 60_000
-/** Maximum number of bytes of an answer that is kept. */
+/** Maximum size of an answer in bytes. */
 const MAX_ANSWER = 16 * 1024 * 1024
-/** Maximum length of a message of the engine in a fault. */
+/** Maximum number of characters of the engine's message that a fault contains. */
 const MAX_MESSAGE = 500
 
 interface EngineRequest {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly signal?: AbortSignal
-  /** Statuses that are answers besides the successful ones. */
+  /** Error statuses that do not make the request fail. */
   readonly accepts?: readonly number[]
-  /** Milliseconds without data after which the request is given up; 0: never. */
+  /** Milliseconds without data after which the request fails; 0 means never. */
   readonly silence_ms?: number
 }
 export interface EngineAnswer {
@@ -28,16 +28,19 @@ export interface EngineAnswer {
   readonly body: Buffer
 }
 export interface Engine {
-  /** @throws ProviderFault when the engine does not answer, or with a status that is not accepted. */
+  /**
+   * Sends a request.
+   * @throws ProviderFault when the engine does not answer, or its status is not accepted.
+   */
   call(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
     options?: EngineRequest,
   ): Promise<EngineAnswer>
   /**
-   * Passes the bytes of a successful answer to `onData` as they arrive, until it ends or `onData`
-   * returns false. Resolves with its status, which may be one of `accepts`.
-   * @throws ProviderFault as `call` does.
+   * Passes the bytes of a successful answer to `onData` as they arrive, until the answer ends or
+   * `onData` returns false. Resolves with the status, which may be one of `accepts`.
+   * @throws ProviderFault when the engine does not answer, or its status is not accepted.
    */
   stream(
     method: 'GET' | 'POST',
@@ -47,14 +50,14 @@ export interface Engine {
   ): Promise<number>
 }
 
-/** The filters of a list, as the API expects them in a query. */
+/** Returns the query of a list with the given filters. */
 export const filters = (wanted: Readonly<Record<string, readonly string[]>>) => ({
   filters: JSON.stringify(wanted),
 })
 /** Parses the JSON of an answer. */
 export const read = <T>({ body }: EngineAnswer): T => JSON.parse(body.toString()) as T
 
-/** A sentence with the message of a refusal. */
+/** Returns a sentence with the engine's error message. */
 function faultOf({ status, body }: EngineAnswer): string {
   try {
     const { message } = JSON.parse(body.toString()) as { readonly message?: unknown }
@@ -66,7 +69,10 @@ function faultOf({ status, body }: EngineAnswer): string {
   return `The container engine answered with status ${status}.`
 }
 
-/** @param socket path of the engine's Unix socket. */
+/**
+ * Creates a client of an engine.
+ * @param socket path of the engine's Unix socket.
+ */
 export function createEngine(socket: string): Engine {
   const stream = async (
     method: string,
@@ -75,7 +81,7 @@ export function createEngine(socket: string): Engine {
     { query, body, signal, accepts = [], silence_ms = SILENCE_MS }: EngineRequest = {},
   ): Promise<number> => {
     const search = query ? `?${new URLSearchParams(query)}` : ''
-    // The longest delay of a timer in Node.js.
+    // 2^31 − 1 is the longest delay of a timer in Node.js.
     const watch = watchdog(silence_ms === 0 ? 2 ** 31 - 1 : silence_ms, signal)
     const exchanged = new Promise<number>((resolve, reject) => {
       const answered = (answer: IncomingMessage) => {

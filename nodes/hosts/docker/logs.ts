@@ -1,4 +1,4 @@
-/** The logs of a container: the output that the engine keeps, and the file of the worker. */
+/** Reads the logs of a container: its output, its history, and the log file of the worker. */
 import { BLOCK, decodeHeader } from '../../backup/tar.ts'
 import type { LogRequest } from '../provider.ts'
 import { createTail } from '../tail.ts'
@@ -9,13 +9,13 @@ import { createOutputDecoder } from './output.ts'
 type Bounds = Pick<LogRequest, 'tail' | 'max_bytes'>
 type Log = { readonly content: string; readonly truncated: boolean }
 
-/** The largest file of the worker that is read. */
+/** Maximum size in bytes of a worker's log file that is read. */
 const MAX_FILE = 32 * 1024 * 1024
 
 /**
- * Reads the end of a log of a container, whether or not it runs. `bootstrap` is what the engine
- * knows of the container.
- * @throws ProviderFault
+ * Reads the end of a log of a running or ended container. The log `bootstrap` is composed from the
+ * container's state in the engine.
+ * @throws ProviderFault when the engine does not answer, or answers with an error.
  */
 export function readLog(
   engine: Engine,
@@ -35,14 +35,14 @@ async function readOutput(
   { tail, max_bytes }: Bounds,
 ): Promise<Log> {
   const kept = createTail(tail, max_bytes)
-  // One more line shows whether there are more.
+  // One line more than requested shows whether the log is longer.
   const query = { [stream]: 'true', tail: String(tail + 1) }
   const decode = createOutputDecoder(kept.add)
   await engine.stream('GET', `/containers/${container}/logs`, decode, { query, accepts: [404] })
   return kept.end()
 }
 
-/** Reads the file of the worker from an archive with this one file. */
+/** Reads the worker's log file, which the engine sends as the only file of a tar archive. */
 async function readFile(engine: Engine, container: string, bounds: Bounds): Promise<Log> {
   const kept = createTail(bounds.tail, bounds.max_bytes)
   let head = Buffer.alloc(0)
@@ -55,7 +55,7 @@ async function readFile(engine: Engine, container: string, bounds: Bounds): Prom
       if (head.length < BLOCK) return true
       const entry = decodeHeader(head.subarray(0, BLOCK))
       rest = head.subarray(BLOCK)
-      // A program in the environment may have put a link or a folder in the place of the file.
+      // A program in the environment may have replaced the file with a link or a folder.
       left = entry && entry !== 'end' && entry.file ? entry.size : 0
       tooLarge = left > MAX_FILE
       if (tooLarge) return false

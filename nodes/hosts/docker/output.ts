@@ -1,11 +1,12 @@
 /**
- * Decodes what the engine sends of the output of containers without a terminal: frames of a header
- * of 8 bytes (stream, three zeros, length as a big-endian number) and their bytes.
+ * Decodes the output of containers without a terminal, which the engine sends in frames. A frame
+ * has a header of 8 bytes (stream, three zeros, length as a big-endian integer), followed by its
+ * content.
  */
 
 const HEADER = 8
 
-/** Returns a function that receives the bytes as they arrive and passes on those of the frames. */
+/** Returns a function that receives bytes as they arrive and forwards the content of the frames. */
 export function createOutputDecoder(onData: (part: Buffer) => void): (part: Buffer) => void {
   let header = Buffer.alloc(0)
   let left = 0

@@ -1,6 +1,6 @@
 /**
- * The place of the provider `docker`: the engine, as this installation uses it. A volume with a
- * random name identifies it, because Podman's API answers with another engine id for each request.
+ * The place of the provider `docker`, which identifies an engine for an installation. It is a
+ * random label of a volume, because Podman's API returns a different engine id for each request.
  */
 import type { EnvironmentLimits } from '../../config/environments.ts'
 import { label } from './container.ts'
@@ -19,7 +19,7 @@ interface PlaceSettings {
   readonly installation: string
   readonly network?: string
   readonly limits: EnvironmentLimits
-  /** Makes the random part of the name of a new place. */
+  /** Generates the random part of the name of a new place. */
   random(): string
 }
 
@@ -36,7 +36,7 @@ export async function openPlace(
   const version = read<Version>(await engine.call('GET', '/version'))
   const name = `baton-place-${installation}`
   const labels = { [label.installation]: installation, [label.place]: settings.random() }
-  // The engine keeps a volume that exists, with its labels.
+  // If the volume exists already, the engine keeps it with its labels.
   await engine.call('POST', '/volumes/create', { body: { Name: name, Labels: labels } })
   const volume = read<{ readonly Labels: Readonly<Record<string, string>> }>(
     await engine.call('GET', `/volumes/${name}`),

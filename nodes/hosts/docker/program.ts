@@ -11,18 +11,19 @@ export interface WorkerProgram {
   readonly command: readonly string[]
   /** Programs that the image must have. */
   readonly needs: readonly string[]
-  /** Files and folders of this machine, and where the container has them. */
+  /** Files and folders of this machine, and their paths in the container. */
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
 }
 
-/** The stock worker of this installation. The image has a Node.js of its own. */
+/** Returns the stock worker of this installation. It runs with the Node.js of the image. */
 export function installedProgram(): WorkerProgram {
   const { command, readable } = stockWorker()
   const [, ...args] = command
   const mounts = new Map<string, string>()
   for (const path of readable) {
     const real = realpathSync(path)
-    // A link, such as one to shared packages, is a folder in the container, and its target exists.
+    // A symbolic link, such as one to shared packages, becomes a folder in the container. Its
+    // target is mounted too.
     mounts.set(path, real)
     mounts.set(real, real)
   }
@@ -32,7 +33,7 @@ export function installedProgram(): WorkerProgram {
     mounts: [...mounts].map(([target, source]) => ({ source, target })),
   }
 }
-/** A program that the image has. */
+/** Returns a program of the image. */
 export const programOfImage = (command: readonly string[]): WorkerProgram => ({
   command,
   needs: [command[0] ?? '', 'git'],

@@ -1,11 +1,11 @@
 /**
- * Learns when the container of a worker has ended, from the events of the engine.
+ * Detects the end of workers' containers from the events of the engine.
  *
  * Invariants:
- * W1. The end of a worker is reported at most once, and only while the worker is followed. A worker
- *     whose container is removed is not followed any more before that.
- * W2. No end is missed: after an interruption the engine repeats the events since then, and each
- *     comparison with a list of the running workers finds the rest.
+ * W1. The end of a worker is reported at most once, and only while the worker is followed. The
+ *     caller calls `forget` before it removes the container of a worker.
+ * W2. No end is missed. After an interruption the engine repeats the events since then, and a
+ *     comparison with the list of running containers finds the remaining ends.
  */
 import { backoffMs } from '../../../gateway/timing.ts'
 import type { Clock } from '../../host/ports.ts'
@@ -25,15 +25,15 @@ interface FollowedWorker {
 }
 export interface Watch {
   /**
-   * Follows a worker, until it ends or `forget` is called. A newer worker of the environment that is
-   * followed already stays.
+   * Follows a worker until it ends or `forget` is called. Does nothing if a newer worker of the
+   * environment is already followed.
    */
   follow(worker: FollowedWorker): void
   forget(environment_id: string): void
   /**
-   * Reports the followed workers that do not run any more.
-   * @param running ids of the containers that run.
-   * @throws ProviderFault
+   * Reports the followed workers that are no longer running.
+   * @param running ids of the running containers.
+   * @throws ProviderFault when the engine does not answer.
    */
   compare(running: ReadonlySet<string>): Promise<void>
   onExit(listener: (exit: WorkerExit) => void): void
@@ -63,7 +63,7 @@ export function watchWorkers(
     const { project, environment_id, generation, container } = worker
     const described = await engine.call('GET', `/containers/${container}/json`, { accepts: [404] })
     const state = described.status === 404 ? undefined : read<ContainerState>(described).State
-    // The list that does not have the container may be older than the container.
+    // The list of running containers may be older than this container.
     if (state?.Running || followed.get(environment_id) !== worker || stopped.signal.aborted) return
     followed.delete(environment_id)
     const error = state && faultOf(state)
@@ -77,7 +77,10 @@ export function watchWorkers(
       ...(!state && { error: 'The container of the worker was removed.' }),
     })
   }
-  /** The event may precede the change of the state. What fails here is found by `compare`. */
+  /**
+   * Waits until the engine reports the end, because the event may precede the change of the state.
+   * If the wait fails, `compare` detects the end.
+   */
   async function awaitEnd(worker: FollowedWorker): Promise<void> {
     const options = { accepts: [404], signal: stopped.signal }
     await engine.call('POST', `/containers/${worker.container}/wait`, options)
@@ -124,7 +127,7 @@ export function watchWorkers(
       )
         return
       followed.set(worker.environment_id, worker)
-      // It may have ended before. What fails here is found by `compare`.
+      // The worker may have ended already. If the check fails, `compare` detects the end.
       void ended(worker).catch(() => {})
     },
     forget: (environment_id) => void followed.delete(environment_id),
@@ -142,7 +145,7 @@ export function watchWorkers(
   }
 }
 
-/** Why a container ended, as a sentence; undefined when it ended itself without an error. */
+/** Returns a sentence that says why a container ended; undefined for exit code 0. */
 function faultOf({ ExitCode, OOMKilled, Error: message }: ContainerState['State']) {
   if (OOMKilled) return 'The worker exceeded its memory limit.'
   if (message) return `The container failed: ${message}`

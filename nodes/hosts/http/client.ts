@@ -5,7 +5,7 @@
  * Invariants:
  * R1. A request is repeated, with the same body and the same idempotency key, while the service
  *     answers 202, and a limited number of times after failures that may be temporary.
- * R2. A fault contains no secret, even if the service repeats one.
+ * R2. A fault contains no secret, even if the answer of the service contains one.
  */
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -21,10 +21,10 @@ interface Call<S extends TSchema> {
   readonly body: Readonly<Record<string, unknown>>
   /** The schema of the answer. */
   readonly answer: S
-  /** Identifies the work; a repeat of a request with this key does nothing new. */
+  /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
-  /** Whether 404 is an answer: there is no such environment. */
+  /** Set if 404 is a valid answer, which means that the environment does not exist. */
   readonly missing?: true
   /** Secrets in the body. */
   readonly secrets?: readonly string[]
@@ -46,14 +46,14 @@ export interface ClientOptions {
   readonly clock: Pick<Clock, 'later'>
 }
 
-/** Milliseconds for one exchange. */
+/** Timeout of one request in milliseconds. */
 const TIMEOUT_MS = 30_000
-/** Failures in a row after which a request is given up, and the pauses between them. */
+/** Number of failures in a row after which a call fails, and the back-off between requests. */
 const MAX_FAILURES = 6
 const RETRY = { first: 500, last: 10_000 } as const
 /** Milliseconds before a request that was answered with 202 is repeated: default and limits. */
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
-/** Milliseconds of such pauses after which a request is given up. */
+/** Maximum total of such pauses of one call, in milliseconds. */
 const MAX_PAUSES_MS = 30 * 60_000
 const MAX_ANSWER = 4 * 1024 * 1024
 const MAX_MESSAGE = 500
@@ -126,7 +126,7 @@ function pauseOf({ retry_after }: Received): number {
   const ms = retry_after === undefined || !(seconds >= 0) ? PAUSE_MS.default : seconds * 1000
   return Math.min(PAUSE_MS.max, Math.max(PAUSE_MS.min, ms))
 }
-/** The JSON value of a body; an empty body is an empty object. */
+/** Returns the JSON value of a body: an empty object for an empty body, undefined if invalid. */
 function parse(body: Buffer): unknown {
   if (body.length === 0) return {}
   try {

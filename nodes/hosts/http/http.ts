@@ -1,13 +1,13 @@
 /**
- * Providers that other services offer over HTTP, such as an adapter of a hosted sandbox. This module
- * translates the provider port into the requests of docs/operations/providers.md. Everything that
- * the provider has is at the service, so each host with a provider of this name serves all of its
+ * Providers that other services offer over HTTP, such as an adapter of a hosted sandbox. This
+ * module translates the provider port into the requests of docs/operations/providers.md. All state
+ * of the provider is at the service, so each host with a provider of this name serves all of its
  * environments.
  *
  * Invariants:
- * A1. The end of a worker is reported once by this host, when `inspect` says that it ended, or that
- *     it or its environment is not there any more. A worker that was started after `inspect` was
- *     sent is not judged by its answer.
+ * A1. This host reports the end of a worker once, when `inspect` finds that the worker has ended,
+ *     or that the worker or its environment no longer exists. An inspection is ignored for workers
+ *     that were started after its request was sent.
  */
 import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
@@ -25,16 +25,16 @@ export interface HttpProviderOptions {
   readonly name: string
   readonly url: string
   readonly secret: string
-  /** URL of a gateway as workers of the service reach it. */
+  /** URL at which workers of the service reach a gateway. */
   readonly gateway_url: string
   readonly installation: string
   readonly limits: EnvironmentLimits
   readonly clock: Pick<Clock, 'now' | 'later'>
-  /** Sends requests; by default to any address, because the operator configured it. */
+  /** Sends requests. By default all addresses are allowed, because the operator configures them. */
   readonly post?: Post
 }
 
-/** Milliseconds between two looks at the workers that this host started. */
+/** Milliseconds between two inspections while this host follows workers. */
 const LOOK_MS = 5000
 /** Maximum number of pages of one inspection. */
 const MAX_PAGES = 1000
@@ -77,7 +77,7 @@ export function createHttpProvider(
     }
   const post = options.post ?? createPost(createGuard(['0.0.0.0/0', '::/0']))
   const client = createClient({ ...options, post })
-  /** The running workers that this host knows of. */
+  /** The workers whose end this host reports, by environment. */
   const followed = new Map<string, Followed>()
   let listener: (exit: WorkerExit) => void = () => {}
   let looking = false
@@ -123,7 +123,7 @@ export function createHttpProvider(
   const look = async (): Promise<void> => {
     if (looking || followed.size === 0) return
     looking = true
-    // The inspections of the host show that the service cannot be reached.
+    // A failure is ignored here, because the regular inspections of the host report it.
     await inspect().catch(() => {})
     looking = false
   }
@@ -152,9 +152,10 @@ export function createHttpProvider(
       const { environment_id, operation, project } = task
       const of = { installation, environment_id, operation }
       const key = (what: string) => `${environment_id}/${what}/${operation}`
-      // A host that claims the operation again makes another credential.
+      // A host that claims the operation again creates a new credential, so the idempotency key
+      // contains a hash of the variables.
       const version = createHash('sha256').update(JSON.stringify(launch.variables)).digest('hex')
-      // The end of an earlier worker is requested by this call.
+      // The service ends an earlier worker, whose end is expected and not reported.
       followed.delete(environment_id)
       await client.call('wake', { body: of, answer: Done, key: key('wake'), signal })
       const { generation, command, allowed_hosts } = launch
@@ -174,7 +175,7 @@ export function createHttpProvider(
     },
     async destroy(environment_id) {
       followed.delete(environment_id)
-      // Without a key, because a destroyed environment can be created again with its id.
+      // The request has no key, because a destroyed environment can be created again with its id.
       const body = { installation, environment_id }
       await client.call('destroy', { body, answer: Done, missing: true })
     },

@@ -1,17 +1,18 @@
 /**
- * The size of the files of an environment. File systems without quotas cannot limit a folder, so it
- * is measured periodically, and the worker of a folder that is too large is ended.
+ * Measures the size of the files of an environment. File systems without quotas cannot limit a
+ * folder, so each folder is measured periodically. The worker of a folder that is too large is
+ * ended.
  */
 import { spawn } from 'node:child_process'
 
-/** What each file counts in addition to its blocks, in bytes: its entry also uses the disk. */
+/** Bytes that each file counts besides its blocks, because its inode also uses the disk. */
 const FILE_BYTES = 1024
-/** A measurement takes at most this part of the time, and the time between two has these limits. */
+/** Maximum share of the time spent on measurements, and limits of the pause between two of them. */
 const PART = 1 / 20
 export const MEASURE_MS = { least: 5000, most: 60_000 } as const
 const MEASURE_TIMEOUT_MS = 120_000
 
-/** The first number that a program prints; undefined when it fails. */
+/** Runs a program. Returns the number at the start of its output; undefined if there is none. */
 const firstNumber = (program: string, args: readonly string[]): Promise<number | undefined> =>
   new Promise((done) => {
     const child = spawn(program, args, {
@@ -25,7 +26,7 @@ const firstNumber = (program: string, args: readonly string[]): Promise<number |
       text += chunk.toString()
     })
     child.once('error', () => done(undefined))
-    // Files that vanish meanwhile make `du` fail, but it prints what it has counted.
+    // `du` fails when files vanish meanwhile, but still prints its count.
     child.once('close', () => done(/^\d+/.test(text) ? Number.parseInt(text, 10) : undefined))
   })
 
@@ -38,7 +39,7 @@ export async function sizeOf(folder: string): Promise<number | undefined> {
 
 /**
  * Measures a folder until it exceeds its limit, and then calls `exceeded` once.
- * @param least shortest time between two measurements in milliseconds.
+ * @param least minimum pause between two measurements in milliseconds.
  * @returns a function that stops the measurements.
  */
 export function watchSize(

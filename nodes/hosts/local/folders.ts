@@ -6,13 +6,13 @@
  *     <data>/environments/<id>/control.json
  *                            /workspace   files of the environment
  *                            /worker      files of the worker outside of the workspace, and its log
- *                            /home, /tmp  only without a sandbox, which has its own in memory
+ *                            /home, /tmp  only without a sandbox; a sandbox has them in memory
  *                            /logs        output of the worker, and the log of the provider
- *                            /etc, /net   what a sandbox sees as its configuration, and its sockets
+ *                            /etc, /net   configuration files and sockets of the sandbox
  *
  * Invariants:
- * L1. `control.json` is written last: a folder without it was not prepared to the end.
- * L2. A folder is renamed before it is removed, so that no half of an environment is ever found.
+ * L1. `control.json` is written last, so a folder without this file was not prepared completely.
+ * L2. A folder is renamed before it is removed, so a partially removed environment is never found.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -23,11 +23,11 @@ import { privateFolder } from '../../storage/private.ts'
 import { ProviderFault } from '../provider.ts'
 import { identify, isRunning, type ProcessId } from './processes.ts'
 
-/** What the provider knows of an environment after a restart. */
+/** The facts about an environment that survive a restart of the provider. */
 export interface Control {
   readonly project: string
   readonly environment_id: string
-  /** Id of the user and group that only this environment has; absent: those of the host. */
+  /** Id of the environment's own user and group. If absent, those of the host are used. */
   readonly uid?: number
   /** The worker that was started last: its number, and its outermost process. */
   readonly generation?: number
@@ -37,21 +37,21 @@ export interface Folders {
   /** The folder of all environments. */
   readonly root: string
   readonly place: string
-  /** The folder of an environment. @throws ProviderFault for an id that is no file name. */
+  /** Returns the folder of an environment. @throws ProviderFault when the id is invalid. */
   of(environment_id: string): string
-  /** Returns what is known of an environment; undefined when it is not here. */
+  /** Returns the facts about an environment; undefined when it is not in this folder. */
   read(environment_id: string): Promise<Control | undefined>
   write(control: Control): Promise<void>
-  /** Returns what is known of all environments. */
+  /** Returns the facts about all environments. */
   list(): Promise<readonly Control[]>
   /** Removes an environment. @throws ProviderFault when files cannot be removed. */
   remove(environment_id: string): Promise<void>
-  /** Removes what is no environment: folders that were being prepared or removed. */
+  /** Removes the folders that interrupted preparations and removals left behind. */
   removeRemains(): Promise<void>
   /** Lets another process use the folder. */
   release(): Promise<void>
 }
-/** Milliseconds to wait for the process that uses the folder, such as one that is being replaced. */
+/** Milliseconds to wait for another process that uses the folder, but may be about to end. */
 const OWNER_TIMEOUT_MS = 10_000
 const LOOK_MS = 50
 const REMOVED = '.removed-'
@@ -84,18 +84,21 @@ const run = (program: string, args: readonly string[]): Promise<string> =>
     child.once('close', (code) => done(code === 0 ? '' : text || `${program}: exit code ${code}`))
   })
 /**
- * Removes a tree. The programs of the system handle trees that are deeper than the longest path, and
- * follow no symbolic links; the functions of Node.js do not handle such trees.
+ * Removes a tree. The programs of the system do not follow symbolic links, and handle trees whose
+ * paths exceed the maximum length of a path. The functions of Node.js cannot handle such trees.
  */
 async function removeTree(path: string): Promise<void> {
   if ((await run('rm', ['-rf', '--one-file-system', '--', path])) === '') return
-  // Folders without write permission keep their files, unless the user is root.
+  // `rm` cannot delete the files of a folder without write permission, unless the user is root.
   await run('chmod', ['-R', 'u+rwX', '--', path])
   const error = await run('rm', ['-rf', '--one-file-system', '--', path])
   if (error !== '') throw new ProviderFault(`Files of the environment cannot be removed: ${error}`)
 }
 
-/** Makes this process the only one that uses the folder. Returns the other one if that is impossible. */
+/**
+ * Claims the folder for this process. If another process uses the folder and does not end in time,
+ * returns that process.
+ */
 async function own(file: string): Promise<ProcessId | undefined> {
   const until = Date.now() + OWNER_TIMEOUT_MS
   for (;;) {
@@ -111,7 +114,7 @@ async function own(file: string): Promise<ProcessId | undefined> {
 /**
  * Opens the folder of environments, and creates it if necessary.
  * @param data folder for all data of the node.
- * @returns a reason when another process uses the folder.
+ * @returns the folders, or why they are unavailable: another process uses them.
  */
 export async function openFolders(data: string): Promise<Folders | { unavailable: string }> {
   const root = join(data, 'environments')
@@ -169,7 +172,7 @@ export async function openFolders(data: string): Promise<Folders | { unavailable
   }
 }
 
-/** Creates an empty folder, and gives it a mode whatever the mask of this process is. */
+/** Creates an empty folder with a mode, regardless of the umask of this process. */
 export async function createFolder(path: string, mode: number): Promise<void> {
   await mkdir(path, { mode })
   await chmod(path, mode)

@@ -1,11 +1,13 @@
 /**
- * The parent of the worker of an environment. In a sandbox, it is the only way out of its network
- * namespace: it forwards ports of the loopback interface to sockets of the host. It starts the
- * worker, passes signals to it, and ends with its exit code. It is plain JavaScript without
- * packages, because a sandbox contains nothing else that is needed to run it.
+ * The parent process of an environment's worker. It starts the worker, forwards signals to the
+ * worker, and ends with the worker's exit code. In a sandbox, it also forwards ports of the
+ * loopback interface to sockets of the host, which are the only way out of the network namespace.
+ * The program is plain JavaScript without packages, because a sandbox does not contain the
+ * packages.
  *
- * The host talks to it through file descriptor 4: it writes `stop` to end the worker, and closes the
- * connection when the host ends. This process writes `started`, or `failed` and the reason.
+ * The host communicates with this process through file descriptor 4. The host writes `stop` to end
+ * the worker. The connection closes when the host ends. This process writes `started`, or `failed`
+ * and the reason.
  */
 import { spawn } from 'node:child_process'
 import { closeSync, readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +15,7 @@ import { connect, createServer, Socket } from 'node:net'
 import { constants } from 'node:os'
 
 const CONTROL = 4
-/** Milliseconds between the request to end and the end by force, when the host is gone. */
+/** Milliseconds between SIGTERM and SIGKILL after the host has ended. */
 const GRACE_MS = 2000
 const SETTINGS = 'BATON_INSIDE'
 
@@ -52,11 +54,11 @@ const listen = ({ port, path }) =>
     server.listen(port, '127.0.0.1', () => resolve(undefined))
   })
 
-/** Flag of descriptors that programs which are started do not inherit. */
+/** The flag of file descriptors that child processes do not inherit. */
 const CLOSE_ON_EXEC = 0o2000000
 /**
- * Closes what the host itself had inherited, such as the pipe of a process manager: Node.js passes
- * it on to the processes that it starts.
+ * Closes the descriptors that the host itself had inherited, such as the pipe of a process manager,
+ * because Node.js passes them on to its child processes.
  */
 function closeInherited() {
   for (const fd of readdirSync('/proc/self/fd').map(Number))
@@ -65,7 +67,7 @@ function closeInherited() {
       const flags = Number.parseInt(/^flags:\s+(\d+)/m.exec(info)?.[1] ?? '0', 8)
       if (fd > 2 && fd !== CONTROL && (flags & CLOSE_ON_EXEC) === 0) closeSync(fd)
     } catch {
-      // The descriptor of the list itself is already closed.
+      // The descriptor that was used to read the folder is already closed.
     }
 }
 

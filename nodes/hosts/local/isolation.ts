@@ -1,8 +1,8 @@
 /**
- * Chooses how workers are isolated on this machine: the best way that works, found by trying it.
+ * Chooses the best kind of isolation that works on this machine, by trying each kind.
  *
  *     sandbox  bubblewrap; see `sandbox.ts`
- *     user     a user of its own for each environment, if the host is root
+ *     user     a separate user for each environment, if the host runs as root
  *     none     a plain process, only if the operator allows it
  */
 import { spawn } from 'node:child_process'
@@ -23,9 +23,9 @@ interface UidRange {
 export interface Isolation {
   readonly kind: IsolationKind
   readonly tools: Tools
-  /** The user ids of environments; absent: workers have the user of the host. */
+  /** The user ids of environments. If absent, workers run as the user of the host. */
   readonly uids?: UidRange
-  /** File with the seccomp filter; absent where this machine has none. */
+  /** File with the seccomp filter; absent if there is none for this architecture. */
   readonly seccomp?: string
 }
 export interface IsolationParts {
@@ -45,11 +45,11 @@ export interface IsolationParts {
 const MEMORY_FILES = 512 * 2 ** 20
 export const memoryFiles = ({ memory_bytes, disk_bytes }: ResourceLimits): number =>
   Math.min(MEMORY_FILES, Math.floor(memory_bytes / 4), disk_bytes)
-/** Open files of one process. */
+/** Maximum number of open files of one process. */
 const MAX_OPEN_FILES = 16_384
 /**
  * Candidates for the user ids of environments: above the ranges of users, of user namespaces and of
- * systemd, or within the 65,536 ids of a container. Each environment gets a random one, because
+ * systemd, or within the 65,536 ids of a container. Each environment gets a random id, because
  * another installation on the same machine may use the same range.
  */
 const UID_RANGES: readonly UidRange[] = [
@@ -77,7 +77,7 @@ function findTools(): Tools {
   const [bwrap, setpriv, prlimit] = [find('bwrap'), find('setpriv'), find('prlimit')]
   return { ...(bwrap && { bwrap }), ...(setpriv && { setpriv }), ...(prlimit && { prlimit }) }
 }
-/** The user ids of environments that this machine or container has. */
+/** Returns the range of user ids for environments that this machine or container provides. */
 function findUids(): UidRange | undefined {
   const map = existsSync('/proc/self/uid_map') ? readFileSync('/proc/self/uid_map', 'utf8') : ''
   const ranges = map
@@ -99,8 +99,8 @@ const NAMES = {
 } as const
 type ProcessLimit = keyof typeof NAMES
 /**
- * Returns the limits of single processes as a command. Control groups limit all processes together;
- * without them, these are the only limits.
+ * Returns the prefix of a command that limits each process separately. Control groups limit all
+ * processes together. Without control groups, these limits are the only ones.
  */
 export function limitCommand(
   { tools, kind, uids }: Isolation,
@@ -109,14 +109,15 @@ export function limitCommand(
 ): readonly string[] {
   if (!tools.prlimit) return []
   const has = (name: 'memory' | 'pids') => groups?.controllers.includes(name) ?? false
-  // Users are counted, so the limit makes sense only for users and namespaces without others.
+  // The kernel counts all processes of a user, so the limit requires a user, or a user namespace,
+  // that no other processes use.
   const countsProcesses = uids !== undefined || (kind === 'sandbox' && !has('pids'))
   const all: Readonly<Partial<Record<ProcessLimit, number | false>>> = {
     core: 0,
     fsize: limits.disk_bytes,
     nofile: MAX_OPEN_FILES,
     nproc: countsProcesses && limits.processes,
-    // Not RLIMIT_AS: the engine of Node.js reserves more addresses than it uses memory.
+    // RLIMIT_AS is unsuitable, because V8 reserves much more address space than it uses.
     data: !has('memory') && limits.memory_bytes,
   }
   // A limit cannot be raised above that of this process.
@@ -134,7 +135,7 @@ export function limitCommand(
     '--',
   ]
 }
-/** Returns a command that joins control groups before it becomes the program that follows. */
+/** Returns the prefix of a command that joins control groups before it runs a program. */
 export const joinCommand = (files: readonly string[]): readonly string[] =>
   files.length === 0
     ? []
@@ -145,7 +146,7 @@ export const joinCommand = (files: readonly string[]): readonly string[] =>
         ...['sh', String(files.length), ...files],
       ]
 
-/** Runs a command to its end. Returns what is wrong; undefined when it succeeds. */
+/** Runs a command to its end. Resolves with its error, or with undefined when it succeeds. */
 function attempt(
   command: readonly string[],
   seccomp: number | undefined,
@@ -195,7 +196,7 @@ export async function openIsolation(
     ...(uids && { uids }),
   }
   const missing: string[] = []
-  /** Why one kind cannot be used; the isolation when it can. */
+  /** Each function tries one kind, and resolves with the isolation or why it cannot be used. */
   const tries: Readonly<Record<IsolationKind, () => Promise<Isolation | string>>> = {
     sandbox: async () => {
       if (process.platform !== 'linux') return 'bubblewrap exists for Linux only'
@@ -233,7 +234,7 @@ export async function openIsolation(
   return { missing }
 }
 
-/** Starts Node.js in a sandbox exactly like a worker. Returns what is wrong. */
+/** Starts Node.js in a sandbox exactly like a worker. Resolves with the error, if any. */
 async function probe(isolation: Isolation, parts: IsolationParts): Promise<string | undefined> {
   const folder = join(parts.root, '.probe')
   const { tools, uids } = isolation
@@ -263,7 +264,10 @@ async function probe(isolation: Isolation, parts: IsolationParts): Promise<strin
     await rm(folder, { recursive: true, force: true })
   }
 }
-/** Opens the seccomp filter for one start: bubblewrap reads it from its beginning. */
+/**
+ * Opens the seccomp filter for one start. Every start needs a new descriptor, because bubblewrap
+ * reads from the current position of the file.
+ */
 export const openFilter = async ({ seccomp }: Isolation): Promise<FileHandle | undefined> =>
   seccomp === undefined ? undefined : open(seccomp)
 

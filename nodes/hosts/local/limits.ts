@@ -1,8 +1,8 @@
 /**
- * Limits of all processes of an environment together, by control groups of Linux: version 2 where
- * memory, processes and processors are delegated to this process, otherwise those controllers of
- * version 1 that it may use. Groups are below the group of this process, so that its own limits
- * apply as well.
+ * Limits all processes of an environment together, by control groups of Linux. Version 2 is used
+ * where the controllers of memory, processes and processors are delegated to this process.
+ * Otherwise the available controllers of version 1 are used. The groups are below the group of this
+ * process, so its own limits apply as well.
  */
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const controllers = ['memory', 'pids', 'cpu'] as const
 interface Group {
   /** Files to which a process writes its id in order to join the group. */
   readonly join: readonly string[]
-  /** How many processes were ended because of the limit of memory. */
+  /** Returns how many processes were killed because of the memory limit. */
   oomKills(): Promise<number>
   /** Removes the group, which must have no processes. */
   remove(): Promise<void>
@@ -31,12 +31,12 @@ export interface Groups {
   readonly version: 1 | 2
   readonly controllers: readonly Controller[]
   create(name: string, limits: ResourceLimits): Promise<Group>
-  /** Removes the groups that an earlier process left. */
+  /** Removes the groups that an earlier process left behind. */
   clear(): Promise<void>
-  /** Removes the group that contains those of all workers. */
+  /** Removes the parent group of the workers' groups. */
   close(): Promise<void>
 }
-/** Folder in which each controller of this process is. With version 2, all are in the same. */
+/** The folder of this process's group, by controller. With version 2, all folders are the same. */
 export interface Hierarchy {
   readonly version: 1 | 2
   readonly folders: Readonly<Partial<Record<Controller, string>>>
@@ -62,11 +62,11 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
     const [left = '', right = ''] = line.split(' - ')
     const [, , , root = '/', mount = ''] = left.split(' ')
     const [type, , options = ''] = right.split(' ')
-    /** The folder of the group of this process, if the mount shows it. */
+    /** Returns the folder of this process's group in the mount. */
     const folder = (path?: string): string | undefined => {
       if (path === undefined) return undefined
       if (root === '/') return join(mount, path)
-      // The mount of a container shows only a part of the hierarchy.
+      // The mount of a container contains only a part of the hierarchy.
       return path.startsWith(root) ? join(mount, path.slice(root.length)) : mount
     }
     if (type === 'cgroup2') second ??= folder(paths.get(''))
@@ -84,7 +84,7 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
   ]
 }
 
-/** The files that set a limit, in the order in which they are written. */
+/** Returns the files that set a limit, in the order in which they are written. */
 export function settingsOf(
   version: 1 | 2,
   controller: Controller,
@@ -102,7 +102,7 @@ export function settingsOf(
           ]
         : [
             { file: 'memory.limit_in_bytes', value: String(memory_bytes) },
-            // Memory and swap together; absent when the kernel does not count swap.
+            // Limits memory and swap together. Absent when the kernel does not count swap.
             { file: 'memory.memsw.limit_in_bytes', value: String(memory_bytes), optional: true },
           ]
     case 'cpu':
@@ -115,12 +115,12 @@ export function settingsOf(
   }
 }
 
-/** Writes a file of a control group, which exists if its controller works. */
+/** Writes a file of a control group. The file exists if its controller works. */
 const set = (path: string, value: string): Promise<void> => writeFile(path, value, { flag: 'r+' })
 
 /**
- * Enables the controllers of version 2 for groups below `folder`. A group with processes of its own
- * cannot have such groups, so its processes move to a group beside the new ones.
+ * Enables the controllers of version 2 for groups below `folder`. The kernel refuses this while the
+ * group itself contains processes, so its processes are then moved to a group below it.
  */
 async function delegate(folder: string): Promise<boolean> {
   const offered = (await read(join(folder, 'cgroup.controllers'))).trim().split(/\s+/)
@@ -151,7 +151,7 @@ async function remove(folder: string): Promise<void> {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT') return
-      // The kernel releases the memory of processes after they have ended.
+      // A group is busy until the kernel has released the memory of its ended processes.
       if (code !== 'EBUSY' || tries >= REMOVE_TRIES) throw error
       await sleep(REMOVE_WAIT_MS)
     }
@@ -159,8 +159,8 @@ async function remove(folder: string): Promise<void> {
 }
 
 /**
- * Creates the groups of one hierarchy, if this process may.
- * @param name of the group that contains those of all workers.
+ * Creates the groups of one hierarchy. Resolves with undefined if this process has no permission.
+ * @param name the name of the parent group of the workers' groups.
  */
 async function open(
   { version, folders }: Hierarchy,
@@ -227,8 +227,8 @@ async function open(
 
 /**
  * Finds the control groups that this process may use.
- * @param name of the group that contains those of all workers.
- * @param found the hierarchies of this machine; other ones in tests.
+ * @param name the name of the parent group of the workers' groups.
+ * @param found the hierarchies to use instead of those of this machine, for tests.
  */
 export async function openGroups(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The log files of an environment. A file that has reached its maximum size becomes `<name>.1`, and
- * an earlier `<name>.1` is removed: a log never uses more than twice that size.
+ * The log files of an environment. A file that has reached its maximum size becomes `<name>.1` and
+ * replaces an earlier `<name>.1`, so a log never uses more than twice that size.
  */
 import { constants, type FileHandle, open, readlink, rename } from 'node:fs/promises'
 import type { LogRequest } from '../provider.ts'
@@ -10,7 +10,7 @@ const MAX_LOG_BYTES = 4 * 2 ** 20
 
 /** A log that one process writes. */
 export interface LogFile {
-  /** Appends a chunk. Resolves when it is written, so that a fast writer is slowed down. */
+  /** Appends a chunk. Resolves when the chunk is written, which provides backpressure. */
   write(chunk: Buffer): Promise<void>
   close(): Promise<void>
 }
@@ -43,9 +43,8 @@ export async function openLog(path: string, maxBytes = MAX_LOG_BYTES): Promise<L
 }
 
 /**
- * Opens a log for reading. Workers can write some of these files, so that what looks like one may
- * be a link to a file of the host, or a pipe that blocks its reader: only the regular file at
- * exactly this path is read.
+ * Opens a log for reading, if it is a regular file at exactly this path. Workers can replace some
+ * logs with a link to a file of the host, or with a pipe that blocks its reader.
  */
 async function openRegular(path: string): Promise<FileHandle | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
@@ -57,7 +56,7 @@ async function openRegular(path: string): Promise<FileHandle | undefined> {
   await file.close()
   return undefined
 }
-/** Reads the last bytes of a file. `size`: of the whole file. */
+/** Reads the last bytes of a file. `size` is the size of the whole file. */
 async function readEnd(
   path: string,
   bytes: number,
@@ -73,7 +72,7 @@ async function readEnd(
     await file.close()
   }
 }
-/** Skips the rest of a character of UTF-8 whose beginning is missing. */
+/** Skips the remaining bytes of a UTF-8 character whose beginning is missing. */
 function fromCharacter(bytes: Buffer): Buffer {
   let start = 0
   while (start < 3 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++

@@ -1,33 +1,34 @@
 /**
- * The processes of environments, found in `/proc` of Linux: to end all of them, also those that
- * left the process group of their worker, and those that an earlier process of the host left.
+ * Finds and ends the processes of environments. It reads `/proc` of Linux, so it also finds
+ * processes that left the process group of their worker, and processes that remain from an earlier
+ * run of the host.
  */
 import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A process: ids are reused, the pair with the start time is not. */
+/** Identifies a process. Ids are reused, but not the combination with the start time. */
 export interface ProcessId {
   readonly pid: number
-  /** Clock ticks between the start of the machine and that of the process. */
+  /** Start time of the process, in clock ticks since the start of the machine. */
   readonly started: string
 }
-/** Which processes belong together: those with a text in their variables, or those of a user. */
+/** Selects processes: those with a text in their environment variables, and those of a user. */
 export interface Belonging {
-  /** A text that the variables of the processes contain. */
+  /** The text in the environment variables. */
   readonly marker: string
   /** Id of a user that has no other processes. */
   readonly uid?: number
 }
-/** Name of the variable with the marker. */
+/** Name of the environment variable with the marker. */
 export const MARKER = 'BATON_LOCAL_ENVIRONMENT'
-/** Milliseconds in which killed processes must have ended, and between two looks at them. */
+/** Milliseconds within which killed processes must end, and between two checks. */
 const END_TIMEOUT_MS = 10_000
 const LOOK_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'latin1').catch(() => '')
 
-/** The identity of a running process; undefined when there is none, or it only awaits its parent. */
+/** Returns the identity of a running process; undefined when it has ended or is a zombie. */
 export async function identify(pid: number): Promise<ProcessId | undefined> {
   const stat = await read(`/proc/${pid}/stat`)
   // The name of the program is in parentheses and may contain anything.
@@ -39,7 +40,7 @@ export async function identify(pid: number): Promise<ProcessId | undefined> {
 export const isRunning = async ({ pid, started }: ProcessId): Promise<boolean> =>
   (await identify(pid))?.started === started
 
-/** Whether a process belongs to the others. A process that has ended belongs to none. */
+/** Whether a process is selected. A process that has ended is never selected. */
 async function belongs(pid: number, { marker, uid }: Belonging): Promise<boolean> {
   if ((await read(`/proc/${pid}/environ`)).includes(marker)) return true
   if (uid === undefined) return false
@@ -47,7 +48,7 @@ async function belongs(pid: number, { marker, uid }: Belonging): Promise<boolean
   const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? []
   return uids.includes(String(uid)) && !/^State:\s+[ZX]/m.test(status)
 }
-/** Returns the ids of the running processes that belong together. Empty without `/proc`. */
+/** Returns the ids of the selected running processes. The result is empty without `/proc`. */
 export async function processesOf(which: Belonging): Promise<readonly number[]> {
   const pids = (await readdir('/proc').catch(() => []))
     .map(Number)
@@ -58,7 +59,10 @@ export async function processesOf(which: Belonging): Promise<readonly number[]> 
   return found.flat()
 }
 
-/** Kills a process, or with a negative id its group, unless it has ended. */
+/**
+ * Sends a signal to a process, or to a process group if the id is negative. Does nothing if the
+ * process has ended, or if this process may not signal it.
+ */
 export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
     process.kill(pid, signal)
@@ -68,7 +72,7 @@ export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   }
 }
 /**
- * Kills all processes of a user at once: `kill -1` misses no child that is being created, unlike a
+ * Kills all processes of a user at once. `kill -1` misses no child that is being created, unlike a
  * list of processes that grows while it is read.
  */
 const killUser = (uid: number): Promise<void> =>
@@ -85,8 +89,8 @@ const killUser = (uid: number): Promise<void> =>
   })
 
 /**
- * Ends all processes that belong together. Resolves when none is left.
- * @throws Error when some do not end in time, which is possible while they wait for a device.
+ * Kills the selected processes. Resolves when none is left.
+ * @throws Error when some do not end in time, for example because they wait for a device.
  */
 export async function endProcesses(which: Belonging): Promise<void> {
   const until = Date.now() + END_TIMEOUT_MS
@@ -96,7 +100,7 @@ export async function endProcesses(which: Belonging): Promise<void> {
     if (Date.now() > until)
       throw new Error(`processes of an environment do not end: ${left.slice(0, 5).join(', ')}`)
     if (which.uid !== undefined) await killUser(which.uid)
-    // A stopped process creates no children while the list is worked off.
+    // Stopped processes create no children while the others are killed.
     for (const pid of left) kill(pid, 'SIGSTOP')
     for (const pid of left) kill(pid)
     await sleep(LOOK_MS)

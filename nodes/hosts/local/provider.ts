@@ -1,11 +1,13 @@
 /**
- * The provider `local`: a folder of this machine with a supervised worker process, in a sandbox if
- * possible. Workers end with the process of the host; environments stay.
+ * The provider `local`: each environment is a folder of this machine with a supervised worker
+ * process, in a sandbox if possible. Workers end when the process of the host ends; environments
+ * stay.
  *
  * Invariants:
  * W1. The operations of one environment run one after the other.
- * W2. The variables of a worker are those of its launch and those below; none of the host's own.
- * W3. An environment has a user of its own where the host can give it one. This user has no other
+ * W2. The environment variables of a worker are those of its launch and of the provider (`run.ts`),
+ *     never those of the host.
+ * W3. Where the host can use other users, each environment has a separate user, which has no other
  *     processes on the machine.
  */
 import { randomInt } from 'node:crypto'
@@ -29,7 +31,7 @@ export interface LocalOptions {
   readonly limits: ResourceLimits
   /** Whether workers may run without any isolation. */
   readonly unsafe: boolean
-  /** Networks that repositories may be in, in addition to public addresses. */
+  /** Networks in which repository hosts may be, in addition to public addresses. */
   readonly allowed_networks?: readonly string[]
   /** Receives warnings for the operator. */
   warn?(sentence: string): void
@@ -37,16 +39,16 @@ export interface LocalOptions {
   readonly kinds?: readonly IsolationKind[]
   /** Whether control groups may be used; true by default. */
   readonly groups?: boolean
-  /** Shortest time between two measurements of files in milliseconds. */
+  /** Minimum pause between two measurements of files in milliseconds. */
   readonly measure_ms?: number
 }
 
-/** Milliseconds in which workers end themselves when the host stops. */
+/** Milliseconds after which workers that have not ended are killed when the host stops. */
 const STOP_TIMEOUT_MS = 3000
 
 const program = fileURLToPath(new URL('./inside.mjs', import.meta.url))
 
-/** Runs the operations of each environment one after the other. */
+/** Returns a function that runs the operations of each environment one after the other. */
 function createQueue() {
   const last = new Map<string, Promise<unknown>>()
   return <T>(id: string, work: () => Promise<T>): Promise<T> => {
@@ -62,8 +64,8 @@ function createQueue() {
 }
 
 /**
- * Opens the provider. Ends the processes that an earlier process of the host left.
- * @returns what to install or to set when this machine cannot isolate workers.
+ * Opens the provider. Ends the processes that an earlier process of the host left behind.
+ * @returns the provider, or why it is unavailable, with advice for the operator.
  */
 export async function createLocalProvider(
   options: LocalOptions,
@@ -127,7 +129,7 @@ export async function createLocalProvider(
   const inOrder = createQueue()
   let listener: (exit: WorkerExit) => void = () => {}
 
-  // Whatever runs here belongs to a process of the host that has ended.
+  // Workers that are still running belong to an earlier process of the host.
   await endProcesses({ marker: `${MARKER}=${folders.place}/` })
   for (const control of await folders.list()) {
     await endProcesses(belonging(control))
@@ -137,21 +139,21 @@ export async function createLocalProvider(
   await groups?.clear()
   await folders.removeRemains()
 
-  /** Adds a line to the log of what the provider did. A full disk must not prevent the work. */
+  /** Adds a line to the provider's log of an environment. A full disk must not stop the work. */
   async function note(environment_id: string, line: string): Promise<void> {
     try {
       const log = await openLog(join(folderOf(environment_id), 'logs', 'bootstrap.log'))
       await log.write(Buffer.from(`${new Date().toISOString()} ${line}\n`))
       await log.close()
     } catch {
-      // The folder may be removed meanwhile.
+      // The disk may be full, or the folder may have been removed.
     }
   }
   const folderOf = (environment_id: string): string => {
     folders.of(environment_id)
     return join(root, environment_id)
   }
-  /** Ends the worker of an environment, with all of its descendants. */
+  /** Ends the worker of an environment and all of its descendants. */
   async function endWorker(control: Control): Promise<void> {
     const one = running.get(control.environment_id)
     one?.end()
@@ -175,8 +177,8 @@ export async function createLocalProvider(
   }
 
   /**
-   * Lets the users of environments reach their own folders, but list no other: without a sandbox,
-   * they see the paths of the host. A start of the node takes the permission away.
+   * Lets the users of environments enter their own folders, but not list the others. Without a
+   * sandbox, they use the paths of the host. Each start of the node removes the permission.
    */
   async function letUsersEnter(): Promise<void> {
     if (isolation.kind !== 'user') return

@@ -1,15 +1,15 @@
 /**
- * The two ways out of a sandbox, as sockets in a folder that the sandbox contains:
+ * The two ways out of a sandbox, as sockets in a folder that is mounted into the sandbox:
  *
- *     gateway.sock  requests and sockets of the worker to the gateway
- *     proxy.sock    an HTTP proxy to the hosts of repositories
+ *     gateway.sock  requests and WebSockets of the worker to the gateway
+ *     proxy.sock    an HTTP proxy to the repository hosts
  *
  * Invariants:
- * R1. The proxy connects only to the hosts that were listed for the worker. It resolves their names
- *     itself and connects to the address that it has checked: a public one, or one that the
- *     operator allows. An address of another kind is reached only if it is itself in the list.
- * R2. The gateway receives no worker socket without a credential from a sandbox. It would otherwise
- *     accept it as one of the anonymous workers of this machine.
+ * R1. The proxy connects only to the hosts that are listed for the worker. The proxy resolves a
+ *     name itself, and connects only to addresses that are public or allowed by the operator. Other
+ *     addresses are reached only if the address itself is listed.
+ * R2. The relay forwards no worker socket without a credential. The gateway would otherwise accept
+ *     the worker as an anonymous worker of this machine.
  */
 import { chmod, open, rm } from 'node:fs/promises'
 import {
@@ -31,12 +31,12 @@ import { AddressRefused, type Guard } from '../../outbound/guard.ts'
 export interface RelayParts {
   /** Folder of the sockets. */
   readonly folder: string
-  /** URL of the gateway, as this process reaches it. */
+  /** URL at which this process reaches the gateway. */
   readonly gateway_url: string
-  /** Hosts (`name:port`) that the proxy connects to. */
+  /** Hosts (`name:port`) to which the proxy may connect. */
   readonly allowed_hosts: readonly string[]
   readonly guard: Guard
-  /** Called with each destination that the proxy refused. */
+  /** Called with each destination that the proxy refuses. */
   refused(destination: string): void
 }
 export interface Relay {
@@ -44,17 +44,17 @@ export interface Relay {
 }
 export const GATEWAY_SOCKET = 'gateway.sock'
 export const PROXY_SOCKET = 'proxy.sock'
-/** Maximum number of connections at the same time through each socket. */
+/** Maximum number of concurrent connections through each socket. */
 const MAX_CONNECTIONS = 256
 const CONNECT_TIMEOUT_MS = 15_000
 
-/** Headers that concern one connection only. */
+/** Hop-by-hop headers, which are not forwarded. */
 const HOP = ['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'upgrade']
 function forwarded(headers: IncomingMessage['headers'], host?: string): OutgoingHttpHeaders {
   const kept = Object.entries(headers).filter(([name]) => !HOP.includes(name))
   return { ...Object.fromEntries(kept), ...(host !== undefined && { host }) }
 }
-/** Connects two streams. The end of one is the end of the other. */
+/** Connects two streams. When one of them closes, the other is destroyed. */
 function joinStreams(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],
@@ -74,7 +74,7 @@ function answerWith(response: ServerResponse, status: number, reason: string): v
   if (response.headersSent) response.destroy()
   else response.writeHead(status, { 'content-type': 'text/plain' }).end(reason)
 }
-/** Sends a request on, and its answer back, both while they arrive. */
+/** Forwards a request and its answer as streams. */
 function pass(
   from: IncomingMessage,
   to: ServerResponse,
@@ -91,7 +91,10 @@ function pass(
   from.pipe(request)
 }
 
-/** The server of `gateway.sock`: a reverse proxy, because the gateway may expect TLS and its name. */
+/**
+ * Creates the server of `gateway.sock`. It is a reverse proxy, because the gateway may require TLS
+ * and its own host name.
+ */
 function gatewayServer(gateway: URL): Server {
   const secure = gateway.protocol === 'https:'
   const send = secure ? secureRequest : plainRequest
@@ -140,7 +143,10 @@ function gatewayServer(gateway: URL): Server {
   return server
 }
 
-/** Connects to one of the checked addresses of a host. @throws AddressRefused */
+/**
+ * Connects to one of the checked addresses of a host.
+ * @throws AddressRefused when the host or its addresses are not allowed.
+ */
 async function connectTo(
   host: string,
   port: number,
@@ -175,13 +181,13 @@ const connected = (host: string, port: number): Promise<Socket> =>
     socket.once('timeout', () => socket.destroy(new Error('the connection timed out')))
     socket.once('error', reject)
   })
-/** Splits `name:port`; undefined when it is neither that nor `[address]:port`. */
+/** Splits `name:port` or `[address]:port`. Returns undefined for any other text. */
 function destinationOf(text: string): readonly [host: string, port: number] | undefined {
   const match = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})$/.exec(text)
   return match ? [match[1] ?? '', Number(match[2])] : undefined
 }
 
-/** The server of `proxy.sock`: `CONNECT`, and requests with an absolute `http:` URL. */
+/** Creates the server of `proxy.sock`, for `CONNECT` and requests with an absolute `http:` URL. */
 function proxyServer(parts: RelayParts): Server {
   const why = (error: unknown): readonly [status: number, reason: string] =>
     error instanceof AddressRefused
@@ -222,14 +228,14 @@ function proxyServer(parts: RelayParts): Server {
 }
 
 /**
- * Listens on a socket in a folder. The path of a socket has at most 107 bytes, so it is given by the
- * descriptor of its folder.
+ * Listens on a socket in a folder. The path of a socket has at most 107 bytes, so the descriptor of
+ * the folder is used instead of its path.
  */
 async function listen(server: Server, folder: string, name: string): Promise<() => Promise<void>> {
   const path = join(folder, name)
   await rm(path, { force: true })
   server.maxConnections = MAX_CONNECTIONS
-  // Uploads and streams last as long as their ends want.
+  // Uploads and streams may take any amount of time.
   server.requestTimeout = 0
   const sockets = new Set<Duplex>()
   server.on('connection', (socket: Duplex) => {
@@ -241,7 +247,7 @@ async function listen(server: Server, folder: string, name: string): Promise<() 
     server.once('error', reject)
     server.listen(`/proc/self/fd/${handle.fd}/${name}`, () => resolve())
   })
-  // The folder is reachable for this process and the sandbox only.
+  // Only this process and the sandbox can reach the folder.
   await chmod(path, 0o666)
   return async () => {
     await new Promise<void>((done) => {

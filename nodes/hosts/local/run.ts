@@ -1,6 +1,6 @@
 /**
- * One run of a worker, with what belongs to it: its control group, the relay of its sandbox, its
- * logs and the measurement of its files. All of it is released when the worker has ended.
+ * Runs a worker with its resources: its control group, the relay of its sandbox, its logs and the
+ * measurement of its files. All resources are released when the worker has ended.
  */
 import { dirname, join } from 'node:path'
 import type { Guard } from '../../outbound/guard.ts'
@@ -16,7 +16,7 @@ import { openRelay } from './relay.ts'
 import { forwards, inside, sandboxCommand, userCommand, writeConfiguration } from './sandbox.ts'
 import { startProcess, type WorkerProcess } from './worker.ts'
 
-/** What all environments of a provider share. */
+/** The settings and resources that all environments of a provider share. */
 export interface Place {
   /** Real path of the folder of all environments. */
   readonly root: string
@@ -36,33 +36,33 @@ export interface RunParts {
   readonly launch: WorkerLaunch
   readonly signal: AbortSignal
   note(line: string): void
-  /** Called when everything of the run is gone; without an exit when its end was requested. */
+  /** Called when all resources are released. `exit` is undefined if the end was requested. */
   finish(exit: WorkerExit | undefined): Promise<void>
 }
 export interface Running {
   readonly generation: number
   readonly id: ProcessId
-  /** Resolves when the worker and everything that belongs to it have ended. */
+  /** Resolves when the worker has ended, its resources are released, and `finish` has run. */
   readonly finished: Promise<void>
-  /** Reports the end of the worker; called once, after the start was recorded. */
+  /** Allows the end of the worker to be reported. Called once, after the start was recorded. */
   watch(): void
-  /** Asks the worker to end. */
+  /** Requests a graceful end of the worker. */
   stop(): void
-  /** Ends the worker by force. */
+  /** Kills the worker. */
   end(): void
 }
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MIB = 2 ** 20
 
-/** The variables of a worker that only the provider knows. They replace those of the launch. */
+/** Returns the variables of a worker. Those of the provider override those of the launch. */
 function variablesOf({ place, control, launch }: RunParts, command: readonly string[]) {
   const sandboxed = place.isolation.kind === 'sandbox'
   const folder = join(place.root, control.environment_id)
   const workspace = sandboxed ? inside.workspace : join(folder, 'workspace')
   const gateway = new URL(launch.gateway_url)
   const proxy = `http://127.0.0.1:${inside.proxy_port}`
-  // Programs reach servers of their own without the proxy, unless a repository has this address.
+  // Programs connect to each other without the proxy, unless a repository host has this address.
   const direct = ['localhost', '127.0.0.1', '::1'].filter(
     (name) => !launch.allowed_hosts.some((host) => host.startsWith(`${name}:`)),
   )
@@ -101,7 +101,7 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
   }
 }
 
-/** The command that isolates a worker, up to the program that it runs. */
+/** Returns the prefix of a command that isolates a worker. */
 function isolationCommand({ place, control }: RunParts, readable: readonly string[]) {
   const { isolation } = place
   const { uid } = control
@@ -124,14 +124,14 @@ function isolationCommand({ place, control }: RunParts, readable: readonly strin
   }
 }
 
-/** Starts a worker. @throws ProviderFault */
+/** Starts a worker. @throws ProviderFault when the worker cannot be started. */
 export async function runWorker(parts: RunParts): Promise<Running> {
   const { place, control, launch, note } = parts
   const { isolation, limits } = place
   const folder = join(place.root, control.environment_id)
   const sandboxed = isolation.kind === 'sandbox'
   const releases: (() => Promise<unknown>)[] = []
-  /** Releases everything, also when a part fails, in the reverse order. */
+  /** Ends the processes of the run and releases its resources, in reverse order. */
   const release = async (): Promise<void> => {
     await endProcesses(place.belonging(control))
     for (const one of releases.reverse()) await one()
@@ -245,7 +245,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
   }
 }
 
-/** Why a worker ended; undefined when it ended itself as intended. */
+/** Returns a sentence that says why a worker ended; undefined for exit code 0. */
 function sentenceOf(
   code: number | undefined,
   oomKills: number,

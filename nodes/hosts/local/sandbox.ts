@@ -1,18 +1,18 @@
 /**
- * The command that starts a process in a sandbox of bubblewrap. The process sees the programs of the
- * system, its workspace and its own folder, and nothing else of the host: no other process, no data
- * folder, no network except the sockets of its relay.
+ * Builds the command that starts a process in a sandbox of bubblewrap. The process sees the
+ * programs of the system, its workspace and its own folder. It sees nothing else of the host: no
+ * other processes, no data folder, no network except the sockets of its relay.
  *
- * A host of root starts bubblewrap as root, without a user namespace, and the process gets a user of
- * its own; this needs no namespace that unprivileged users may create, which some systems forbid.
- * Another host starts it in a user namespace, in which the process has the user id 1000.
+ * A host that runs as root starts bubblewrap as root, and the process runs as a separate user. This
+ * works on systems that forbid user namespaces of unprivileged users. Any other host starts
+ * bubblewrap with a user namespace, in which the process has the user id 1000.
  */
 import { existsSync, lstatSync, readlinkSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GATEWAY_SOCKET, PROXY_SOCKET } from './relay.ts'
 
-/** Paths and ports inside of a sandbox. */
+/** Paths and ports inside a sandbox. */
 export const inside = {
   workspace: '/workspace',
   worker: '/var/worker',
@@ -23,7 +23,7 @@ export const inside = {
   gateway_port: 18_480,
   proxy_port: 18_481,
 } as const
-/** The id of the user in a sandbox of a host that is not root. */
+/** The user id in a sandbox of a host that does not run as root. */
 const SANDBOX_UID = 1000
 /** Descriptor from which bubblewrap reads the seccomp filter. */
 const SECCOMP_FD = 3
@@ -37,23 +37,23 @@ export interface SandboxParts {
   readonly tools: Tools
   /** Folder of the environment on the host. */
   readonly folder: string
-  /** Id of the user of the environment; absent: a user namespace is used. */
+  /** User id of the environment. If absent, a user namespace is used. */
   readonly uid?: number
-  /** Folders and files that the process may read, with the same path as on the host. */
+  /** Folders and files that the process may read, at the same paths as on the host. */
   readonly readable: readonly string[]
-  /** Folder that the process must not see, even if one of the others contains it. */
+  /** Folder that the process must not see, even if a readable folder contains it. */
   readonly hidden: string
   /** The file `inside.mjs` on the host. */
   readonly program: string
   /** Maximum size of each file system in memory, in bytes. */
   readonly memory_files: number
-  /** Whether descriptor `SECCOMP_FD` is a filter. */
+  /** Whether the descriptor `SECCOMP_FD` provides a filter. */
   readonly seccomp: boolean
 }
 
-/** Folders of programs and libraries. Where they are links to /usr, the sandbox has the same links. */
+/** Folders of programs and libraries. Symbolic links among them are recreated in the sandbox. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
-/** Files of /etc without secrets that programs need: libraries, certificates, time zone. */
+/** Files of /etc that programs need and that contain no secrets. */
 const CONFIGURATION = [
   '/etc/alternatives',
   '/etc/ca-certificates',
@@ -71,7 +71,7 @@ const CONFIGURATION = [
 /** Names of the files that are written for each environment. */
 const WRITTEN = ['passwd', 'group', 'hosts', 'nsswitch.conf', 'gitconfig']
 
-/** Writes the files of /etc that a sandbox has instead of those of the host. */
+/** Writes the files that a sandbox has in /etc instead of those of the host. */
 export async function writeConfiguration(folder: string, uid = SANDBOX_UID): Promise<void> {
   const contents: Readonly<Record<string, string>> = {
     passwd:
@@ -95,12 +95,12 @@ export const forwards = [
   { port: inside.proxy_port, path: `${inside.sockets}/${PROXY_SOCKET}` },
 ] as const
 
-/** Whether a path is a folder or in it. */
+/** Whether a path is the folder itself or below it. */
 const isBelow = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 /**
- * Creates the folders above some paths. Bubblewrap would create those above files with mode 0700,
- * and other users than root could not enter them.
+ * Returns the arguments that create the parent folders of paths. Otherwise bubblewrap would create
+ * the parent folders of files with mode 0700, and users other than root could not enter them.
  */
 function foldersAbove(paths: readonly string[]): readonly string[] {
   const above = new Set<string>()
@@ -113,8 +113,8 @@ function foldersAbove(paths: readonly string[]): readonly string[] {
 const readOnly = (path: string, at = path): readonly string[] => ['--ro-bind', path, at]
 
 /**
- * Returns the arguments of bubblewrap, and what follows them up to the program to run. They contain
- * no secret: variables are passed as such.
+ * Returns the prefix of a command that runs a program in a sandbox. The arguments contain no
+ * secrets, because other users can see them.
  */
 export function sandboxCommand(parts: SandboxParts): readonly string[] {
   const { tools, folder, uid, hidden } = parts
@@ -145,7 +145,7 @@ export function sandboxCommand(parts: SandboxParts): readonly string[] {
     ...['--unshare-cgroup-try', '--hostname', 'environment', '--die-with-parent'],
     ...['--new-session', '--cap-drop', 'ALL', ...identity],
     ...system,
-    // Before the folders of the program, which may be below /tmp.
+    // /tmp is mounted before the readable folders, which may be below /tmp.
     ...inMemory('/tmp'),
     ...foldersAbove([...readable, ...mounted, '/etc/passwd']),
     ...readable.flatMap((path) => readOnly(path)),
@@ -163,7 +163,7 @@ export function sandboxCommand(parts: SandboxParts): readonly string[] {
     ...(uid === undefined ? [] : userCommand(tools, uid)),
   ]
 }
-/** Returns the command that runs a program as another user, without capabilities. */
+/** Returns the prefix of a command that runs a program as another user, without capabilities. */
 export const userCommand = ({ setpriv = 'setpriv' }: Tools, uid: number): readonly string[] => [
   ...[setpriv, `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--no-new-privs'],
   ...['--inh-caps=-all', '--bounding-set=-all', '--'],

@@ -1,15 +1,15 @@
 /**
- * The seccomp filter of sandboxes: a small BPF program that refuses system calls which no worker
- * needs and which have been ways out of sandboxes. All other calls are allowed.
+ * The seccomp filter of sandboxes: a small BPF program that refuses system calls that no worker
+ * needs and that have been used to escape from sandboxes. All other calls are allowed.
  *
  * Invariants:
- * F1. The program first checks the architecture: a call of another one (32-bit calls on a 64-bit
- *     kernel included) ends the process, because its numbers mean other calls.
- * F2. Refused calls fail with EPERM; `clone3` fails with ENOSYS, because a filter cannot read its
- *     flags, and C libraries then use `clone`.
+ * F1. The program first checks the architecture. A call of another architecture, such as a 32-bit
+ *     call on a 64-bit kernel, ends the process, because its number denotes another call.
+ * F2. Refused calls fail with EPERM. `clone3` fails with ENOSYS, because a filter cannot read its
+ *     flags; C libraries then use `clone`.
  */
 
-/** Numbers of refused calls, by name, and of those that are refused for some arguments only. */
+/** Numbers of refused calls, by name, and of calls that are refused only for some arguments. */
 interface Table {
   /** Architecture of `struct seccomp_data` (`AUDIT_ARCH_…`). */
   readonly architecture: number
@@ -17,7 +17,7 @@ interface Table {
   readonly clone: number
   readonly clone3: number
   readonly ioctl: number
-  /** Numbers from here on belong to another architecture (x32). */
+  /** Number from which calls belong to another architecture (x32). */
   readonly foreign?: number
 }
 /** Calls that have the same number on all architectures. */
@@ -130,9 +130,9 @@ const tables: Readonly<Partial<Record<string, Table>>> = {
   },
 }
 
-/** `CLONE_NEW…` of `clone`: namespaces of mounts, cgroups, UTS, IPC, users, processes, network. */
+/** The flags `CLONE_NEW…`: namespaces of mounts, cgroups, UTS, IPC, users, processes, network. */
 const NEW_NAMESPACES = 0x7e020000
-/** `TIOCSTI`, `TIOCLINUX`: put input into a terminal. */
+/** The requests `TIOCSTI` and `TIOCLINUX`, which insert input into a terminal. */
 const TERMINAL_INPUT = [0x5412, 0x541c] as const
 /** Offsets in `struct seccomp_data`. The architectures are little-endian. */
 const at = { number: 0, architecture: 4, argument: (index: number) => 16 + 8 * index } as const
@@ -141,22 +141,22 @@ const op = { load: 0x20, equal: 0x15, atLeast: 0x35, anyBit: 0x45, end: 0x06 } a
 const result = {
   allow: 0x7fff0000,
   kill: 0x80000000,
-  /** @param errno number of the error: 1 is EPERM, 38 is ENOSYS. */
+  /** @param errno number of the error, such as `EPERM`. */
   fail: (errno: number) => 0x00050000 | errno,
 } as const
 const EPERM = 1
 const ENOSYS = 38
 
-/** An instruction: code, jumps when true and when false (relative), and operand. */
+/** An instruction: code, relative jumps when true and when false, and operand. */
 type Instruction = readonly [code: number, yes: number, no: number, operand: number]
 
 function instructionsOf(table: Table): readonly Instruction[] {
-  /** Ends with `value` when the comparison holds. */
+  /** Returns instructions that end with `value` if the comparison is true. */
   const endIf = (code: number, operand: number, value: number): Instruction[] => [
     [code, 0, 1, operand],
     [op.end, 0, 0, value],
   ]
-  /** Applies `checks`, which may load other words, to one call only. */
+  /** Returns instructions that apply `checks` to one call only. The checks may load other words. */
   const forCall = (number: number, checks: readonly Instruction[]): Instruction[] => [
     [op.equal, 0, checks.length + 1, number],
     ...checks,
@@ -184,7 +184,7 @@ function instructionsOf(table: Table): readonly Instruction[] {
   ]
 }
 
-/** Names and numbers of the calls that are refused whatever their arguments are. */
+/** Returns the names and numbers of the calls that fail with EPERM for all arguments. */
 export const refusedCalls = (architecture: string): Readonly<Record<string, number>> =>
   tables[architecture]?.refused ?? {}
 

@@ -1,4 +1,4 @@
-/** One process of a worker: its start through `inside.mjs`, its output, and its end. */
+/** Starts the process of a worker through `inside.mjs`, copies its output, and ends it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex, Readable } from 'node:stream'
 import { ProviderFault } from '../provider.ts'
@@ -20,9 +20,9 @@ export interface WorkerProcess {
   readonly ended: Promise<Ended>
   /** Resolves when the output of the ended process and its descendants is written. */
   drained(): Promise<void>
-  /** Asks the worker to end. */
+  /** Requests a graceful end of the worker. */
   stop(): void
-  /** Ends the outermost process and its group by force. */
+  /** Kills the outermost process and its group. */
   kill(): void
 }
 interface Ended {
@@ -30,14 +30,14 @@ interface Ended {
   readonly code?: number
 }
 const START_TIMEOUT_MS = 30_000
-/** Milliseconds to wait for the rest of the output. A process that cannot be ended keeps it open. */
+/** Milliseconds to wait for the rest of the output, which an unkillable process keeps open. */
 const DRAIN_TIMEOUT_MS = 5000
 /** Milliseconds to wait for the messages of a process that has ended. */
 const LAST_WORDS_MS = 2000
-/** Maximum number of characters of an error of the start. */
+/** Maximum number of characters of a start error. */
 const MAX_ERROR = 300
 
-/** Writes what a stream delivers to a log. A full disk ends the log, not the worker. */
+/** Copies a stream to a log. If the disk is full, the log ends, but the worker continues. */
 async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void): Promise<void> {
   let writable = true
   try {
@@ -50,7 +50,7 @@ async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void
   }
 }
 
-/** Waits for the message of `inside.mjs`. Resolves with the reason when the worker did not start. */
+/** Waits for the message of `inside.mjs`. Resolves with the reason if the worker did not start. */
 function started(
   child: ChildProcess,
   control: Duplex,
@@ -68,14 +68,14 @@ function started(
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort)
     control.on('data', (chunk: Buffer) => {
-      // What runs in the sandbox could write without end.
+      // A program in the sandbox could write without end.
       if (text.length <= MAX_ERROR) text += chunk.toString()
       if (text.startsWith('started')) end()
       else if (text.includes('\n')) end(text.replace(/^failed /, '').trim())
     })
     child.once('error', (error) => end(error.message))
     child.once('exit', (code, name) => {
-      // What it wrote before it ended may not be read yet.
+      // The last messages of the process may not have been read yet.
       const ended = () => end(`it ended with ${name ?? code}`)
       if (control.readableEnded) ended()
       control.once('end', ended)
@@ -85,9 +85,9 @@ function started(
 }
 
 /**
- * Starts a worker. Resolves when its process runs.
- * @throws ProviderFault when it does not start; then nothing of the command runs, except what the
- *   caller finds by its marker.
+ * Starts a worker. Resolves when its process is running.
+ * @throws ProviderFault when the worker does not start. Its process group has then ended. The
+ *   caller finds other remaining processes by their marker.
  */
 export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess> {
   const [program = '', ...args] = parts.command
@@ -109,7 +109,7 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
   ]
   const ended = new Promise<Ended>((done) => {
     child.once('exit', (code) => {
-      // What the worker left in its group.
+      // The worker may have left processes in its group.
       if (child.pid !== undefined) kill(-child.pid)
       done(code === null ? {} : { code })
     })
@@ -144,7 +144,7 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
     )
   }
   return {
-    // A process that has already ended has no identity. It needs none.
+    // A process that has already ended has no identity, and needs none.
     id: id ?? { pid: child.pid ?? 0, started: '' },
     ended,
     drained,

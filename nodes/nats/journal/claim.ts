@@ -1,8 +1,8 @@
 /**
- * Ownership of the data folder of an embedded NATS server by one process. Two servers on one store
- * would corrupt it, so a file in the folder names the owner and its server. A server that outlived
- * its owner, for example after a crash, is stopped before the next one starts. A process is
- * identified by its id and its command line, because ids are reused.
+ * Ensures that only one process owns the data folder of an embedded NATS server. Two servers on one
+ * store would corrupt it, so a file in the folder names the owner and its server. A server that
+ * outlived its owner, for example after a crash, is stopped before the next server starts. A
+ * process is identified by its id and its command line, because ids are reused.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -53,8 +53,8 @@ export const claimFolder = (folder: string, server: number, url: string): void =
     JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
   )
 /**
- * Returns how to connect to the server that a living process runs in the folder; undefined when
- * there is none.
+ * Returns the access to the server that a living process runs in the folder; undefined when there
+ * is none.
  * @throws StartFault when the folder belongs to another user.
  */
 export function runningIn(folder: string): Access | undefined {

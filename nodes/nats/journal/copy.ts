@@ -1,5 +1,5 @@
 /**
- * Copies whole streams to bytes and back with the server's own snapshots: sequences, subjects,
+ * Copies whole streams to bytes and back with the server's own snapshots. Sequences, subjects,
  * headers and times stay unchanged. A snapshot is a prefix of its stream and contains at least
  * everything that was acknowledged before the snapshot was requested.
  */
@@ -61,7 +61,10 @@ export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
     if (
       name !== undefined &&
       (/^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) ||
-        [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name))
+        [names.config, names.cluster, names.definitions].some(
+          (bucket) => name === `KV_${bucket}`,
+        ) ||
+        name === `OBJ_${names.blobs}`)
     )
       found.push(name)
   }
@@ -72,8 +75,8 @@ export const deleteStream = async ({ manager, space }: Nats, name: string): Prom
 
 /**
  * Requests the snapshot of a stream. Returns the stream's configuration, its state at the start of
- * the snapshot, and the bytes of the snapshot, which can be read once and may include later
- * messages. The server checks the integrity of the data it reads.
+ * the snapshot, and the bytes of the snapshot. The bytes can be read once, and may include later
+ * messages. The server checks the integrity of the data that it reads.
  * @throws Error when the stream is absent or damaged. Reading the bytes throws when the server
  *   aborts or stops sending.
  */

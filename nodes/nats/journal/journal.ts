@@ -43,7 +43,7 @@ const IN_PROCESS = [10, 30, 100, 300]
 const AT_FIRST = 32
 /** Milliseconds before the repeat of an append to a stream that has no leader. */
 const UNLED = 100
-/** Consecutive attempts without a message before `read` gives up. */
+/** Number of consecutive attempts without a message after which `read` fails. */
 const READ_ATTEMPTS = 6
 
 /** Creates the journal over a connection. */

@@ -1,6 +1,6 @@
 /**
- * Reads the newest message of a subject from the leader of its stream. It uses no direct gets,
- * because replicas answer those too and may lag behind.
+ * Reads the newest message of a subject from the leader of its stream. Direct gets are not used,
+ * because replicas may answer them and may lag behind.
  */
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
 import { Empty, type MsgHdrs, MsgHdrsImpl } from '@nats-io/transport-node'
@@ -22,8 +22,8 @@ const encoder = new TextEncoder()
 /**
  * Returns the newest message of a subject; undefined when there is none.
  * @param timeout milliseconds to wait for the answer.
- * @throws JetStreamApiError when the server reports an error, for example that there is no such
- *   stream.
+ * @throws JetStreamApiError when the server reports an error, for example that the stream does not
+ *   exist.
  * @throws Error the errors of `RequestMux.ask`.
  */
 export async function newest(

@@ -10,8 +10,8 @@ import type { RequestMux } from '../request-mux.ts'
 export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 
 /**
- * Returns the headers with which a value is stored only if its key has this revision; with 0, only
- * if the key does not exist.
+ * Returns the headers of a value that is stored only if its key has this revision. 0 means that the
+ * key must not exist.
  */
 export const onlyAfter = (revision: number): MsgHdrs => {
   const made = headers()
@@ -20,8 +20,8 @@ export const onlyAfter = (revision: number): MsgHdrs => {
 }
 
 /**
- * Stores one message and returns its sequence in the stream. It is sent only once: the caller
- * decides whether a repeat is safe.
+ * Stores one message and returns its sequence in the stream. The message is sent only once; the
+ * caller decides whether a repeat is safe.
  * @param timeout milliseconds to wait for the acknowledgement.
  * @throws JetStreamApiError when the stream rejects the message.
  * @throws NoRespondersError when there is no stream, or the stream has no leader.

@@ -4,9 +4,9 @@
  * reader.
  *
  * Invariants:
- * P1. Messages come in order and none is lost: a message that is out of sequence ends the read with
- *     an error.
- * P2. A read does not recover from errors: the caller decides where to resume (journal.ts,
+ * P1. Messages are yielded in order and without gaps. A message that is out of sequence ends the
+ *     read with an error.
+ * P2. A read does not recover from errors. The caller decides where to resume (journal.ts,
  *     follow.ts).
  * P3. The consumer is deleted at the end of the read, or by the server 30 s after the last fetch.
  */
@@ -32,15 +32,15 @@ export interface Pulling {
 const FIRST = 8
 const MAX_BATCH = 256
 /**
- * Default maximum size of one fetch in bytes, as estimated from the largest message of the previous fetch.
- * The server drops a connection with more than 64 MB of pending data (its `max_pending`), and all
- * readers share the connection.
+ * Default maximum size of one fetch in bytes, as estimated from the largest message of the previous
+ * fetch. The server drops a connection with more than 64 MB of pending data (its `max_pending`),
+ * and all readers share the connection.
  */
 const BYTES = 8 * 1_048_576
 
 /**
- * Adds a consumer for reading a stream in order, beginning with the sequence `from`, and returns its
- * name. The server deletes it 30 s after the last fetch.
+ * Adds a consumer for reading a stream in order, beginning with the sequence `from`, and returns
+ * the name of the consumer. The server deletes the consumer 30 s after the last fetch.
  * @param subject limits the read to messages of this subject.
  */
 export async function addReader(

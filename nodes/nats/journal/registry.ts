@@ -21,8 +21,15 @@ const untoken = (key: string): string =>
  * @param name name of the bucket.
  * @param restore recreates the bucket when the servers have lost it: a restart of all servers
  *   deletes a bucket in memory.
+ * @param spell returns a key as it is stored; by default, one token. With another spelling, `list`
+ *   does not work.
  */
-export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
+export function createRegistry(
+  nats: Nats,
+  name: string,
+  restore?: () => Promise<void>,
+  spell: (key: string) => string = token,
+): Registry {
   const stream = `KV_${nats.space.bucket(name)}`
   const stepDown = createLeaderStepDown(nats)
   /** The keys that the last `list` of each prefix found. */
@@ -39,7 +46,7 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
       return run()
     }
   }
-  const subjectOf = (key: string): string => nats.space.storedKey(name, token(key))
+  const subjectOf = (key: string): string => nats.space.storedKey(name, spell(key))
   const read: Registry['get'] = async (key) => {
     const entry = await newest(nats, stream, subjectOf(key), QUESTION)
     return entry && !isMarker(entry)
@@ -50,7 +57,7 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
     get: (key) => restoring(() => read(key)),
     put: (key, value, revision) =>
       restoring(async () => {
-        const subject = nats.space.publishedKey(name, token(key))
+        const subject = nats.space.publishedKey(name, spell(key))
         const data = new TextEncoder().encode(value)
         try {
           return await nats.publish(subject, data, onlyAfter(revision), STORING)

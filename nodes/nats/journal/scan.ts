@@ -11,7 +11,7 @@ export type Scan =
   | { readonly next: number; readonly outcome: 'silent' }
   | { readonly next: number; readonly outcome: 'damaged'; readonly reason: string }
 
-/** Milliseconds without a delivery after which a scan gives up. */
+/** Milliseconds without a delivery after which a scan ends. */
 const IDLE = 2000
 /** Number of entries in the first fetch. */
 const FIRST = 16

@@ -1,8 +1,8 @@
 /**
  * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value indicates
- * whether it is followed by the data itself or, for large data, by the name of an object in the
- * object store. Each object name is used only once, so every key refers to complete data, and a
- * crash between the two writes leaves the previous value.
+ * what follows: the data itself or, for large data, the name of an object in the object store. Each
+ * object name is used only once, so every key refers to complete data, and a crash between the two
+ * writes leaves the previous value.
  */
 import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../../protocol/subjects.ts'
@@ -84,8 +84,8 @@ export function createSnapshots(nats: Nats): Snapshots {
             ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
           )
             return undefined
-          // Not reported as a conflict, because the caller would then read and retry the same write
-          // at once.
+          // The rejection is not reported as a conflict, because the caller would then read the key
+          // and retry the same write at once.
           stepDown(stream, subject)
           throw error
         }

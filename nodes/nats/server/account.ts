@@ -14,9 +14,9 @@ interface Answer extends Tier {
 }
 
 /**
- * Returns the bytes that the account stores on disk, and its limit; for an account with tiers,
- * those of the fullest tier. Undefined when the account has no limit. NATS counts messages before
- * compression.
+ * Returns the bytes that the account stores on disk, and its limit. For an account with tiers,
+ * returns those of the fullest tier. Returns undefined when the account has no limit. NATS counts
+ * messages before compression.
  * @throws Error when JetStream does not answer.
  */
 export async function accountUse(

@@ -1,7 +1,7 @@
 /**
  * The process's single connection to NATS. It reconnects indefinitely; the modules that use it
- * recover what was lost in the meantime. The server does not echo: what this process publishes
- * reaches its own listeners directly (bus.ts).
+ * recover from messages lost in the meantime. The server does not echo, because messages that this
+ * process publishes reach its own listeners directly (bus.ts).
  */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
@@ -47,7 +47,8 @@ export interface Nats {
   readonly log: Log
   /**
    * Returns the result of `work`. Rejects with `Forbidden` when the servers report a missing
-   * permission before `work` is done. For startup and commands, which would otherwise wait in vain.
+   * permission before `work` is done. Startup and commands use this function, because they would
+   * otherwise wait in vain.
    */
   permitted<T>(work: Promise<T>): Promise<T>
   /** Whether the connection is up. */
@@ -81,21 +82,20 @@ export const STORING = 4000
 /**
  * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
  * from a stalled server after 3 s, before the other servers can elect a new leader (4 s at the
- * earliest). So it does not stay connected to a server that resumes without having learned of the
- * election.
+ * earliest). It therefore does not stay connected to a server that resumes unaware of the election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
 /**
- * Default number of milliseconds that a process waits for the servers at startup: they may be
- * starting at the same time.
+ * Default number of milliseconds that a process waits for the servers at startup, because they may
+ * be starting at the same time.
  */
 const FIRST = 4000
 /** Maximum timeout of one connection attempt, in milliseconds. */
 const ATTEMPT = 2000
 /**
- * Milliseconds for which a JetStream domain may be unknown at startup: a leaf node may still be
- * connecting to it.
+ * Milliseconds for which a JetStream domain may be unknown at startup, because a leaf node may
+ * still be connecting to it.
  */
 const DOMAIN_KNOWN = 3000
 
@@ -246,8 +246,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 }
 
 /**
- * Whether JetStream answers in the domain. Any error except "no responders" counts as yes: the next
- * request reports it.
+ * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer;
+ * the next request reports it.
  */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {

@@ -1,6 +1,6 @@
 /**
  * Fetches nats-server from the Debian archive, without root privileges and without changes to the
- * machine's package state: apt runs in separate directories, uses the machine's own mirror and
+ * machine's package state. apt runs in separate directories, uses the machine's own mirror and
  * checks the archive's signature.
  */
 import { execFile } from 'node:child_process'

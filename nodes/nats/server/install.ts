@@ -59,7 +59,7 @@ const help =
   'or set BATON_NATS to a running server.'
 
 /**
- * Finds a nats-server; fetches it when the machine has none that is recent enough.
+ * Finds a nats-server. Downloads the binary if the machine has no version that is recent enough.
  * @param progress receives one message before a download starts.
  * @throws StartFault when no binary is available, or when the one named in BATON_NATS_SERVER cannot
  *   be used.

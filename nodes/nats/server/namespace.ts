@@ -29,8 +29,8 @@ export interface Namespace {
    */
   storedKey(bucket: string, key: string): string
   /**
-   * Returns the subject to which a value of the key is published. With a domain it is a subject of
-   * the JetStream API, because a leaf node with its own JetStream does not forward `$KV.>`; the
+   * Returns the subject to which a value of the key is published. With a domain, this is a subject
+   * of the JetStream API, because a leaf node with its own JetStream does not forward `$KV.>`. The
    * servers of the domain map it to the stored subject (nats-server, `generateJSMappingTable` in
    * server/jetstream_api.go).
    */
@@ -42,9 +42,7 @@ export interface Namespace {
    * keep other roles from reading the replies.
    */
   readonly inbox: string
-  /**
-   * Whether a subject is a reply subject of any client of this installation, whatever its roles.
-   */
+  /** Whether a subject is a reply subject of any client of this installation. */
   isInbox(subject: string): boolean
   /** Returns a new, unique reply subject. */
   newInbox(): string

@@ -1,15 +1,16 @@
 /**
- * The permissions of the NATS account of each node role, as one table; each role gets only what it
- * needs. `baton nats-permissions` prints the table, docs/operations/security.md describes it, and
+ * The permissions of the NATS account of each node role, as one table. Each role gets only the
+ * permissions that it needs. `baton nats-permissions` prints the table,
+ * docs/operations/security.md describes it, and
  * test/scenarios/cluster/nats-permissions.test.ts runs a cluster with exactly these permissions.
- * Answers to requests need no entry: `allow_responses` permits one answer to each received request.
+ * Answers need no entry, because `allow_responses` permits one answer to each received request.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { createNamespace } from './namespace.ts'
 
 /**
- * The account roles, in the order in which they appear in a client's inbox. The last three are not
- * roles of nodes.
+ * The account roles, in the order in which they appear in a client's reply subjects. The last three
+ * are not roles of nodes.
  */
 export const accountRoles = [
   'gateway',
@@ -54,12 +55,13 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
   const partitions = Array.from({ length: scope.partitions }, (_, partition) => partition)
   const journals = partitions.map((partition) => names.journal(partition))
   const states = partitions.map((partition) => `KV_${names.state(partition)}`)
-  const [config, cluster, blobs] = [
+  const [config, cluster, definitions, blobs] = [
     `KV_${names.config}`,
     `KV_${names.cluster}`,
+    `KV_${names.definitions}`,
     `OBJ_${names.blobs}`,
   ]
-  const every = [...journals, ...states, config, cluster, blobs]
+  const every = [...journals, ...states, config, cluster, definitions, blobs]
 
   const core = (...plain: string[]) => plain.map((subject) => space.subject(subject))
   const stream = (streams: readonly string[], ...operations: Operation[]) =>
@@ -99,7 +101,10 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     ],
     subscribe: core('node.*'),
   }
-  /** Nodes that act for users send commands to shards, query views and store files. */
+  /**
+   * Nodes that act for users send commands to shards, query views, and store files and definitions
+   * of agents.
+   */
   const edge: Permissions = {
     publish: [
       ...core(
@@ -110,6 +115,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
         'preview.*.*',
         'previewed.*.*',
       ),
+      space.publishedKey(names.definitions, '*.*.*'),
+      ...stream([definitions], 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),
       ...readingBlobs,
       ...writingBlobs,
     ],
@@ -187,9 +194,11 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     backup: [
       {
         publish: [
-          ...stream([...journals, config], 'INFO', 'MSG.GET'),
-          ...stream([...journals, blobs], 'SNAPSHOT'),
-          ...[...journals, blobs].map((name) => `$JS.SNAPSHOT.ACK.${space.stream(name)}.*`),
+          ...stream([...journals, config, definitions], 'INFO', 'MSG.GET'),
+          ...stream([...journals, definitions, blobs], 'SNAPSHOT'),
+          ...[...journals, definitions, blobs].map(
+            (name) => `$JS.SNAPSHOT.ACK.${space.stream(name)}.*`,
+          ),
           ...reading(journals),
           ...readingBlobs,
         ],
@@ -203,8 +212,10 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
           ...stream(every, 'INFO', 'DELETE'),
           ...stream([config], 'MSG.GET', 'PURGE', 'CREATE', 'UPDATE'),
           keys(names.config),
-          ...stream([...journals, blobs], 'RESTORE'),
-          ...[...journals, blobs].map((name) => `$JS.SNAPSHOT.RESTORE.${space.stream(name)}.*`),
+          ...stream([...journals, definitions, blobs], 'RESTORE'),
+          ...[...journals, definitions, blobs].map(
+            (name) => `$JS.SNAPSHOT.RESTORE.${space.stream(name)}.*`,
+          ),
           ...readingBlobs,
           ...writingBlobs,
         ],
@@ -222,8 +233,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
 }
 
 /**
- * Returns the roles in the inbox of a client, joined by `-`. `provision` is left out when the
- * client has other roles as well.
+ * Returns the roles in the reply subjects of a client, joined by `-`. `provision` is left out when
+ * the client also has other roles.
  */
 function inboxOf(roles: readonly AccountRole[]): string {
   const nodes = accountRoles.filter((role) => roles.includes(role) && role !== 'provision')
@@ -231,7 +242,7 @@ function inboxOf(roles: readonly AccountRole[]): string {
 }
 
 /**
- * Seconds within which a request may be answered: longer than the longest request deadline
+ * Seconds within which a request may be answered. They exceed the maximum request deadline
  * (`BATON_DEADLINE`).
  */
 export const ANSWER_SECONDS = 130

@@ -106,7 +106,7 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 /**
  * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
  * compression, if needed. Stored blocks keep their compression; the new setting applies to blocks
- * that are filled later. Safe to run in many processes at once.
+ * that are filled later. Several processes may call this function at the same time.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
@@ -130,7 +130,7 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   if (replicas === before && wanted.compression === compression) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
     // A replicated stream cannot use asynchronous persistence, and the mode cannot change. Such a
-    // stream holds only a cache, so it is recreated.
+    // stream contains only a cache, so it is recreated.
     await manager.streams.delete(config.name)
     await manager.streams.add(config)
   } else await manager.streams.update(config.name, { ...found.config, ...wanted })
@@ -152,10 +152,10 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 
 /** Default number of milliseconds for which a failing operation is retried. */
 const WITHIN = 60_000
-/** Milliseconds for which commands retry: the servers may be electing a leader. */
+/** Milliseconds for which commands retry, because the servers may be electing a leader. */
 export const ELECTING = 30_000
 /**
- * Retries a failing operation: the servers may be electing a leader or lack peers.
+ * Retries a failing operation, because the servers may be electing a leader or lack peers.
  * @param what name of the stream or record, for messages.
  * @param within milliseconds for which the operation is retried.
  * @throws StartFault with advice on what to check, when the operation still fails after this time
@@ -201,8 +201,8 @@ export async function patiently<T>(
 }
 
 /**
- * Key of the config bucket that marks a restore in progress: no node may start on a partial set of
- * streams.
+ * Key of the config bucket that marks a restore in progress, because no node may start on a partial
+ * set of streams.
  */
 export const RESTORING = 'restoring'
 /**
@@ -260,8 +260,7 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 
 /**
  * Checks that an existing installation has all its journals. A missing journal is never recreated:
- * nats-server omits a stream that it cannot read, and an empty journal would be taken for the real
- * one.
+ * nats-server omits a stream that it cannot read, and an empty journal would replace it.
  * @throws StartFault when a journal is missing.
  */
 async function requireJournals(nats: Nats, partitions: number): Promise<void> {
@@ -278,8 +277,8 @@ async function requireJournals(nats: Nats, partitions: number): Promise<void> {
   }
 }
 /**
- * Number of checks, half a second apart, before a stream counts as missing: a server that has just
- * joined or restored may not list it yet.
+ * Number of checks, half a second apart, before a stream counts as missing. A server that has just
+ * joined or restored may not list the stream yet.
  */
 const LOOKS = 8
 async function isMissing(nats: Nats, stream: string, looks: number): Promise<boolean> {
@@ -297,7 +296,7 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 
 /**
  * Makes sure that all streams and buckets of the installation exist.
- * @param within milliseconds for which each of them is retried; 60 s by default.
+ * @param within milliseconds for which the creation of each one is retried; 60 s by default.
  * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`, a
  *   journal is missing, or the servers do not provide a stream in time.
  */
@@ -312,6 +311,7 @@ export async function provision(nats: Nats, layout: Layout, within = WITHIN): Pr
     await make(journalConfig(nats.space, partition, replicas))
     await make(stateConfig(nats.space, partition, replicas))
   }
+  await make(bucketConfig(nats.space.bucket(names.definitions), StorageType.File, replicas))
   await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
   await patiently(
     nats,

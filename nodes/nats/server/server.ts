@@ -30,7 +30,7 @@ export interface ServerOptions {
   /** Credential of the clients and of the other servers in the cluster; created when absent. */
   readonly identity?: Identity
   /**
-   * A nats-server `authorization` block that replaces the single user of the identity: for tests of
+   * A nats-server `authorization` block that replaces the single user of the identity, for tests of
    * other accounts.
    */
   readonly authorization?: string
@@ -70,7 +70,7 @@ export interface Server {
    * it has ended.
    */
   stop(): Promise<void>
-  /** Sends a signal to the server: for failure tests. */
+  /** Sends a signal to the server, for failure tests. */
   kill(signal: NodeJS.Signals): void
   readonly exited: Promise<Ended>
 }

@@ -16,7 +16,8 @@ const DEFAULT_PORT = 4222
 
 /**
  * Returns the TLS error from the first server in the list that reports one, usually the alert with
- * which it rejects the client. Undefined if no server reports one in time, or no server offers TLS.
+ * which it rejects the client. Returns undefined if no server reports an error in time, or no
+ * server offers TLS.
  */
 export async function tlsRefusal(access: Access): Promise<Error | undefined> {
   const answers = await Promise.all(access.servers.map((server) => alertOf(server, access)))
@@ -55,7 +56,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
         sockets.push(secured)
         secured.on('error', settle)
       } catch {
-        // A file that cannot be read is reported by the regular connection attempt.
+        // The regular connection attempt reports a file that cannot be read.
         settle()
       }
     })

@@ -137,6 +137,7 @@ t.test('the settings of the step limit the turn', async (t) => {
   t.same(asked.ask('job_spec', { job_id: 'job_1' }), {
     turn_id: 'turn_1',
     agent: 'helper',
+    trigger: 'api',
     asker: 'user_1',
     session: { scope: 'loop', ref_id: 'run_1', name: 'default' },
     step: {

@@ -41,7 +41,7 @@ const names: Readonly<Record<TextKind, string>> = {
   schema: 'input_schema output_schema schema',
   skill: 'content',
   markdown: 'body comment description message summary system_prompt topic reason',
-  url: 'callback_url endpoint_url url ref full_name',
+  url: 'callback_url endpoint_url origins url ref full_name',
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',
@@ -67,8 +67,8 @@ const names: Readonly<Record<TextKind, string>> = {
     role_name run_id run_ids
     runtime_version scope_name scope_role_id secondary_key_column secret_ref
     sender_agent_id sender_id sender_session_id session_id
-    session_key signal_name skill_ids skill_name source_event_id source_id source_kind source_type status
-    step_id step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to
+    session_key signal_name skill_ids skill_name source source_event_id source_id source_kind source_type status
+    step_id step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to token
     tool_call_id toolkit_ids type user_code user_id user_ids username worker_instance_id worker_session_token
     workflow_id workflow_type workspace_id workspace_path`,
 }

@@ -85,6 +85,8 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
     url: 'https://git.invalid',
     read_token: `token-${++made}`,
   }),
+  'resolver.put': () => ({ source: 'stored', timeout_ms: 1000 + ++made }),
+  'oauth_origins.put': () => ({ origins: [`https://app-${++made}.example`] }),
   'blueprint.apply': () => ({
     blueprint_key: `blueprint ${++made}`,
     resources: { skills: [{ key: 'skill', name: `skill ${made}`, instructions: 'Be kind.' }] },

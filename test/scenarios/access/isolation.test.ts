@@ -43,6 +43,8 @@ const bodies: Readonly<Record<string, object>> = {
   'action.invoke': { input: {} },
   'organization_action.create': { name: 'taken.over', endpoint_url: 'https://example.org' },
   'organization_action.update': { title: 'taken over' },
+  'resolver.put': { source: 'stored', timeout_ms: 666 },
+  'oauth_origins.put': { origins: ['https://taken.over.example'] },
   'principal.create': { name: 'taken over' },
   'principal.update': { state: 'disabled' },
   'user.create': { name: 'taken over' },

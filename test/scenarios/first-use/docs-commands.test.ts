@@ -24,7 +24,7 @@ const root = join(import.meta.dirname, '../../..')
 const names = [
   'README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
     .sort()
     .map((name) => `docs/${name}`),
 ]
@@ -37,7 +37,7 @@ const there = await receiver()
 const folder = mkdtempSync(join(tmpdir(), 'baton-docs-'))
 mkdirSync(join(folder, '.baton'))
 writeFileSync(join(folder, '.baton', 'root.key'), s.key)
-symlinkSync(join(root, 'docs'), join(folder, 'docs'))
+for (const name of ['docs', 'examples']) symlinkSync(join(root, name), join(folder, name))
 const runner = await documentRunner(
   root,
   folder,

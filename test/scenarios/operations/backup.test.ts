@@ -24,6 +24,7 @@ import { createRegistry } from '../../../nodes/nats/journal/registry.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { RESTORING } from '../../../nodes/nats/server/provision.ts'
 import type { Server } from '../../../nodes/nats/server/server.ts'
+import { createDefinitionStore } from '../../../nodes/resolver/store.ts'
 import { names } from '../../../protocol/subjects.ts'
 import { silent } from '../../support/memory.ts'
 import { type Frame, service } from '../../support/service.ts'
@@ -101,6 +102,13 @@ const reach = async (count: number): Promise<void> => {
 }
 await reach(40)
 const certain = [...acknowledged.entries()].filter(([, id]) => id !== undefined)
+const definitionsOn = (at: Awaited<ReturnType<typeof nats>>) =>
+  createDefinitionStore(createRegistry(at, names.definitions, undefined, (text) => text))
+const agent = { project: 'prj_1', agent_id: 'agt_1' }
+const definition = { digest: 'd1', definition: { instructions: 'kept' }, at: 1 }
+const original = await nats([s.server])
+await definitionsOn(original).putValue(agent, definition, 0)
+await original.close()
 const place = join(folder, 'all.tar')
 const told = await baton({}, 'backup', '--data', s.data, '--to', place)
 await reach(acked() + 20)
@@ -155,6 +163,11 @@ t.test('backup and restore take one command each', async (t) => {
 t.test('every restored response is identical byte for byte', async (t) => {
   const after = await everything(r, record)
   for (const [name, answer] of Object.entries(before)) t.equal(after[name], answer, name)
+})
+t.test('restored definitions of the resolver can be used', async (t) => {
+  const at = await nats(servers)
+  t.teardown(() => at.close())
+  t.match(await definitionsOn(at).value(agent), { entry: definition })
 })
 t.test('restored files have their original content', async (t) => {
   const session_id = String(record.slots['session_id'])

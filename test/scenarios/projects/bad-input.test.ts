@@ -4,9 +4,9 @@
  */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
-import { faultsOf } from '../../../gateway/http/validate.ts'
 import { api } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'
+import { faultsOf } from '../../../protocol/rules/schema-faults/faults.ts'
 import { type Raw, service } from '../../support/service.ts'
 import { fieldsOf, instant, listOf } from '../support/given.ts'
 

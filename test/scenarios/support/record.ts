@@ -185,6 +185,12 @@ export async function fill(s: Service): Promise<Filled> {
     url: 'http://127.0.0.1:9',
     read_token: 'read',
   })
+  await s.ok('resolver.put', {
+    source: 'stored',
+    endpoint_url: 'https://resolver.example.org/definitions',
+    auth: { token: 'kept' },
+  })
+  await s.ok('oauth_origins.put', { origins: ['https://app.example.org'] })
   const inDay = await start({ spec: waiting('never', { timeout: { duration: '24h' } }) })
   worker.close()
   await until(

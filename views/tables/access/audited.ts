@@ -25,6 +25,7 @@ import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
 import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { RepositoryHostEvent } from '../../../protocol/repositories/rows.ts'
+import type { ResolverEvent } from '../../../protocol/resolver/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { TableEvent } from '../../../protocol/tables/events.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
@@ -52,6 +53,7 @@ type Configuration =
   | WebhookEvent
   | SecretEvent
   | RepositoryHostEvent
+  | ResolverEvent
   | MemoryEvent
   | ArtifactAuditEvent
   | TableAuditEvent
@@ -352,6 +354,8 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
       },
     }),
   ),
+  'resolver.configured': updated('definition_resolver'),
+  'oauth_origins.replaced': updated('oauth_return_origins'),
   'repository_host.deleted': deleted<'repository_host.deleted'>('repository_host', ({ id }) => ({
     name: id,
   })),

@@ -6,6 +6,7 @@ import {
   type StoredBinding,
 } from '../../../protocol/blueprints/stored.ts'
 import type { Placed } from '../../../protocol/entry.ts'
+import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { Store } from '../../store.ts'
 
@@ -15,9 +16,11 @@ const textOf = (identity: Identity): string => {
   return `${namespace}\n${blueprint_key}`
 }
 
+/** The end of an environment, which also ends its binding. */
+type EnvironmentDestroyed = Extract<EnvironmentEvent, { type: 'environment.destroyed' }>
 /** Applies an entry of the owner of resources. */
 export function applyBindings(store: Store, { entry }: Placed): void {
-  for (const event of entry.events as readonly BoundEvent[])
+  for (const event of entry.events as readonly (BoundEvent | EnvironmentDestroyed)[])
     if (event.type === 'blueprint.bound') {
       const { binding } = event
       store.run(
@@ -29,6 +32,8 @@ export function applyBindings(store: Store, { entry }: Placed): void {
       )
     } else if (event.type === 'blueprint.unbound')
       store.run('DELETE FROM blueprint_bindings WHERE resource = ?', event.resource_id)
+    else if (event.type === 'environment.destroyed')
+      store.run('DELETE FROM blueprint_bindings WHERE resource = ?', entry.id)
 }
 
 type Query<N extends keyof ViewQueries> = ViewQueries[N]

@@ -4,8 +4,8 @@
  * supports the subset of JSON Schema that the API rows use.
  */
 import { Format } from 'typebox/format'
-import type { FieldError } from '../../protocol/errors.ts'
-import { plural } from '../../protocol/naming.ts'
+import type { FieldError } from '../../errors.ts'
+import { plural } from '../../naming.ts'
 
 interface Schema {
   readonly type?: string

@@ -1,0 +1,20 @@
+/** The time at which a run needs to be woken. */
+import { hasEnded, type RunState } from '../state.ts'
+
+/**
+ * Unix milliseconds at which the run next needs `wake`. A run that is held, or whose cancellation
+ * was requested before its cleanup, has only the timer `more_at`. The loop ends the hold. A run
+ * that is being cancelled ends when its jobs, children and turns have ended.
+ */
+export function deadline(state: RunState | null): number | undefined {
+  if (!state || hasEnded(state)) return undefined
+  const { wait, wall_deadline, more_at, ending, held } = state.engine
+  if (held || (state.record.cancel_requested && !ending)) return more_at
+  let first = Math.min(
+    wait?.due ?? Infinity,
+    ending ? Infinity : (wall_deadline ?? Infinity),
+    more_at ?? Infinity,
+  )
+  for (const branch of state.branches ?? []) first = Math.min(first, branch.wait?.due ?? Infinity)
+  return first === Infinity ? undefined : first
+}

@@ -1,0 +1,94 @@
+/**
+ * Values of files with their places, and faults that name the file, the line and the column. A
+ * located value contains plain JSON. It is found again by the paths that the checks and the service
+ * use, such as `steps[0].config`.
+ */
+import { Mistake } from '../mistake.ts'
+
+/** A file, as it is named in messages. */
+export interface Source {
+  readonly name: string
+  /** Returns the line and the column of an offset, both counted from 1. */
+  readonly position: (offset: number) => { readonly line: number; readonly column: number }
+}
+/** A place in a file: an offset in UTF-16 units. */
+export interface Place {
+  readonly source: Source
+  readonly offset: number
+}
+export interface Located {
+  readonly value: unknown
+  readonly place: Place
+  /** Members of an object by name, each with the place of its name. */
+  readonly members?: ReadonlyMap<string, Member>
+  /** Items of an array. */
+  readonly items?: readonly Located[]
+}
+interface Member {
+  readonly name: Place
+  readonly located: Located
+}
+/** A fault of a file. */
+export interface Fault {
+  readonly place: Place
+  readonly message: string
+}
+
+/** The text of a place: `file:line:column`. */
+export function placeText({ source, offset }: Place): string {
+  const { line, column } = source.position(offset)
+  return `${source.name}:${line}:${column}`
+}
+export const faultText = ({ place, message }: Fault): string => `${placeText(place)}: ${message}`
+
+/** Faults of files. The message has one line for each: `file:line:column: message`. */
+export class FileFaults extends Mistake {
+  readonly faults: readonly Fault[]
+  constructor(faults: readonly Fault[]) {
+    const lines = [...new Set(faults.map(faultText))]
+    super([...lines.slice(0, MAX_SHOWN), ...more(lines.length - MAX_SHOWN)].join('\n'))
+    this.faults = faults
+  }
+}
+const MAX_SHOWN = 200
+const more = (count: number): string[] => (count > 0 ? [`… and ${count} more`] : [])
+
+const SEGMENT = /\.?([^.[\]"]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/gy
+/** The names and indexes of a path such as `steps[0].config["a b"]`, up to its first error. */
+export function segmentsOf(path: string): (string | number)[] {
+  return [...path.matchAll(SEGMENT)].map(([, name, index, quoted]) =>
+    index !== undefined
+      ? Number(index)
+      : quoted !== undefined
+        ? (JSON.parse(quoted) as string)
+        : (name ?? ''),
+  )
+}
+/**
+ * The place that a path names: that of the name of a member, or of an item. If a part of the path
+ * does not exist, the place of the part before it.
+ */
+export function placeAt(root: Located, path: readonly (string | number)[]): Place {
+  let place = root.place
+  let at: Located | undefined = root
+  for (const segment of path) {
+    const member: Member | undefined =
+      typeof segment === 'string' ? at?.members?.get(segment) : undefined
+    const next: Located | undefined =
+      typeof segment === 'number' ? at?.items?.[segment] : member?.located
+    if (!next) return place
+    place = member?.name ?? next.place
+    at = next
+  }
+  return place
+}
+
+/** A located object without some of its members. */
+export function without(located: Located, names: readonly string[]): Located {
+  const members = new Map([...(located.members ?? [])].filter(([name]) => !names.includes(name)))
+  return {
+    ...located,
+    members,
+    value: Object.fromEntries([...members].map(([name, member]) => [name, member.located.value])),
+  }
+}

@@ -1,0 +1,174 @@
+/** Shows the plan of a blueprint as text: one line per resource, and its differences per field. */
+import type { ApplyResult, Binding, Change } from '../../../protocol/blueprints/schema.ts'
+import { below } from '../../../protocol/rules/workflow-check/path.ts'
+import { unifiedDiff } from './text-diff.ts'
+
+/** The changes that a plan makes beyond those of its resources. */
+export interface HeaderChange {
+  readonly blueprint_version?: string
+  readonly protect_resources?: boolean
+}
+/** Maximum number of characters of a value in one line, and of lines of one field. */
+const [MAX_VALUE, MAX_LINES] = [60, 40]
+
+const SIGNS: Readonly<Record<Change['action'], string>> = {
+  created: '+ create',
+  updated: '~ update',
+  adopted: '> adopt',
+  unchanged: '= unchanged',
+  deleted: '- delete',
+  released: '- release',
+}
+const words: Readonly<Record<Change['action'], string>> = {
+  created: 'to create',
+  updated: 'to update',
+  adopted: 'to adopt',
+  deleted: 'to delete',
+  released: 'to release',
+  unchanged: 'unchanged',
+}
+const done: Readonly<Record<Change['action'], string>> = {
+  ...words,
+  created: 'created',
+  updated: 'updated',
+  adopted: 'adopted',
+  deleted: 'deleted',
+  released: 'released',
+}
+
+/** The name of a blueprint in messages. */
+const blueprintName = ({
+  namespace,
+  blueprint_key,
+}: Pick<ApplyResult, 'namespace' | 'blueprint_key'>): string =>
+  `${blueprint_key === undefined ? 'Blueprint without a key' : `Blueprint ${blueprint_key}`}` +
+  `${namespace === undefined ? '' : ` in ${namespace}`}`
+
+/** Whether a plan changes a resource, or the protection of one. */
+export const isEmpty = (
+  { changes, bindings }: ApplyResult,
+  { protect_resources }: HeaderChange,
+): boolean =>
+  changes.every(({ action }) => action === 'unchanged') &&
+  (protect_resources === undefined ||
+    bindings.every((binding) => binding.protected === protect_resources))
+/** Whether an apply of a plan without changes would still store another version. */
+export const setsVersion = ({ bindings }: ApplyResult, { blueprint_version }: HeaderChange) =>
+  blueprint_version !== undefined &&
+  bindings.some((binding) => binding.blueprint_version !== blueprint_version)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+interface Difference {
+  readonly path: string
+  readonly from: unknown
+  readonly to: unknown
+}
+/** The differences of two values, at the deepest members that differ. */
+function* differences(from: unknown, to: unknown, path: string): Generator<Difference> {
+  if (isObject(from) && isObject(to)) {
+    for (const name of new Set([...Object.keys(from), ...Object.keys(to)]))
+      yield* differences(from[name], to[name], below(path, name))
+  } else if (Array.isArray(from) && Array.isArray(to)) {
+    for (let index = 0; index < Math.max(from.length, to.length); index++)
+      yield* differences(from[index], to[index], below(path, index))
+  } else if (JSON.stringify(from) !== JSON.stringify(to)) yield { path, from, to }
+}
+const plainText = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (sign) => JSON.stringify(sign).slice(1, -1))
+/** A value in one line. */
+function shown(value: unknown): string {
+  if (value === undefined) return '(none)'
+  if (typeof value === 'string' && value.includes('\n'))
+    return `(${value.split('\n').length} lines)`
+  const text = plainText(JSON.stringify(value))
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE - 1)}…` : text
+}
+const isLong = (value: unknown): boolean =>
+  typeof value === 'string' && (value.includes('\n') || value.length > MAX_VALUE)
+const isText = (value: unknown): value is string | undefined =>
+  value === undefined || typeof value === 'string'
+
+/** The lines of the differences of a field. `texts`: long texts are compared line by line. */
+function fieldLines(
+  { field, from, to }: { field: string; from?: unknown; to?: unknown },
+  texts: boolean,
+): string[] {
+  const lines = [...differences(from, to, field)].flatMap((one) => {
+    const isDiff =
+      texts && isText(one.from) && isText(one.to) && (isLong(one.from) || isLong(one.to))
+    return isDiff
+      ? [
+          `      ${one.path}:`,
+          ...unifiedDiff(one.from ?? '', one.to ?? '').map(
+            (line) => `        ${line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '?')}`,
+          ),
+        ]
+      : [`      ${one.path}: ${shown(one.from)} → ${shown(one.to)}`]
+  })
+  return texts || lines.length <= MAX_LINES
+    ? lines
+    : [...lines.slice(0, MAX_LINES), `      … and ${lines.length - MAX_LINES} more differences`]
+}
+const resourceLine = ({ resource_type, key }: Pick<Binding, 'resource_type' | 'key'>): string =>
+  `${resource_type} ${plainText(key)}`
+
+function changeLines(change: Change, texts: boolean): string[] {
+  const { action, fields = [], drift = [] } = change
+  const driftLines = drift.map(
+    ({ field, to }) => `    ! drift: ${field} was changed outside of the blueprint to ${shown(to)}`,
+  )
+  if (action === 'unchanged' && driftLines.length === 0) return []
+  return [
+    `  ${SIGNS[action]} ${resourceLine(change)}`,
+    ...driftLines,
+    ...(action === 'created' ? [] : fields.flatMap((field) => fieldLines(field, texts))),
+  ]
+}
+const counted = (
+  changes: readonly Change[],
+  names: Readonly<Record<Change['action'], string>>,
+): string =>
+  (Object.keys(names) as Change['action'][])
+    .map(
+      (action) => [changes.filter((one) => one.action === action).length, names[action]] as const,
+    )
+    .filter(([count]) => count > 0)
+    .map(([count, name]) => `${count} ${name}`)
+    .join(', ') || 'no resources'
+
+/**
+ * The lines of a plan.
+ * @param texts whether long texts are compared line by line.
+ */
+export function planLines(plan: ApplyResult, header: HeaderChange, texts: boolean): string[] {
+  const { changes, bindings, orphans = [] } = plan
+  const pruned = new Set(
+    changes
+      .filter(({ action }) => action === 'deleted' || action === 'released')
+      .map(({ resource_id }) => resource_id),
+  )
+  const left = orphans.filter(({ resource_id }) => !pruned.has(resource_id))
+  const { protect_resources } = header
+  const reprotected =
+    protect_resources === undefined
+      ? []
+      : bindings.filter((binding) => binding.protected !== protect_resources)
+  return [
+    `${blueprintName(plan)}:`,
+    ...changes.flatMap((change) => changeLines(change, texts)),
+    ...(reprotected.length > 0
+      ? [`  ~ ${protect_resources ? 'protect' : 'stop to protect'} ${reprotected.length} resources`]
+      : []),
+    ...(left.length > 0
+      ? [
+          '  Resources of this blueprint that the files do not name (they stay without --prune):',
+          ...left.map((binding) => `    ? ${resourceLine(binding)}`),
+        ]
+      : []),
+    `  Plan: ${counted(changes, words)}.`,
+  ]
+}
+/** The line of an apply that is done. */
+export const resultLine = (result: ApplyResult): string =>
+  `${blueprintName(result)}: ${counted(result.changes, done)}.`

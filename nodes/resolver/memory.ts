@@ -1,0 +1,44 @@
+/**
+ * Definitions in memory, so that a start need not read a large value again. An entry is used only
+ * for the revision that the store has now; the least recently used entries are dropped.
+ */
+import type { Value, Versioned } from './store.ts'
+
+interface Kept {
+  readonly found: Versioned<Value>
+  /** Characters of the definition as JSON. */
+  readonly size: number
+}
+interface DefinitionMemory {
+  get(name: string, revision: number): Versioned<Value> | undefined
+  set(name: string, found: Versioned<Value>): void
+}
+
+/** @param limit maximum number of characters of all definitions. */
+export function createMemory(limit: number): DefinitionMemory {
+  const all = new Map<string, Kept>()
+  let total = 0
+  const drop = (name: string): void => {
+    total -= all.get(name)?.size ?? 0
+    all.delete(name)
+  }
+  return {
+    get: (name, revision) => {
+      const kept = all.get(name)
+      if (kept?.found.revision !== revision) return undefined
+      all.delete(name)
+      all.set(name, kept)
+      return kept.found
+    },
+    set: (name, found) => {
+      drop(name)
+      const size = JSON.stringify(found.entry).length
+      all.set(name, { found, size })
+      total += size
+      for (const oldest of all.keys()) {
+        if (total <= limit) break
+        drop(oldest)
+      }
+    },
+  }
+}

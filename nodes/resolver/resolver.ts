@@ -1,0 +1,306 @@
+/**
+ * Resolves definitions of agents: from the store while they are fresh, otherwise by a call to the
+ * endpoint. The rules are in `protocol/resolver/callout.ts`.
+ *
+ * Invariants:
+ * D1. At most one call for an agent is in progress: a process has one at a time, and processes
+ *     exclude each other by a claim in the store. The others wait for its outcome.
+ * D2. A claim ends at the latest when its call must have ended, so that a dead process delays the
+ *     next call, but does not prevent it.
+ * D3. Only the holder of a claim changes the value, and only the value that it has read.
+ * D4. Waiting callers get the outcome of the call that they waited for only when it was made with
+ *     the configuration that they have.
+ */
+import type { DefinitionResolver, Log, ResolverQuestion } from '../../gateway/ports.ts'
+import { sleep } from '../../gateway/timing.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import {
+  type CalloutOutcome,
+  isFresh,
+  type KnownDefinition,
+  reasonOf,
+  resolutionOf,
+  type TriggerKind,
+} from '../../protocol/resolver/callout.ts'
+import type { Clock } from '../host/ports.ts'
+import type { CallResult } from './call.ts'
+import { createMemory } from './memory.ts'
+import type { AgentKey, DefinitionStore, Head, Value, Versioned } from './store.ts'
+
+/** Measurements of the resolver. Ages and durations are in seconds. */
+export interface ResolverMeasure {
+  /** A call has ended. @param at Unix milliseconds of the end. */
+  resolverCalled(outcome: string, ok: boolean, seconds: number, at: number): void
+  /** A stored definition was used: while it was fresh, or because the resolver is unavailable. */
+  definitionServed(use: 'fresh' | 'stale', age: number): void
+  /** A definition could not be resolved. */
+  definitionFailed(type: string): void
+}
+interface Parts {
+  readonly store: DefinitionStore
+  /** Makes a call, and never throws. */
+  readonly call: (
+    question: ResolverQuestion,
+    trigger: TriggerKind,
+    known_digest: string | undefined,
+    id: string,
+  ) => Promise<CallResult>
+  readonly clock: Clock
+  /** Returns a new id of a call. */
+  readonly mint: () => string
+  readonly log: Log
+  readonly measure: ResolverMeasure
+}
+
+/** Milliseconds that a claim lasts beyond the timeout of its call, to store the outcome. */
+const MARGIN_MS = 3000
+/** First and maximum pause between two looks at the claim of another process, in milliseconds. */
+const LOOK = { first: 20, last: 250 } as const
+/** Number of attempts for which the store may fail before a call. */
+const ATTEMPTS = 3
+/** Maximum number of bytes of definitions in memory, as JSON. */
+const MEMORY = 8 * 2 ** 20
+
+type Answer = KnownDefinition | Refusal
+type Stored = Versioned<Value> | undefined
+const definitionIn = (stored: Stored): KnownDefinition | undefined => stored?.entry ?? undefined
+const keyOf = ({ project, agent_id }: ResolverQuestion): AgentKey => ({
+  project: project.id,
+  agent_id,
+})
+const nameOf = ({ project, agent_id }: AgentKey): string => `${project}/${agent_id}`
+const isSame = (a: KnownDefinition, b: KnownDefinition): boolean =>
+  a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
+/** The outcome of the call of another process; undefined when it has stored a definition. */
+const outcomeOf = ({
+  outcome,
+  reason = '',
+}: NonNullable<Head['ended']>): CalloutOutcome | undefined =>
+  outcome === 'definition'
+    ? undefined
+    : outcome === 'unknown_agent'
+      ? { kind: 'unknown_agent' }
+      : { kind: 'unreachable', reason }
+
+export function createDefinitionResolver(parts: Parts): DefinitionResolver {
+  const { store, clock, log, measure } = parts
+  const flights = new Map<string, Promise<Answer>>()
+  const memory = createMemory(MEMORY)
+
+  /** The stored definition with the time of its last confirmation. */
+  async function storedIn(key: AgentKey, head: Versioned<Head> | undefined): Promise<Stored> {
+    const confirmed = head?.entry.confirmed
+    const kept = confirmed && memory.get(nameOf(key), confirmed.revision)
+    const found = kept ?? (await store.value(key))
+    if (!found?.entry) return found
+    if (!kept) memory.set(nameOf(key), found)
+    return confirmed?.revision === found.revision && confirmed.at > found.entry.at
+      ? { ...found, entry: { ...found.entry, at: confirmed.at } }
+      : found
+  }
+  const age = ({ at }: KnownDefinition): number => Math.max(0, clock.now() - at) / 1000
+
+  /** Turns the outcome of a call into an answer. */
+  function settle(question: ResolverQuestion, known: Stored, outcome: CalloutOutcome): Answer {
+    const { settings } = question.configuration
+    const resolution = resolutionOf(settings, definitionIn(known), outcome, clock.now())
+    if ('use' in resolution) {
+      if (resolution.stale) measure.definitionServed('stale', age(resolution.use))
+      return resolution.use
+    }
+    measure.definitionFailed(resolution.fail)
+    return refuse(resolution.fail, { agent_id: question.agent_id, reason: resolution.reason })
+  }
+
+  /** Makes the call for which this process has the claim, and stores its outcome. */
+  async function lead(
+    question: ResolverQuestion,
+    trigger: TriggerKind,
+    known: Stored,
+    claimed: Versioned<Head>,
+    id: string,
+  ): Promise<Answer> {
+    const key = keyOf(question)
+    const began = clock.elapsed()
+    const digest = definitionIn(known)?.digest
+    const { outcome, label, detail } = await parts.call(question, trigger, digest, id)
+    const answer = settle(question, known, outcome)
+    const answered =
+      outcome.kind === 'unknown_agent' ||
+      (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
+    const seconds = (clock.elapsed() - began) / 1000
+    // An unchanged definition that is not stored is no valid answer.
+    const shown = answered || label !== 'unchanged' ? label : 'invalid'
+    measure.resolverCalled(shown, answered, seconds, clock.now())
+    if (!answered)
+      log.warn(
+        {
+          event: 'definition_resolver_failed',
+          outcome: shown,
+          reason: isRefusal(answer) ? answer.details?.['reason'] : reasonOf(outcome),
+          ...(detail !== undefined && { detail }),
+          call: id,
+          project: key.project,
+          agent_id: key.agent_id,
+          used: isRefusal(answer) ? 'nothing' : 'last_known_good',
+        },
+        'definition resolver gave no valid answer',
+      )
+    try {
+      await record(key, known, claimed, id, outcome, answer)
+    } catch (err) {
+      log.warn(
+        { event: 'definition_not_stored', err, project: key.project, agent_id: key.agent_id },
+        'definition could not be stored',
+      )
+      // Without its claim, the others need not wait for the end of the claim.
+      const { claim: _, ...before } = claimed.entry
+      await store.putHead(key, before, claimed.revision).catch(() => {})
+    }
+    return answer
+  }
+  async function record(
+    key: AgentKey,
+    known: Stored,
+    { entry: { claim, confirmed: before }, revision }: Versioned<Head>,
+    id: string,
+    outcome: CalloutOutcome,
+    answer: Answer,
+  ): Promise<void> {
+    const configuration = claim?.configuration ?? ''
+    const ended = (end: NonNullable<Head['ended']>['outcome'], more: Partial<Head> = {}) =>
+      store.putHead(
+        key,
+        {
+          ended: {
+            id,
+            configuration,
+            outcome: end,
+            ...(end === 'unavailable' && { reason: reasonOf(outcome) }),
+          },
+          ...more,
+        },
+        revision,
+      )
+    if (outcome.kind === 'unknown_agent') {
+      if (known?.entry) await store.putValue(key, null, known.revision)
+      await ended('unknown_agent')
+      return
+    }
+    const sent = outcome.kind === 'bundle' || outcome.kind === 'unchanged'
+    if (!sent || isRefusal(answer)) {
+      await ended('unavailable', before && { confirmed: before })
+      return
+    }
+    const stored =
+      known?.entry && isSame(known.entry, answer)
+        ? known.revision
+        : await store.putValue(key, answer, known?.revision ?? 0)
+    // Another process has taken over the claim and stored what it was sent.
+    if (stored === undefined) return
+    memory.set(nameOf(key), { entry: answer, revision: stored })
+    await ended('definition', { confirmed: { revision: stored, at: answer.at } })
+  }
+
+  /** Waits until the claim of another process has ended, and returns the head after that. */
+  async function after(
+    key: AgentKey,
+    { entry: { claim }, revision }: Versioned<Head>,
+  ): Promise<Versioned<Head> | undefined> {
+    const patience = Math.max(0, (claim?.until ?? 0) - clock.now())
+    const until = clock.elapsed() + patience
+    for (let pause: number = LOOK.first; ; pause = Math.min(pause * 2, LOOK.last)) {
+      const head = await store.head(key)
+      if (!head || head.revision !== revision || clock.elapsed() >= until) return head
+      await sleep(clock, pause)
+    }
+  }
+
+  /** @param id identifies the call, if this process makes one. */
+  async function run(
+    question: ResolverQuestion,
+    trigger: TriggerKind,
+    id: string,
+  ): Promise<Answer> {
+    const key = keyOf(question)
+    const { settings, updated_at } = question.configuration
+    const until = clock.elapsed() + 2 * (settings.timeout_ms + MARGIN_MS)
+    let head = await store.head(key)
+    while (clock.elapsed() < until) {
+      const known = await storedIn(key, head)
+      const definition = definitionIn(known)
+      if (definition && isFresh(settings, definition, clock.now())) {
+        measure.definitionServed('fresh', age(definition))
+        return definition
+      }
+      const claim = head?.entry.claim
+      // An earlier attempt has made the claim, and lost the answer of the store.
+      if (head && claim?.id === id) return lead(question, trigger, known, head, id)
+      if (head && claim && claim.until > clock.now()) {
+        const waited = await after(key, head)
+        const ended = waited?.entry.ended
+        if (ended?.id === claim.id && ended.configuration === updated_at) {
+          const value = await storedIn(key, waited)
+          const outcome = outcomeOf(ended)
+          if (outcome) return settle(question, value, outcome)
+          if (value?.entry) return value.entry
+        }
+        head = waited
+        continue
+      }
+      const next: Head = {
+        ...head?.entry,
+        claim: {
+          id,
+          configuration: updated_at,
+          until: clock.now() + settings.timeout_ms + MARGIN_MS,
+        },
+      }
+      const revision = await store.putHead(key, next, head?.revision ?? 0)
+      if (revision !== undefined)
+        return lead(question, trigger, known, { entry: next, revision }, id)
+      head = await store.head(key)
+    }
+    const reason = 'other calls for the agent did not end in time'
+    return settle(question, await storedIn(key, head), { kind: 'unreachable', reason })
+  }
+
+  /** Repeats a resolution that the store has interrupted before the call. */
+  async function persistently(question: ResolverQuestion, trigger: TriggerKind): Promise<Answer> {
+    const id = parts.mint()
+    for (let failures = 1; ; failures++)
+      try {
+        return await run(question, trigger, id)
+      } catch (error) {
+        if (failures === ATTEMPTS) throw error
+        await sleep(clock, LOOK.last)
+      }
+  }
+  const guarded = async <T>(answer: Promise<T>): Promise<T | Refusal> => {
+    try {
+      return await answer
+    } catch (err) {
+      log.warn({ event: 'definition_store_failed', err }, 'store of definitions does not answer')
+      return refuse('service_unavailable')
+    }
+  }
+  return {
+    resolve(question, trigger) {
+      const { project, agent_id, configuration } = question
+      const name = `${project.id}/${agent_id}/${configuration.updated_at}`
+      const flying = flights.get(name)
+      if (flying) return flying
+      const flight = guarded(persistently(question, trigger)).finally(() => flights.delete(name))
+      flights.set(name, flight)
+      return flight
+    },
+    stored: (question) =>
+      guarded(
+        (async () => {
+          const key = keyOf(question)
+          return definitionIn(await storedIn(key, await store.head(key)))
+        })(),
+      ),
+    forget: (project) => store.forget(project),
+  }
+}

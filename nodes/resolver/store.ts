@@ -1,0 +1,77 @@
+/**
+ * The definitions that the resolver sent, in a bucket on disk. It survives restarts and is part of
+ * backups, so that `last_known_good` has something to use after both.
+ *
+ * Each agent has two entries. The value is the definition, which changes seldom and may be large.
+ * The head is small and written for each call: who is calling, how the last call ended, and when
+ * the value was last confirmed.
+ */
+import type { KnownDefinition } from '../../protocol/resolver/callout.ts'
+import { token } from '../../protocol/subjects.ts'
+import type { Registry } from '../host/ports.ts'
+
+/** An agent of a project. */
+export interface AgentKey {
+  readonly project: string
+  readonly agent_id: string
+}
+/** What identifies a call: its id, and the version of the configuration with which it is made. */
+interface CallIdentity {
+  readonly id: string
+  readonly configuration: string
+}
+/** The state of the calls for an agent. Times are Unix milliseconds. */
+export interface Head {
+  /** The call in progress. After `until`, the process that makes it counts as dead. */
+  readonly claim?: CallIdentity & { readonly until: number }
+  /** The last call that ended. `reason`: why there is no definition. */
+  readonly ended?: CallIdentity & {
+    readonly outcome: 'definition' | 'unknown_agent' | 'unavailable'
+    readonly reason?: string
+  }
+  /** When the resolver last sent or confirmed the value with this revision. */
+  readonly confirmed?: { readonly revision: number; readonly at: number }
+}
+/** An entry, and its revision for the next compare-and-set. */
+export interface Versioned<T> {
+  readonly entry: T
+  readonly revision: number
+}
+
+/** The definition of an agent; null after the resolver has said that it does not know the agent. */
+export type Value = KnownDefinition | null
+
+/** All methods throw when the leader of the bucket cannot be reached. */
+export interface DefinitionStore {
+  head(key: AgentKey): Promise<Versioned<Head> | undefined>
+  /**
+   * Replaces the head if it has this revision; 0: if there is none. Returns the new revision, or
+   * undefined when the head has another one.
+   */
+  putHead(key: AgentKey, head: Head, revision: number): Promise<number | undefined>
+  value(key: AgentKey): Promise<Versioned<Value> | undefined>
+  /** Like `putHead`, for the value. */
+  putValue(key: AgentKey, value: Value, revision: number): Promise<number | undefined>
+  /** Removes all entries of a project. */
+  forget(project: string): Promise<void>
+}
+
+const keyOf = (kind: 'head' | 'value', { project, agent_id }: AgentKey): string =>
+  `${kind}.${token(project)}.${token(agent_id)}`
+
+/** Creates the store over a registry that stores its keys as they are. */
+export function createDefinitionStore(registry: Registry): DefinitionStore {
+  async function read<T>(key: string): Promise<Versioned<T> | undefined> {
+    const found = await registry.get(key)
+    return found && { entry: JSON.parse(found.value) as T, revision: found.revision }
+  }
+  return {
+    head: (key) => read<Head>(keyOf('head', key)),
+    putHead: (key, head, revision) =>
+      registry.put(keyOf('head', key), JSON.stringify(head), revision),
+    value: (key) => read<Value>(keyOf('value', key)),
+    putValue: (key, value, revision) =>
+      registry.put(keyOf('value', key), JSON.stringify(value), revision),
+    forget: (project) => registry.delete(`*.${token(project)}.*`),
+  }
+}

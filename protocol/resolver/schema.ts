@@ -1,0 +1,232 @@
+/**
+ * The configuration of the organization's definition resolver, and the origins to which a flow that
+ * connects a provider may return. The resolver is a service of the organization that Baton asks for
+ * the definition of an agent before a turn; the protocol of that call is in `callout.ts`.
+ *
+ * Invariants:
+ * R1. The bearer token is written only. The journal contains it sealed; no answer has it.
+ * R2. The same values of the endpoint's query are sealed, and shown as `***` (masked-url.ts).
+ */
+import { type Static, Type } from 'typebox'
+import { Closed, Timestamp, timestamp } from '../common.ts'
+import type { FieldError } from '../errors.ts'
+import { maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
+
+/** Limits of the configuration. Lengths are in characters. */
+export const resolverLimits = {
+  url: 2048,
+  token: 4096,
+  timeout_ms: 30_000,
+  /** Ten years, in seconds. */
+  age_s: 315_360_000,
+  origins: 20,
+  /** Number of origins in a request, before duplicates are removed. */
+  sent_origins: 200,
+  origin: 300,
+} as const
+
+/** The values of the settings that a request omits. Ages: 0 means to ask every time, and no limit. */
+export const resolverDefaults = {
+  source: 'stored',
+  timeout_ms: 2000,
+  protocol_version: 1,
+  revalidate_after_s: 0,
+  stale_max_age_s: 0,
+  on_unavailable: 'last_known_good',
+} as const satisfies Partial<ResolverSettings>
+
+/** `stored`: the definitions that Baton stores; `client_resolver`: those of the endpoint. */
+type ResolverSource = 'stored' | 'client_resolver'
+/** What happens when the endpoint does not answer properly. */
+type OnUnavailable = 'last_known_good' | 'fail'
+const OnUnavailable = Type.Enum(['last_known_good', 'fail'])
+const Source = Type.String({
+  pattern: '^(client_resolver|([a-z][a-z0-9-]*_)?stored)$',
+  description: '<brand>_stored, or client_resolver',
+})
+const Age = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: resolverLimits.age_s, description }))
+
+export const DefinitionResolver = Type.Object({
+  source: Source,
+  endpoint_url: Type.Optional(Type.String()),
+  auth_configured: Type.Boolean(),
+  timeout_ms: Type.Integer(),
+  protocol_version: Type.Integer(),
+  revalidate_after_s: Type.Integer(),
+  stale_max_age_s: Type.Integer(),
+  on_unavailable: OnUnavailable,
+  updated_at: Timestamp,
+})
+export type DefinitionResolver = Static<typeof DefinitionResolver>
+
+/** The token becomes part of an HTTP header. Empty: the stored token is removed. */
+const Token = Type.String({
+  maxLength: resolverLimits.token,
+  pattern: '^[\\x21-\\x7e]*$',
+  description: 'Write-only; omitted: unchanged; empty: removed',
+})
+export const PutDefinitionResolver = Closed({
+  source: Source,
+  endpoint_url: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: resolverLimits.url,
+      description: 'Begins with https://; required with client_resolver',
+    }),
+  ),
+  auth: Type.Optional(
+    Closed({
+      mode: Type.Optional(Type.Enum(['bearer'])),
+      token: Type.Optional(Token),
+    }),
+  ),
+  timeout_ms: Type.Optional(
+    Type.Integer({
+      maximum: resolverLimits.timeout_ms,
+      description: 'Of one call; 2000 when omitted or not positive',
+    }),
+  ),
+  protocol_version: Type.Optional(Type.Integer({ minimum: 1, maximum: 1 })),
+  revalidate_after_s: Age('Age up to which a definition is used without a call; 0: never'),
+  stale_max_age_s: Age('Age up to which last_known_good uses a definition; 0: any age'),
+  on_unavailable: Type.Optional(OnUnavailable),
+})
+export type PutDefinitionResolver = Static<typeof PutDefinitionResolver>
+
+/** The configuration as it is stored. The URL is masked. */
+export interface ResolverSettings {
+  readonly source: ResolverSource
+  readonly endpoint_url?: string
+  readonly timeout_ms: number
+  readonly protocol_version: 1
+  readonly revalidate_after_s: number
+  readonly stale_max_age_s: number
+  readonly on_unavailable: OnUnavailable
+}
+/** A sealed token. Equal digests mean equal tokens. */
+export interface SealedToken {
+  readonly sealed: string
+  readonly digest: string
+}
+/** The configuration with its sealed values. */
+export interface KeptResolver extends UrlParts {
+  readonly settings: ResolverSettings
+  readonly token?: SealedToken
+  readonly updated_at: string
+}
+
+/** Returns the faults of a request that its schema cannot describe. */
+export function checkResolver({ source, endpoint_url }: PutDefinitionResolver): FieldError[] {
+  if (endpoint_url === undefined)
+    return source === 'client_resolver'
+      ? [{ field: 'endpoint_url', message: 'is required for the source client_resolver' }]
+      : []
+  const fault = endpointFault(endpoint_url)
+  return fault === undefined
+    ? []
+    : [{ field: 'endpoint_url', message: fault, actual: maskUrl(endpoint_url) }]
+}
+function endpointFault(url: string): string | undefined {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'https:') return 'must be an absolute address that begins with https://'
+  if (parsed.username !== '' || parsed.password !== '')
+    return 'must not contain a user or a password'
+  return parsed.hash === '' ? queryFault(url) : 'must not have a fragment'
+}
+
+/**
+ * Returns the settings of a full replacement: omitted ones have their defaults.
+ * @param source the source without its brand.
+ */
+export function settingsOf(
+  put: PutDefinitionResolver,
+  source: ResolverSettings['source'],
+): ResolverSettings {
+  const { endpoint_url, timeout_ms = 0, revalidate_after_s, stale_max_age_s, on_unavailable } = put
+  const defaults = resolverDefaults
+  return {
+    source,
+    ...(endpoint_url !== undefined && { endpoint_url }),
+    timeout_ms: timeout_ms > 0 ? timeout_ms : defaults.timeout_ms,
+    protocol_version: 1,
+    revalidate_after_s: revalidate_after_s ?? defaults.revalidate_after_s,
+    stale_max_age_s: stale_max_age_s ?? defaults.stale_max_age_s,
+    on_unavailable: on_unavailable ?? defaults.on_unavailable,
+  }
+}
+/** The source without its brand; undefined for another brand. */
+export const sourceOf = (text: string, brand: string): ResolverSource | undefined =>
+  text === 'client_resolver'
+    ? text
+    : text === 'stored' || text === `${brand.toLowerCase()}_stored`
+      ? 'stored'
+      : undefined
+
+/**
+ * The configuration as clients receive it. Before the first one, its time is the creation of the
+ * oldest project, which is created together with the organization.
+ */
+export const shownResolver = (
+  {
+    resolver: kept,
+    projects,
+  }: {
+    readonly resolver?: KeptResolver
+    readonly projects: Readonly<Record<string, { readonly created_at: string }>>
+  },
+  brand: string,
+): DefinitionResolver => {
+  const settings: ResolverSettings = kept?.settings ?? resolverDefaults
+  const { endpoint_url } = settings
+  return {
+    ...settings,
+    source: settings.source === 'stored' ? `${brand.toLowerCase()}_stored` : settings.source,
+    ...(endpoint_url !== undefined && { endpoint_url: maskUrl(endpoint_url) }),
+    auth_configured: kept?.token !== undefined,
+    updated_at: kept?.updated_at ?? Object.values(projects)[0]?.created_at ?? timestamp(0),
+  }
+}
+
+export const OauthOrigins = Closed({ origins: Type.Array(Type.String()) })
+export type OauthOrigins = Static<typeof OauthOrigins>
+export const PutOauthOrigins = Closed({
+  origins: Type.Array(Type.String({ minLength: 1, maxLength: resolverLimits.origin }), {
+    maxItems: resolverLimits.sent_origins,
+    description: 'Exact https origins: scheme, host, and a port if it is not 443; at most 20',
+  }),
+})
+
+const ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#@\\*:[\]]+)(?::\d{1,5})?$/i
+/**
+ * Returns the origin in its stored form: lower-case host, without the default port. Undefined when
+ * the text is not an exact https origin.
+ */
+function normalOrigin(text: string): string | undefined {
+  return ORIGIN.test(text) && URL.canParse(text) ? new URL(text).origin : undefined
+}
+/** Returns the origins in their stored form, without duplicates, in the order of first occurrence. */
+export const originsOf = (texts: readonly string[]): readonly string[] => [
+  ...new Set(texts.flatMap((text) => normalOrigin(text) ?? [])),
+]
+/** Returns the faults of a list of origins. */
+export function checkOrigins({ origins }: OauthOrigins): FieldError[] {
+  const faults = origins.flatMap((text, index): FieldError[] =>
+    normalOrigin(text) === undefined
+      ? [
+          {
+            field: `origins[${index}]`,
+            message: 'must be an https origin: scheme, host and, optionally, a port, nothing else',
+            actual: text,
+          },
+        ]
+      : [],
+  )
+  const count = originsOf(origins).length
+  return count > resolverLimits.origins
+    ? [
+        ...faults,
+        { field: 'origins', message: `must be at most ${resolverLimits.origins}`, actual: count },
+      ]
+    : faults
+}

@@ -1,0 +1,160 @@
+/** The properties of applied blueprints, as functions of drawn values. */
+import assert from 'node:assert/strict'
+import type { Outside, Request } from './graphs.ts'
+import {
+  apply,
+  checkBindings,
+  checkUnchanged,
+  disturb,
+  exported,
+  interrupted,
+  type Outcome,
+  preview,
+  shape,
+  stateOf,
+  stepsOfApply,
+} from './play.ts'
+import { choicesOf, race } from './scheduler.ts'
+import { openStore, type Plant, type Store } from './world.ts'
+
+/** A project with the resources of an earlier apply, which were then changed by other requests. */
+export interface History {
+  readonly first: Request
+  readonly outside: readonly Outside[]
+}
+
+/** Opens a project with a history. `play` receives a function that copies it. */
+export async function withForks(
+  { first, outside }: History,
+  plant: Plant | undefined,
+  play: (fork: () => Promise<Store>) => Promise<void>,
+): Promise<void> {
+  const undo = plant?.install?.()
+  const base = await openStore(1, plant)
+  const stores = [base]
+  try {
+    assert.equal((await apply(base.gateway(), first)).refused, undefined)
+    for (const one of outside) await disturb(base, one)
+    await play(async () => {
+      const store = await base.fork(stores.length + 1)
+      stores.push(store)
+      return store
+    })
+  } finally {
+    for (const store of stores) store.close()
+    undo?.()
+  }
+}
+
+/** Previews and applies a request. Both have the same outcome. */
+async function previewed(store: Store, request: Request): Promise<Outcome> {
+  const before = store.length()
+  const shown = await preview(store.gateway(), request)
+  assert.deepEqual(store.eventsSince(before), [], 'a preview writes nothing')
+  const done = await apply(store.gateway(), {
+    ...request,
+    ...(shown.plan_id !== '' && { plan_id: shown.plan_id }),
+  })
+  assert.deepEqual(shape(done), shape(shown))
+  checkBindings(store)
+  return done
+}
+/** An export with the secrets that its author adds. */
+const unmasked = (request: Request): Request =>
+  JSON.parse(
+    JSON.stringify(request).replaceAll('***', 'one').replaceAll('[redacted]', 'a secret of it'),
+  ) as Request
+
+/** A preview equals its apply, a repeat changes nothing, and an export is applied elsewhere. */
+export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
+  withForks(history, plant, async (fork) => {
+    const store = await fork()
+    const { refused } = await previewed(store, request)
+    const after = await stateOf(store)
+    if (refused) return
+    await checkUnchanged(store, request)
+    assert.deepEqual(await stateOf(store), after)
+    const copy = await openStore(2, plant)
+    try {
+      const files = await exported(store)
+      assert.equal((await previewed(copy, unmasked(files))).refused, undefined)
+      assert.equal(JSON.stringify(await exported(copy)), JSON.stringify(files))
+    } finally {
+      copy.close()
+    }
+  })
+
+/**
+ * An apply whose gateway dies ends, repeated, in the state of an apply without a death.
+ * @param deaths for each death, the step, the moment when the last message of the dead gateway
+ * arrives during the repeat (never if it is 0), and further choices.
+ */
+export const isConvergent = (
+  history: History,
+  request: Request,
+  deaths: readonly { readonly place: number; readonly late: number }[],
+  plant?: Plant,
+): Promise<void> =>
+  withForks(history, plant, async (fork) => {
+    const clean = await fork()
+    if ((await apply(clean.gateway(), request)).refused) return
+    const after = await stateOf(clean)
+    const steps = await stepsOfApply(await fork(), request)
+    for (const { place, late } of deaths) {
+      const at = 1 + (place % steps)
+      const about = `after a death at step ${at} of ${steps}, late ${late}`
+      const store = await fork()
+      const arrive = await interrupted(store, request, at)
+      checkBindings(store)
+      const [again] = await race<Outcome | undefined>(
+        store,
+        choicesOf([late, 0]),
+        (step) => apply(store.gateway(step), request),
+        async (step) => {
+          if (late === 0) return undefined
+          for (let wait = 0; wait < late; wait++) await step('wait')
+          await arrive()
+          return undefined
+        },
+      )
+      checkBindings(store)
+      assert.deepEqual(again?.refused, undefined, about)
+      assert.deepEqual(await stateOf(store), after, about)
+      await checkUnchanged(store, request)
+    }
+  })
+
+/** Two applies of one blueprint at the same time end in the state of one of both orders. */
+export const isSerial = (
+  first: Request,
+  [a, b]: readonly [Request, Request],
+  order: readonly number[],
+  plant?: Plant,
+): Promise<void> =>
+  withForks({ first, outside: [] }, plant, async (fork) => {
+    const serial: unknown[] = []
+    for (const [one, two] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      const store = await fork()
+      const answers = [await apply(store.gateway(), one), await apply(store.gateway(), two)]
+      if (answers.some(({ refused }) => refused)) return
+      serial.push(await stateOf(store))
+    }
+    const store = await fork()
+    const answers = await race(
+      store,
+      choicesOf(order),
+      (step) => apply(store.gateway(step), a),
+      (step) => apply(store.gateway(step), b),
+    )
+    checkBindings(store)
+    assert.deepEqual(
+      answers.map(({ refused }) => refused),
+      [undefined, undefined],
+    )
+    const state = JSON.stringify(await stateOf(store))
+    if (!serial.some((one) => JSON.stringify(one) === state))
+      assert.deepEqual(JSON.parse(state), serial[0])
+  })

@@ -1,0 +1,40 @@
+/** Runs several gateways of a world at the same time, in an order that a test determines. */
+import { settleAll } from '../../support/memory.ts'
+import type { Step, Store } from './world.ts'
+
+/** Milliseconds by which the time advances when every gateway waits for it. */
+const TICK = 50
+/** Maximum number of decisions of one race. */
+const PATIENCE = 20_000
+
+/**
+ * Lets the gateways proceed one call at a time; `choose` names the next one among those that wait.
+ * @returns the results of the tasks, in their order.
+ */
+export async function race<T>(
+  store: Store,
+  choose: (count: number) => number,
+  ...tasks: ((step: Step) => Promise<T>)[]
+): Promise<T[]> {
+  const waiting: (() => void)[] = []
+  const step: Step = (name) =>
+    name === 'timer' ? undefined : new Promise<void>((go) => void waiting.push(go))
+  let left = tasks.length
+  const results = tasks.map((task) => task(step).finally(() => void left--))
+  // A failed task ends the race when its result is awaited.
+  for (const result of results) result.catch(() => {})
+  for (let round = 0; left > 0; round++) {
+    if (round > PATIENCE) throw new Error('the race does not end')
+    await settleAll()
+    const [next] = waiting.splice(choose(waiting.length), 1)
+    if (next) next()
+    else if (left > 0) await store.clock.advance(TICK)
+  }
+  return Promise.all(results)
+}
+/** Choices from a list of numbers, which is repeated. */
+export const choicesOf = (numbers: readonly number[]) => {
+  let next = 0
+  return (count: number): number =>
+    count === 0 ? 0 : (numbers[next++ % numbers.length] ?? 0) % count
+}

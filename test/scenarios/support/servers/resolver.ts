@@ -1,0 +1,48 @@
+/** A definition resolver on loopback, over TLS with its own certificate, whose answers tests set. */
+import { createServer } from 'node:https'
+import { cert, key } from './loopback.ts'
+import { json, type Receiver, receiver } from './receiver.ts'
+
+/** The body of a call. */
+interface Asked {
+  readonly protocol_version: number
+  readonly org_id: string
+  readonly project: { readonly id: string; readonly external_ref?: string }
+  readonly trigger: { readonly kind: string }
+  readonly refs: readonly { readonly selector: string; readonly known_digest?: string }[]
+}
+export interface TestResolver {
+  readonly receiver: Receiver
+  readonly url: string
+  /** The bodies of all calls, in order of arrival. */
+  calls(): readonly Asked[]
+  /** Answers each call with this entry for its selector. */
+  entry(entry: unknown): void
+  /** Answers each call in this way. */
+  answer(how: Receiver['answer']): void
+}
+
+/** An entry whose agent says its digest, whatever it is asked. */
+export const saying = (digest: string, more: object = {}) => ({
+  digest,
+  value: { agent: { instructions: `script:\n  - say: ${digest}`, ...more } },
+})
+
+export async function startResolver(): Promise<TestResolver> {
+  const at = await receiver((listener) => createServer({ cert, key }, listener), 'https')
+  const answer: TestResolver['answer'] = (how) => {
+    at.answer = how
+  }
+  return {
+    receiver: at,
+    url: at.url,
+    calls: () => at.deliveries.map(({ body }) => body as unknown as Asked),
+    answer,
+    entry: (entry) =>
+      answer((delivery, res) => {
+        const { refs } = delivery.body as unknown as Asked
+        const resolved = Object.fromEntries(refs.map(({ selector }) => [selector, entry]))
+        json({ protocol_version: 1, resolved })(delivery, res)
+      }),
+  }
+}
