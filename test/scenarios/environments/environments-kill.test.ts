@@ -52,7 +52,8 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, wha
 }
 
 /**
- * Returns the processes of the environments of these hosts. Other hosts of the machine, such as
+ * Returns the processes of the environments of these hosts, by id, so that the first half belongs to
+ * both hosts. Other hosts of the machine, such as
  * those of other tests, have processes with other markers.
  */
 async function workerProcesses(): Promise<number[]> {
@@ -61,7 +62,7 @@ async function workerProcesses(): Promise<number[]> {
     if (place === '') throw new Error(`${name} has no place`)
     return processesOf({ marker: `${MARKER}=local/${place}/` })
   })
-  return (await Promise.all(found)).flat()
+  return (await Promise.all(found)).flat().sort((a, b) => a - b)
 }
 
 /** Returns a command that writes a line at its beginning and at its end, 1 s later. */
