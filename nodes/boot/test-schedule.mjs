@@ -42,6 +42,7 @@ export const SECONDS = {
   'nodes/hosts/hosts.model': 12,
   'nodes/hosts/local/escape': 6,
   'nodes/hosts/local/local': 17,
+  'nodes/hosts/local/process': 9,
   'nodes/nats/objects': 5,
   'nodes/nats/transfers': 19,
   'nodes/storage/storage': 7,
