@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { BLOCK, type Transfers, transfersOf } from './load/files.ts'
 import { newFolder } from './support/baton.ts'
 import { type Figures, inFlight, inTurn, type Terms } from './support/measure.ts'
-import { settled } from './support/memory.ts'
+import { COLLECT, settled } from './support/memory.ts'
 import { resident } from './support/processes.ts'
 import { startSplit } from './support/split.ts'
 import { cell, note, table, whole } from './support/table.ts'
@@ -99,7 +99,11 @@ async function peakOf(pid: number, before: number, work: () => Promise<unknown>)
 }
 
 async function measureBaton(sync: string, terms: Terms): Promise<Figures> {
-  const server = await startSplit(sync, { BATON_ARTIFACT_QUOTA: '0' })
+  const server = await startSplit({
+    sync,
+    settings: { BATON_ARTIFACT_QUOTA: '0' },
+    node: COLLECT,
+  })
   const transfers = transfersOf(server)
   try {
     const { mib, concurrency, count } = loadsOf(terms.quick).at(-1) as Load

@@ -3,7 +3,7 @@
  * Figures are reported for each tenth of the runs.
  */
 
-import { runsOf } from './load/work.ts'
+import { runOf, runsOf } from './load/work.ts'
 import { startBaton } from './support/baton.ts'
 import { costOf, inFlight, percentile, type Terms } from './support/measure.ts'
 import { resident } from './support/processes.ts'
@@ -22,7 +22,7 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
   const lines: string[][] = []
   const rates: number[] = []
   try {
-    const { work, stop } = await runsOf(1, server, say)
+    const { work, stop } = await runsOf((name) => runOf(1, name), server, say)
     await inFlight(200, 3000, (i) => work(`warm-${i}`))
     for (let block = 1; block <= BLOCKS; block++) {
       const {

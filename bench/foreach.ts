@@ -6,7 +6,7 @@
 
 import { Http } from './load/http.ts'
 import { follow } from './load/sse.ts'
-import { completedIn, runOf, startRun } from './load/work.ts'
+import { completedIn, forEachOf, ITEMS_AT_ONCE, runOf, startRun } from './load/work.ts'
 import { instantWorker } from './load/worker.ts'
 import { startBaton } from './support/baton.ts'
 import {
@@ -26,35 +26,8 @@ export const about =
 
 const WORKERS = 10
 const SLOTS = 20
-/** Number of items in flight: the maximum that a step allows. */
-const AT_ONCE = 100
 /** One-step runs that are started per second, both alone and during the `for_each`. */
 const BESIDE = 20
-
-const forEach = (items: number): string =>
-  JSON.stringify({
-    spec: {
-      limits: { max_steps: items + 10 },
-      steps: [
-        {
-          id: 'all',
-          kind: 'for_each',
-          config: {
-            items: Array.from({ length: items }, (_, n) => n),
-            max_concurrency: AT_ONCE,
-            steps: [
-              {
-                id: 'one',
-                kind: 'action',
-                config: { action_name: 'send', parameters: { n: '${{ item }}' } },
-              },
-            ],
-          },
-        },
-      ],
-      output: { completed: '${{ steps.all.output.completed }}' },
-    },
-  })
 
 async function measure(sync: string, items: number, { profile }: Terms): Promise<Figures> {
   const server = await startBaton({ sync, profile })
@@ -81,7 +54,7 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
   }
   const small = () => completed(runOf(1, 'beside'))
   const all = async (): Promise<void> => {
-    const id = await completed(forEach(items))
+    const id = await completed(forEachOf(items))
     const { result } = JSON.parse((await http.get(`/v1/projects/default/runs/${id}`)).body) as {
       result: { completed: number }
     }
@@ -90,7 +63,7 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
   }
   try {
     await inFlight(50, 500, small)
-    await completed(forEach(Math.min(items, 1000)))
+    await completed(forEachOf(Math.min(items, 1000)))
     await pause(1000)
     const alone = await atRate(BESIDE, BESIDE * 10, small)
     const one = await costOf(() => server.parties, all)
@@ -172,7 +145,7 @@ export async function bench(terms: Terms): Promise<string> {
       [...lines, ['*target (fsync always)*', '≥ 2,000', '', 'as alone', '']],
     ) +
     note(
-      `${AT_ONCE} items under way at once, ${WORKERS} connections with ${SLOTS} slots each. ` +
+      `${ITEMS_AT_ONCE} items under way at once, ${WORKERS} connections with ${SLOTS} slots each. ` +
         `${BESIDE} runs of one step per second, on the same connections.`,
     )
   )

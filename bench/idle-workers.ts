@@ -4,7 +4,7 @@
  */
 
 import { openSocket, type Socket } from './load/socket.ts'
-import { measureRuns, runsOf } from './load/work.ts'
+import { measureRuns, runOf, runsOf } from './load/work.ts'
 import type { Target } from './support/baton.ts'
 import { startBaton } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
@@ -89,7 +89,7 @@ async function measure(
   const connect = (count: number) =>
     inFlight(200, count, async () => idle.push(await open(names++)))
   try {
-    const { work, stop } = await runsOf(1, server, say)
+    const { work, stop } = await runsOf((name) => runOf(1, name), server, say)
     await inFlight(200, amount.warm, (i) => work(`grow-${i}`))
     await connect(WARM)
     const before = await settled(pid)

@@ -5,6 +5,7 @@
  */
 
 import { Http } from './load/http.ts'
+import { interactionsOf } from './load/interactions.ts'
 import { startBaton } from './support/baton.ts'
 import {
   costOf,
@@ -20,53 +21,18 @@ export const about =
   'Interactions: created and answered, and answered alone, per second over 128 connections'
 
 const CONNECTIONS = 128
-const P = '/v1/projects/default'
 
 async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
   const server = await startBaton({ sync, profile })
   const http = new Http(server.port, server.key, CONNECTIONS)
-  const post = async (path: string, body: object, wanted: number): Promise<string> => {
-    const reply = await http.post(`${P}${path}`, JSON.stringify(body))
-    if (reply.status !== wanted)
-      throw new Error(`${path} was answered ${reply.status}: ${reply.body}`)
-    return reply.body
-  }
   try {
-    const { principal_id } = JSON.parse(
-      await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201),
-    ) as { principal_id: string }
-    // The load creates and answers all interactions with the owner key. This first interaction
-    // reveals the id of that key's principal (`created_by`), which becomes the target of all
-    // others.
-    const { created_by } = JSON.parse(
-      await post(
-        '/interactions',
-        { kind: 'request_approval', title: 'Who?', target_user_ids: [principal_id] },
-        201,
-      ),
-    ) as { created_by: string }
+    const load = await interactionsOf(http)
+    const { ask } = load
     const answers: number[] = []
-    const ask = async (): Promise<string> =>
-      (
-        JSON.parse(
-          await post(
-            '/interactions',
-            {
-              kind: 'request_approval',
-              title: 'Deploy?',
-              target_user_ids: [created_by],
-              spec: { mode: 'confirm' },
-            },
-            201,
-          ),
-        ) as { id: string }
-      ).id
     const answer = async (id: string): Promise<void> => {
       const from = performance.now()
-      const body = await post(`/interactions/${id}/respond`, { value: true }, 200)
+      await load.answer(id)
       answers.push(performance.now() - from)
-      if (!body.includes('"status":"completed"'))
-        throw new Error(`the answer did not settle it: ${body}`)
     }
     const one = async (): Promise<void> => answer(await ask())
     await inFlight(CONNECTIONS, count / 4, one)

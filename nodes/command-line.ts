@@ -95,11 +95,21 @@ program
   .command('bench')
   .description('Run the benchmarks, and those of peers that are installed; writes bench/RESULTS.md')
   .argument('[name]', 'the only benchmark to run')
-  .option('--times <n>', 'runs of each benchmark; the results are medians', '3')
+  .option(
+    '--rounds, --times <n>',
+    'runs of each benchmark; the results are medians (3; 5 for the benchmark `cost`)',
+  )
   .option('--quick', 'use smaller counts')
   .option('--size <n>', 'rows of the measured table, in the benchmark `tables`')
   .option('--note <sentence>', 'sentence to store with the results')
-  .option('--profile <folder>', 'write CPU profiles of the server to this folder')
+  .option(
+    '--profile [folder]',
+    'write CPU profiles of the server to this folder; `cost` also prints the time of each module',
+  )
+  .option('--against <commit>', 'compare this tree with a commit, in the benchmark `cost`')
+  .option('--scenario <name>', 'load of the benchmark `cost`: runs, steps, foreach or interactions')
+  .option('--runs <n>', 'runs, or other pieces of work, in each round of the benchmark `cost`')
+  .option('--roles', 'separate processes for shards, views and gateway, in the benchmark `cost`')
   .option('--no-save', 'do not write bench/RESULTS.md')
   .addHelpText(
     'after',

@@ -113,6 +113,9 @@ export class Http {
         const at = this.#idle.findIndex((idle) => idle.line === line)
         if (at >= 0) this.#idle.splice(at, 1)
         current?.failed(error ?? new Error('the server closed a connection with a request on it'))
+        // Requests that found only connections that were being closed wait for a new one.
+        const next = this.#queue.shift()
+        if (next) this.#open(next)
       },
     )
     this.#lines.add(line)

@@ -46,13 +46,41 @@ export const runOf = (steps: number, name: string): string =>
     },
   })
 
+/** Maximum number of items in flight of a `for_each`: the maximum that a step allows. */
+export const ITEMS_AT_ONCE = 100
+/** Returns the request body for a run with a `for_each` over the given number of items. */
+export const forEachOf = (items: number): string =>
+  JSON.stringify({
+    spec: {
+      limits: { max_steps: items + 10 },
+      steps: [
+        {
+          id: 'all',
+          kind: 'for_each',
+          config: {
+            items: Array.from({ length: items }, (_, n) => n),
+            max_concurrency: ITEMS_AT_ONCE,
+            steps: [
+              {
+                id: 'one',
+                kind: 'action',
+                config: { action_name: 'send', parameters: { n: '${{ item }}' } },
+              },
+            ],
+          },
+        },
+      ],
+      output: { completed: '${{ steps.all.output.completed }}' },
+    },
+  })
+
 /**
- * Prepares a load of runs with the given number of steps, on one worker connection with 200 slots.
+ * Prepares a load of runs with the given request bodies, on one worker connection with 200 slots.
  * A run counts as executed when its first job arrives. `stop` ends the load, and reports how many
  * requests were answered with 503.
  */
 export async function runsOf(
-  steps: number,
+  bodyOf: (name: string) => string,
   target: Target,
   say: (line: string) => void,
 ): Promise<{ work: Work; stop: () => void }> {
@@ -76,7 +104,7 @@ export async function runsOf(
     },
   )
   const work: Work = async (name) => {
-    const id = await startRun(http, runOf(steps, name))
+    const id = await startRun(http, bodyOf(name))
     if (!early.delete(id)) await new Promise<void>((done) => waiting.set(id, done))
     waiting.delete(id)
     const at = executedAt.get(id)
@@ -104,7 +132,7 @@ export async function measureRuns(
 ): Promise<Loaded> {
   const server = await startBaton({ sync, profile })
   try {
-    const { work, stop } = await runsOf(steps, server, say)
+    const { work, stop } = await runsOf((name) => runOf(steps, name), server, say)
     const measured = await load(work, amount, () => server.parties)
     stop()
     return measured

@@ -40,6 +40,8 @@ export interface BatonOptions {
   readonly profile?: string | undefined
   /** Maximum time until the server is ready, in milliseconds; a minute by default. */
   readonly within?: number
+  /** The arguments with which node starts the program; by default, those of this tree. */
+  readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]
   /** Additional settings of the server, by name. */
@@ -57,6 +59,7 @@ export async function startBaton({
   data: given,
   profile,
   within = READY_WITHIN,
+  program: started = program(),
   node = [],
   settings = {},
 }: BatonOptions): Promise<Baton> {
@@ -66,7 +69,7 @@ export async function startBaton({
     ...node,
     ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
   ]
-  const child = spawn(process.execPath, [...flags, ...program(), 'start'], {
+  const child = spawn(process.execPath, [...flags, ...started, 'start'], {
     env: {
       ...process.env,
       BATON_DATA: data,
@@ -81,8 +84,8 @@ export async function startBaton({
   })
   const ended = new Promise<void>((done) => child.once('exit', () => done()))
   const release = endWithUs(child)
-  const started = performance.now()
-  const until = started + within
+  const from = performance.now()
+  const until = from + within
   while (
     !(await fetch(`http://127.0.0.1:${port}/readyz`).then(
       (answer) => answer.ok,
@@ -93,7 +96,7 @@ export async function startBaton({
       throw new Error(`the server did not become ready within ${within / 1000} s`)
     await new Promise((again) => setTimeout(again, 100))
   }
-  const took = performance.now() - started
+  const took = performance.now() - from
   const stop = async () => {
     release()
     child.kill('SIGTERM')

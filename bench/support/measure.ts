@@ -14,6 +14,14 @@ export interface Terms {
   readonly size?: number
   /** Folder for CPU profiles of the server; without it, none are written. */
   readonly profile?: string
+  /** Commit with which this tree is compared, in benchmarks that compare trees. */
+  readonly against?: string
+  /** Name of the load, pieces of work per round, and whether roles are separate processes. */
+  readonly scenario?: string
+  readonly runs?: number
+  readonly roles?: boolean
+  /** Whether the processor time is attributed to modules. */
+  readonly attribute?: boolean
   /** Reports one line of progress. */
   say(line: string): void
 }
@@ -64,7 +72,7 @@ const at = (sorted: readonly number[], share: number): number =>
 export const percentile = (values: readonly number[], share: number): number =>
   at(ascending(values), share)
 /** Returns the middle value, or the mean of the two middle values for an even count. */
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = ascending(values)
   const middle = sorted.length >> 1
   return sorted.length % 2 === 1

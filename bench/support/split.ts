@@ -1,6 +1,6 @@
 /**
- * Baton as three processes: a NATS server, a node with all other roles, and a node that is only a
- * gateway, so that the memory of the gateway can be measured. The data folder is deleted at the end.
+ * Baton as several processes: a NATS server, and nodes with separate roles, the last of which is
+ * only a gateway. The data folder is deleted at the end.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,24 +9,38 @@ import { createIdentity } from '../../nodes/nats/server/identity.ts'
 import { findServer } from '../../nodes/nats/server/install.ts'
 import { freePort, startServer } from '../../nodes/nats/server/server.ts'
 import { newFolder, type Target } from './baton.ts'
-import { COLLECT } from './memory.ts'
 
 export interface Split extends Target {
-  /** Process id of the gateway, which collects garbage on request (`settled`). */
+  /** Process id of the gateway. */
   readonly gateway: number
+  /** Process id of the NATS server. */
+  readonly nats: number
+  /** Process ids of all nodes by name: the first role of each. */
+  readonly nodes: ReadonlyMap<string, number>
   readonly data: string
   stop(): Promise<void>
 }
+export interface SplitOptions {
+  /** When the NATS server syncs to disk: `always`, or an interval. */
+  readonly sync: string
+  /** Further settings of all nodes. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** The roles of each node except the gateway; by default, one node has all of them. */
+  readonly roles?: readonly string[]
+  /** The arguments with which node starts the program; by default, those of this tree. */
+  readonly program?: readonly string[]
+  /** Additional flags for Node.js. */
+  readonly node?: readonly string[]
+}
 
-/**
- * Starts the processes, and waits until they are ready.
- * @param sync when the NATS server syncs to disk: `always`, or an interval.
- * @param settings further settings of both nodes.
- */
-export async function startSplit(
-  sync: string,
-  settings: Readonly<Record<string, string>> = {},
-): Promise<Split> {
+/** Starts the processes, and waits until they are ready. */
+export async function startSplit({
+  sync,
+  settings = {},
+  roles: others = ['shards,views,executor'],
+  program: started = program(),
+  node = [],
+}: SplitOptions): Promise<Split> {
   const data = newFolder()
   const { path } = await findServer(process.env)
   const server = await startServer({
@@ -38,8 +52,9 @@ export async function startSplit(
   })
   const key = `bat_${'b'.repeat(32)}`
   const port = await freePort()
-  const start = async (name: string, roles: string, more: readonly string[] = []) => {
-    const child = startChild(name, [...more, ...program(), 'node'], {
+  const start = async (roles: string) => {
+    const name = roles.split(',')[0] ?? roles
+    const child = startChild(name, [...node, ...started, 'node'], {
       ...server.settings,
       ...settings,
       BATON_ROLES: roles,
@@ -52,17 +67,21 @@ export async function startSplit(
       BATON_LOG_LEVEL: settings['BATON_LOG_LEVEL'] ?? 'error',
     })
     await child.ready
-    return child
+    return { name, child }
   }
-  const rest = await start('rest', 'shards,views,executor')
-  const gateway = await start('gateway', 'gateway', COLLECT)
+  const children: Awaited<ReturnType<typeof start>>[] = []
+  for (const roles of others) children.push(await start(roles))
+  const gateway = await start('gateway')
+  children.push(gateway)
   return {
     port,
     key,
-    gateway: gateway.pid,
+    gateway: gateway.child.pid,
+    nats: server.pid,
+    nodes: new Map(children.map(({ name, child }) => [name, child.pid])),
     data,
     stop: async () => {
-      for (const child of [gateway, rest]) {
+      for (const { child } of children.toReversed()) {
         child.kill('SIGTERM')
         await child.exited
       }

@@ -4,7 +4,11 @@
  */
 import type { KnownResource } from '../../protocol/blueprints/compare.ts'
 import { presentValue } from '../../protocol/blueprints/compare.ts'
-import type { ResourceInput, ResourceTypeName } from '../../protocol/blueprints/resources.ts'
+import {
+  type ResourceInput,
+  type ResourceTypeName,
+  resourceSchemas,
+} from '../../protocol/blueprints/resources.ts'
 import type { Export } from '../../protocol/blueprints/schema.ts'
 import {
   type Identity,
@@ -60,11 +64,13 @@ function inputOf(
   isGone: (type: ResourceTypeName, id: string) => boolean,
 ): ResourceInput {
   const { fields } = resourceFacts[known.type]
+  const { required = [] }: { readonly required?: readonly string[] } = resourceSchemas[known.type]
   const input: Record<string, unknown> = { key, name: known.record['name'] }
   for (const [field, facts] of Object.entries(fields)) {
     const value = facts.form ? facts.form(presentValue(known, field)) : presentValue(known, field)
     const { refers } = facts
-    if (isBlank(value) || (value === facts.empty && field !== 'type')) continue
+    const isRequired = required.includes(field) && value !== undefined
+    if (!isRequired && (isBlank(value) || (value === facts.empty && field !== 'type'))) continue
     const shown = facts.mask ? facts.mask(value) : value
     const reference = (id: string) => {
       const other = refers && keyOf(refers.type, id)

@@ -5,8 +5,8 @@
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Hash, KnownResource } from '../../protocol/blueprints/compare.ts'
+import { requestedResources } from '../../protocol/blueprints/identify.ts'
 import type { Present } from '../../protocol/blueprints/plan.ts'
-import { requestedResources } from '../../protocol/blueprints/plan.ts'
 import type { Reference, ResourceTypeName } from '../../protocol/blueprints/resources.ts'
 import type { ApplyRequest } from '../../protocol/blueprints/schema.ts'
 import {

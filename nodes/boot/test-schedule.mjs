@@ -15,13 +15,14 @@ const WAITING = new RegExp(
     '^test.scenarios.cluster.nats-(authentication|permissions-cluster)\\.test\\b',
   ].join('|'),
 )
-const MOST_WAITING = 2
+const MAX_WAITING = 2
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /**
  * Seconds that the longest files take. Only their proportions matter: a file that takes longer than
  * this table says starts too late, and the end of a run then has to wait for it. The names lack
  * `test/` and `.test.ts`.
+ * @public
  */
 export const SECONDS = {
   'actors/events/keys': 6,
@@ -41,6 +42,7 @@ export const SECONDS = {
   'nodes/hosts/hosts.model': 12,
   'nodes/hosts/local/escape': 6,
   'nodes/hosts/local/local': 17,
+  'nodes/hosts/local/process': 9,
   'nodes/nats/objects': 5,
   'nodes/nats/transfers': 19,
   'nodes/storage/storage': 7,
@@ -181,11 +183,11 @@ export function scheduleOf(files, { most = Number.POSITIVE_INFINITY, separate = 
  */
 export async function runSchedule(schedule, slots, run) {
   const [computing, waiting] = [[...schedule.computing], [...schedule.waiting]]
-  const beside = slots > 3 ? MOST_WAITING : 1
+  const beside = slots > 3 ? MAX_WAITING : 1
   let waits = 0
   const slot = async () => {
     for (;;) {
-      const most = computing.length > 0 ? beside : MOST_WAITING
+      const most = computing.length > 0 ? beside : MAX_WAITING
       if (waiting.length > 0 && waits < most) {
         waits++
         await run(/** @type {Process} */ (waiting.shift()))

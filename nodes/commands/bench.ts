@@ -17,9 +17,16 @@ interface Terms {
   readonly quick: boolean
   readonly size?: number
   readonly profile?: string
+  readonly against?: string
+  readonly scenario?: string
+  readonly runs?: number
+  readonly roles?: boolean
+  readonly attribute?: boolean
   say(line: string): void
 }
 interface Benchmark {
+  /** Number of runs of each row when `--times` is not set; 3 by default. */
+  readonly repeats?: { readonly standard: number; readonly quick: number }
   bench(terms: Terms): Promise<string>
 }
 
@@ -44,12 +51,16 @@ export const benchmarks = (): ReadonlyMap<string, string> => {
 }
 
 interface Options {
-  readonly times: string
+  readonly times?: string
   readonly quick?: boolean
   readonly size?: string
   readonly save: boolean
   readonly note?: string
-  readonly profile?: string
+  readonly profile?: string | true
+  readonly against?: string
+  readonly scenario?: string
+  readonly runs?: string
+  readonly roles?: boolean
 }
 /**
  * Runs the named benchmark, or all of them, and ends the process.
@@ -57,29 +68,43 @@ interface Options {
  */
 export async function runBench(
   name: string | undefined,
-  { times, quick = false, size, save, note, profile }: Options,
+  { times, quick = false, size, save, note, profile, runs, ...comparison }: Options,
 ): Promise<void> {
   const known = [...benchmarks().keys()]
   if (name !== undefined && !known.includes(name))
     throw new StartFault(`There is no benchmark ${name}. Available: ${known.join(', ')}.`)
-  if (!/^[1-9]\d{0,2}$/.test(times))
+  if (times !== undefined && !/^[1-9]\d{0,2}$/.test(times))
     throw new StartFault(`--times must be a whole number from 1 to 999, not ${times}.`)
   if (size !== undefined && !/^[1-9]\d{0,8}$/.test(size))
     throw new StartFault(`--size must be a whole number from 1 to 999999999, not ${size}.`)
+  if (runs !== undefined && !/^[1-9]\d{0,7}$/.test(runs))
+    throw new StartFault(`--runs must be a whole number from 1 to 99999999, not ${runs}.`)
+  const { against, scenario, roles } = comparison
+  const alone = against ?? scenario ?? runs ?? roles ?? (profile === true || undefined)
+  if (name !== 'cost' && alone !== undefined)
+    throw new StartFault(
+      '--against, --scenario, --runs, --roles, and --profile without a folder need the benchmark cost.',
+    )
   endOnSignals()
   const nats = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   for (const one of name === undefined ? known : [name]) {
-    const { bench } = (await import(join(folder, `${one}.ts`))) as Benchmark
+    const { bench, repeats = { standard: 3, quick: 3 } } = (await import(
+      join(folder, `${one}.ts`)
+    )) as Benchmark
+    const repeated = Number(times ?? (quick ? repeats.quick : repeats.standard))
     process.stdout.write(`${one}\n`)
     const table = await bench({
-      times: Number(times),
+      times: repeated,
       quick,
       ...(size !== undefined && { size: Number(size) }),
-      ...(profile !== undefined && { profile: resolve(profile) }),
+      ...(typeof profile === 'string' && { profile: resolve(profile) }),
+      ...comparison,
+      ...(runs !== undefined && { runs: Number(runs) }),
+      attribute: profile !== undefined,
       say: (line) => process.stdout.write(`  ${line}\n`),
     })
     const how =
-      (times === '1' ? 'One run of each' : `Medians of ${times} runs of each, taken in turn`) +
+      (repeated === 1 ? 'One run of each' : `Medians of ${repeated} runs of each, taken in turn`) +
       `${quick ? ', with the smaller counts of --quick' : ''}.${note ? ` ${note}` : ''}`
     process.stdout.write(`\n${table}\n\n${how}\n\n`)
     if (save) keep(one, `${how}\n\n${table}`, nats.version)

@@ -142,7 +142,7 @@ export const environmentTable = {
     each(alias),
     'Provider names that clients may use for others, such as sprites=docker, comma-separated; ' +
       'sprites and cloudflare_containers are the default provider unless set. ' +
-      'The same on all gateways',
+      'The same on all gateways and shard nodes',
   ),
   BATON_HTTP_PROVIDERS: optional(
     httpProviders,

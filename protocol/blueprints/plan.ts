@@ -19,12 +19,13 @@ import {
   type KnownResource,
 } from './compare.ts'
 import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
+import { duplicates, type Found, identify, requestedResources } from './identify.ts'
 import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
-import type { Reference, ResourceInput } from './resources.ts'
+import type { Reference } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
 import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
-import { resourceFacts, typesInOrder } from './types.ts'
+import { resourceFacts } from './types.ts'
 
 /** The present state on which a plan is based. */
 export interface Present {
@@ -57,96 +58,6 @@ export interface Plan {
   readonly orphans: readonly StoredBinding[]
   /** A hash of the plan and of the versions of the records on which it is based. */
   readonly plan_id: string
-}
-
-/** The resources of a request in the order in which they are applied, with their paths. */
-export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
-  typesInOrder.flatMap((type) => {
-    const { array } = resourceFacts[type]
-    return ((resources[array] ?? []) as readonly ResourceInput[]).map((input, index) => ({
-      type,
-      input,
-      field: `resources.${array}[${index}]`,
-    }))
-  })
-
-/** Refuses keys and unique names that occur twice. */
-function duplicates(requested: readonly Requested[]): Refusal | undefined {
-  const seen = new Map<string, string>()
-  for (const { type, input, field } of requested) {
-    const { adopt, match } = resourceFacts[type]
-    const name = input[match]
-    for (const [member, value] of [
-      ['key', input.key],
-      ...(adopt === 'unique' && name !== undefined ? [[match, name] as const] : []),
-    ] as const) {
-      const text = `${type} ${member} ${String(value)}`
-      const first = seen.get(text)
-      if (first !== undefined)
-        return refuseFields({
-          field: `${field}.${member}`,
-          message: `is already the ${member} of ${first}`,
-          actual: value,
-        })
-      seen.set(text, field)
-    }
-  }
-  return undefined
-}
-
-/** Finds the existing resource of a requested one. */
-function identify(
-  { type, input, field }: Requested,
-  identity: Identity,
-  { bindings, resources }: Present,
-  keys: ReadonlySet<string>,
-): { readonly known?: KnownResource; readonly adopts?: true } | Refusal {
-  const boundAs = (key: string): KnownResource | undefined => {
-    const binding = bindings.find(
-      (one) => one.resource_type === type && one.key === key && isSameIdentity(one, identity),
-    )
-    return binding && resources.find(({ id }) => id === binding.resource_id)
-  }
-  const { moved_from } = input
-  const known =
-    boundAs(input.key) ??
-    (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
-      ? boundAs(moved_from)
-      : undefined)
-  if (known) return { known }
-  const { adopt, match } = resourceFacts[type]
-  if (adopt === 'never' || input[match] === undefined) return {}
-  const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
-  const free = matches.filter(({ binding }) => binding === undefined)
-  if (free.length > 1)
-    return refuse('blueprint_ambiguous_name', {
-      resource_type: type,
-      key: input.key,
-      field,
-      resource_ids: free.map(({ id }) => id).slice(0, 20),
-    })
-  const other = matches.find(({ binding }) => binding !== undefined)
-  if (adopt === 'unique' && other?.binding) {
-    const { namespace, blueprint_key, key } = other.binding
-    return refuse(
-      'blueprint_owned_elsewhere',
-      {
-        resource_type: type,
-        key: input.key,
-        resource_id: other.id,
-        field,
-        owner: {
-          key,
-          ...(namespace !== undefined && { namespace }),
-          ...(blueprint_key !== undefined && { blueprint_key }),
-        },
-      },
-      isSameIdentity(other.binding, identity)
-        ? `The resource is bound to this blueprint under the key ${key}; name that key in moved_from.`
-        : undefined,
-    )
-  }
-  return free[0] ? { known: free[0], adopts: true } : {}
 }
 
 /** The configured fields with ids, possibly symbolic, in place of references. */
@@ -186,7 +97,7 @@ function planOne(
   requested: Requested,
   request: ApplyRequest,
   identity: Identity,
-  found: { readonly known?: KnownResource; readonly adopts?: true },
+  found: Found,
   referable: Referable,
   pruned: ReadonlySet<string>,
   { hash }: Present,
@@ -308,7 +219,7 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
   const twice = duplicates(requested)
   if (twice) return twice
   const keys = new Set(requested.map(({ type, input }) => placeOf(type, input.key)))
-  const found: { readonly known?: KnownResource; readonly adopts?: true }[] = []
+  const found: Found[] = []
   const ids = new Map<string, string | undefined>()
   const taken = new Map<string, string>()
   for (const one of requested) {

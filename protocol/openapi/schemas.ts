@@ -20,6 +20,8 @@ import { WorkerModel } from '../agents/model-rows.ts'
 import { CatalogModel, CatalogProvider } from '../agents/models.ts'
 import * as agents from '../agents/schema.ts'
 import { Artifact, Conversion } from '../artifacts/schema.ts'
+import { Reference, resourceSchemas } from '../blueprints/resources.ts'
+import * as blueprints from '../blueprints/schema.ts'
 import { ExchangeRecord } from '../channels/exchange.ts'
 import { Channel, ChannelEventRecord, ChannelMember, ChannelMessage } from '../channels/schema.ts'
 import type { Shape } from '../contract.ts'
@@ -59,6 +61,15 @@ import * as steps from '../workflows/steps.ts'
  * name of its items; otherwise, from the first operation that uses the shape.
  */
 const chosen: Readonly<Record<string, unknown>> = {
+  ...Object.fromEntries(
+    Object.entries(resourceSchemas).map(([type, schema]) => [
+      `Blueprint${type.slice(0, 1).toUpperCase()}${type.slice(1)}`,
+      schema,
+    ]),
+  ),
+  BlueprintActionAnnotations: resourceSchemas.action.properties.annotations,
+  BlueprintFieldDifference: blueprints.FieldDifference,
+  ToolkitGrant: ToolkitBody.properties.actions.items,
   AcceptedEvent: events.Accepted,
   Action: actions.Action,
   ActionAnnotations: actions.Annotations,
@@ -81,6 +92,11 @@ const chosen: Readonly<Record<string, unknown>> = {
   Attached,
   AuditEntry,
   Block: blocks.Block,
+  BlueprintBinding: blueprints.Binding,
+  BlueprintChange: blueprints.Change,
+  BlueprintDrift: blueprints.DriftItem,
+  BlueprintReference: Reference,
+  BlueprintReferenceElsewhere: Reference.properties.blueprint_ref,
   BulkRunRequest,
   BulkRunResult,
   CatalogEntry: actions.CatalogEntry,

@@ -36,10 +36,10 @@ export class ManualClock implements Clock {
     const until = this.#elapsed + ms
     await settleAll()
     for (;;) {
-      const next = this.#timers
-        .filter((timer) => timer.at <= until)
-        .sort((a, b) => a.at - b.at || a.id - b.id)[0]
-      if (!next) break
+      // Timers are in the order of their creation, so the first of the earliest is the next.
+      let next = this.#timers[0]
+      for (const timer of this.#timers) if (next && timer.at < next.at) next = timer
+      if (!next || next.at > until) break
       this.#timers = this.#timers.filter((timer) => timer !== next)
       this.#elapsed = Math.max(this.#elapsed, next.at)
       next.run()
@@ -179,7 +179,7 @@ export class MemoryRegistry implements Registry {
 
 export class MemoryBus implements Bus {
   readonly #listeners: {
-    subject: string
+    pattern: readonly string[]
     handler: (message: unknown, subject: string) => unknown
     group: string | undefined
   }[] = []
@@ -190,8 +190,7 @@ export class MemoryBus implements Bus {
   }
   #match(subject: string) {
     const tokens = subject.split('.')
-    return this.#listeners.filter((listener) => {
-      const pattern = listener.subject.split('.')
+    return this.#listeners.filter(({ pattern }) => {
       return pattern.at(-1) === '>'
         ? pattern.slice(0, -1).every((p, i) => p === '*' || p === tokens[i]) &&
             tokens.length >= pattern.length
@@ -226,7 +225,7 @@ export class MemoryBus implements Bus {
     handler: (message: unknown, subject: string) => unknown,
     group?: string,
   ): () => void {
-    const listener = { subject, handler, group }
+    const listener = { pattern: subject.split('.'), handler, group }
     this.#listeners.push(listener)
     return () => {
       const index = this.#listeners.indexOf(listener)

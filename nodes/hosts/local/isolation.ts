@@ -216,6 +216,8 @@ export async function openIsolation(
       if (!uids) return 'this container has too few user ids'
       const closed = closedAncestor(dirname(parts.root))
       if (closed !== undefined) return `other users cannot enter ${closed}, which contains the data`
+      const shut = closedAncestor(parts.program)
+      if (shut !== undefined) return `other users cannot enter ${shut}, which contains the program`
       const node = [process.execPath, '--check', parts.program]
       const error = await attempt([...userCommand(tools, uids.first), ...node], undefined)
       return error === undefined

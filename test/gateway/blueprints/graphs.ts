@@ -13,7 +13,7 @@ const maybe = <T>(...values: T[]): fc.Arbitrary<T | undefined> =>
 const texts = maybe('', 'one', 'two')
 const tags = maybe<object>({}, { team: 'a' }, { team: 'b', tier: '1' })
 /** Removes absent members. */
-export const present = <T extends object>(value: T): T =>
+const present = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 const fields = (model: Record<string, fc.Arbitrary<unknown>>) => fc.record(model).map(present)
 
@@ -138,10 +138,10 @@ const nameOf: Readonly<Record<ArrayName, (key: string, other: boolean) => Fields
   channels: (key) => ({ name: `channel-${key}` }),
 }
 
-export interface Resource extends Fields {
+interface Resource extends Fields {
   readonly key: string
 }
-export type Resources = { readonly [A in ArrayName]?: readonly Resource[] }
+type Resources = { readonly [A in ArrayName]?: readonly Resource[] }
 export interface Request {
   readonly blueprint_version?: string
   readonly protect_resources?: boolean

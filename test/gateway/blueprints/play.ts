@@ -158,7 +158,7 @@ export async function disturb(store: Store, outside: Outside, step?: Step): Prom
  * A step that counts, and that lets its gateway die at the n-th call; never if `at` is 0.
  * @param late the call at which it dies proceeds when this promise resolves; otherwise never.
  */
-export function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
+function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
   let count = 0
   let bury = () => {}
   const died = new Promise<undefined>((resolve) => {

@@ -55,7 +55,7 @@ export interface Plant {
   install?(): () => void
 }
 
-export type Body = Readonly<Record<string, unknown>>
+type Body = Readonly<Record<string, unknown>>
 export type Answer = { readonly body: Body } | Refusal
 /** A gateway of the world. */
 export interface Gateway {

@@ -41,7 +41,7 @@ const names: Readonly<Record<TextKind, string>> = {
   schema: 'input_schema output_schema schema',
   skill: 'content',
   markdown: 'body comment description message summary system_prompt topic reason',
-  url: 'callback_url endpoint_url origins url ref full_name',
+  url: 'callback_url endpoint endpoint_url origins url ref full_name',
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',
@@ -52,7 +52,7 @@ const names: Readonly<Record<TextKind, string>> = {
   search: 'after cursor page_token q query search',
   json: `data default entries error filter input meta metadata params payload properties result
     rows settings tags value`,
-  word: `action_id actor_id agent agent_id agent_name api_key_id api_token app_id
+  word: `namespace blueprint_key blueprint_version moved_from plan_id action_id actor_id agent agent_id agent_name api_key_id api_token app_id
     capabilities channel_id color command columns
     correlation_id counter
     default_text default_value default_values definition_id delivery_id display_name email entity_id entity_type

@@ -1,7 +1,11 @@
-/** The list of benchmarks comes from the text of their files, and must not depend on formatting. */
+/**
+ * The command `bench`. The list of benchmarks comes from the text of their files, and must not
+ * depend on formatting.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { benchmarks } from '../../../nodes/commands/bench.ts'
+import { benchmarks, runBench } from '../../../nodes/commands/bench.ts'
+import { StartFault } from '../../../nodes/process/fault.ts'
 
 t.test('every file that exports a description is listed', async (t) => {
   const folder = new URL('../../../bench/', import.meta.url)
@@ -12,4 +16,23 @@ t.test('every file that exports a description is listed', async (t) => {
     .sort()
   t.ok(files.length > 10)
   t.strictSame([...benchmarks().keys()].sort(), files)
+})
+
+t.test('options that only one benchmark has are refused with others', async (t) => {
+  const options = {
+    against: 'HEAD',
+    scenario: 'steps',
+    runs: '10',
+    roles: true,
+    profile: true,
+  } as const
+  for (const name of Object.keys(options) as (keyof typeof options)[])
+    for (const benchmark of ['runs', undefined])
+      await t.rejects(
+        runBench(benchmark, { save: false, [name]: options[name] }),
+        new StartFault(
+          '--against, --scenario, --runs, --roles, and --profile without a folder need the benchmark cost.',
+        ),
+        `${benchmark} --${name}`,
+      )
 })

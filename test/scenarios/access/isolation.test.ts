@@ -138,6 +138,7 @@ async function ask(
     webhook_id: webhook['id'],
     secret_name: SECRET,
     host_name: HOST,
+    blueprint_key: HOST,
     session_id: id,
     turn_id: talk['turn']?.['id'],
     artifact_id: (file as Record<string, Record<string, unknown>>)['artifact']?.['id'],
@@ -296,6 +297,11 @@ await s.ok('repository_host.put', {
   kind: 'token',
   url: 'https://git.invalid',
   read_token: MARK,
+})
+await s.ok('blueprint.apply', {
+  project,
+  blueprint_key: HOST,
+  resources: { skills: [{ key: HOST, name: `${MARK} bound`, instructions: MARK }] },
 })
 const definition = { name: 'theirs', description: MARK, schema: tableSchema }
 const table = await s.ok('table.create', { project, ...definition })

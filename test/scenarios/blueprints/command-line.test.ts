@@ -7,12 +7,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
 import t from 'tap'
-import { addClientCommands } from '../../../client/cli/commands.ts'
-import { explain } from '../../../client/cli/explain.ts'
 import { schemaNames } from '../../../protocol/blueprints/file-schemas.ts'
 import { service } from '../../support/service.ts'
+import { commandRunner } from '../support/command-line.ts'
 import { listOf } from '../support/given.ts'
 
 const s = await service()
@@ -27,43 +25,7 @@ const copy = (name: string): string => {
   return path
 }
 
-interface Options {
-  /** The answer to the question; without it there is no terminal. */
-  readonly confirm?: boolean | 'interrupt'
-  readonly url?: string
-  readonly env?: Readonly<Record<string, string>>
-}
-/** Runs a command. Returns its exit code, its output, its remarks and its explained error. */
-async function baton(words: readonly string[], { confirm, url = s.url, env: more }: Options = {}) {
-  const printed: string[] = []
-  const notes: string[] = []
-  let code = 0
-  const env = { BATON_URL: url, BATON_KEY: s.key, BATON_HOME: folder, ...more }
-  const program = new Command('baton')
-  addClientCommands(program, env, {
-    env,
-    print: (line) => printed.push(line),
-    note: (line) => notes.push(line),
-    ...(confirm !== undefined && {
-      confirm: async (question: string) => {
-        notes.push(question)
-        return confirm === 'interrupt' ? undefined : confirm
-      },
-    }),
-    guarded:
-      (action) =>
-      async (...given) => {
-        await action(...given).catch((error: Error) => {
-          code = 1
-          notes.push(explain(error, env) ?? String(error.stack))
-        })
-      },
-  })
-  await program.parseAsync(words, { from: 'user' })
-  if (process.exitCode !== undefined) code = Number(process.exitCode)
-  process.exitCode = undefined
-  return { code, out: printed.join('\n'), notes: notes.join('\n') }
-}
+const baton = commandRunner(s, folder)
 const edit = (path: string, change: (text: string) => string): void =>
   writeFileSync(path, change(readFileSync(path, 'utf8')))
 const filesIn = (path: string): Record<string, string> =>

@@ -62,7 +62,9 @@ const steps: readonly Step[] = [
   },
   {
     title: 'Protect',
-    text: 'A protected blueprint refuses every other change of its resources. Runs, sessions and rows are not restricted.',
+    text:
+      'A protected blueprint refuses every other change of its resources. ' +
+      'Runs, sessions and rows are not restricted.',
     commands: [
       ['apply -f desk --protect --yes', 0],
       ['agent update triage --description "Changed by hand"', 1],
@@ -111,7 +113,9 @@ t.test('every command of the tour works, and the page shows what it prints', asy
     '',
     '# A tour of blueprints',
     '',
-    'This tour applies [examples/support-desk](../../examples/support-desk/README.md) to a new project: a copy of the folder is `desk`. `baton` stands for `npm run baton --`. Ids are shortened.',
+    'This tour applies [examples/support-desk](../../examples/support-desk/README.md) to a new ' +
+      'project: a copy of the folder is `desk`. `baton` stands for `npm run baton --`. ' +
+      'Ids are shortened.',
     '',
   ]
   for (const { title, text, edit, commands } of steps) {

@@ -24,7 +24,7 @@ const root = join(import.meta.dirname, '../../..')
 const names = [
   'README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
     .sort()
     .map((name) => `docs/${name}`),
 ]

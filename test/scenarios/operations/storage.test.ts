@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statfsSync,
   statSync,
@@ -147,7 +148,7 @@ function serversOf(disk: string): number[] {
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        const words = execFileSync('cat', [`/proc/${pid}/cmdline`], { encoding: 'utf8' })
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
         return words.includes('nats-server') && words.includes(disk)
       } catch {
         return false

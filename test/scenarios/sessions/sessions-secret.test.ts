@@ -124,6 +124,10 @@ async function furnish(): Promise<void> {
     s.ok('skill.create', { name: 'skill', instructions: 'x' }),
     s.ok('skill.create_organization', { name: 'shared', instructions: 'x' }),
     s.ok('environment.create', { name: 'box' }),
+    s.ok('blueprint.apply', {
+      blueprint_key: 'bound',
+      resources: { skills: [{ key: 'bound', name: 'Bound', instructions: 'x' }] },
+    }),
     s.ok('repository_host.put', {
       host_name: 'git',
       kind: 'token',

@@ -185,6 +185,10 @@ export async function fill(s: Service): Promise<Filled> {
     url: 'http://127.0.0.1:9',
     read_token: 'read',
   })
+  await s.ok('blueprint.apply', {
+    blueprint_key: 'kept',
+    resources: { skills: [{ key: 'kept', name: 'Bound', instructions: 'Be kind.' }] },
+  })
   await s.ok('resolver.put', {
     source: 'stored',
     endpoint_url: 'https://resolver.example.org/definitions',
@@ -241,6 +245,7 @@ export async function fill(s: Service): Promise<Filled> {
       artifact_id: artifact['id'],
       environment_id: environment['id'],
       host_name: 'kept',
+      blueprint_key: 'kept',
     },
   }
 }

@@ -44,7 +44,7 @@ for (const kind of isolationKinds)
       `trap "" TERM; echo kept >file; setsid sleep ${mark} & while :; do sleep ${mark}; done`,
     )
     t.teardown(() => void child.kill('SIGKILL'))
-    t.equal(await line(0), 'started')
+    if (!t.equal(await line(0), 'started')) return
     await until(() => processesWith('sleep', mark).length > 0)
     child.kill('SIGKILL')
     await exited

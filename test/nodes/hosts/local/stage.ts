@@ -3,11 +3,11 @@
  * gateway, and workers that are shell scripts.
  */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import type { IsolationKind } from '../../../../nodes/hosts/local/isolation.ts'
 import { createLocalProvider, type LocalOptions } from '../../../../nodes/hosts/local/provider.ts'
@@ -29,13 +29,27 @@ const works = (program: string, args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
 
 /**
+ * Returns the first folder above this one that other users cannot enter, such as that of `mktemp -d`.
+ * Another user cannot run the program there.
+ */
+function closedFolder(): string | undefined {
+  for (let path = import.meta.dirname; ; path = dirname(path)) {
+    if ((statSync(path).mode & 0o001) === 0) return path
+    if (path === '/') return undefined
+  }
+}
+const closed = closedFolder()
+
+/**
  * The reason why the tests of a kind of isolation are skipped on this machine; false if they run.
  */
 export const skipped: Readonly<Record<IsolationKind, string | false>> = {
   sandbox:
     !works('bwrap', ['--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '/bin/true']) &&
     'bubblewrap (bwrap) is not installed or does not work here',
-  user: !(isLinux && isRoot) && 'another user requires root on Linux',
+  user:
+    (!(isLinux && isRoot) && 'another user requires root on Linux') ||
+    (closed !== undefined && `other users cannot enter ${closed}, which contains this project`),
   none: !isLinux && 'processes are found in /proc',
 }
 
@@ -135,9 +149,9 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
   return { data, gateway_url, provider, warnings, exitOf, log, provision, start, run }
 }
 
-/** Resolves when a condition holds. */
+/** Resolves when a condition holds. It is checked every few milliseconds, as it may read `/proc`. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise(setImmediate)
+  while (!(await holds())) await new Promise((later) => setTimeout(later, 5))
 }
 
 /** Whether a program is installed. Tests that need a missing program are skipped. */

@@ -1,0 +1,160 @@
+/**
+ * One round of a tree: a new installation is started, warmed up, and kept busy. The measurement
+ * begins when the work of the warm-up has settled, and ends when nothing more is stored, so that
+ * work that is only postponed counts as well. All figures are per unit of the scenario, except the
+ * rate.
+ */
+import { type Figures, inFlight, pause } from '../support/measure.ts'
+import { type Installation, type Stored, startInstallation, threadTimes } from './installation.ts'
+import { type Counted, openProbes, type Probes } from './probes.ts'
+import type { Scenario } from './scenarios.ts'
+import type { Tree } from './trees.ts'
+
+/**
+ * Minimum of units before the measurement. During the first thousand, V8 compiles in other threads,
+ * which takes as much processor time as the work.
+ */
+const WARM_UNITS = 1500
+
+/** What is measured in each round. */
+export interface Load {
+  readonly scenario: Scenario
+  /** Pieces of work that are measured. A fifth of them, and at least `WARM_UNITS`, warm up. */
+  readonly count: number
+  /** Whether shards, views and gateway are separate processes. */
+  readonly separate: boolean
+  say(line: string): void
+}
+/**
+ * Work counts as settled when nothing was stored for `QUIET_MS`, which is longer than the time
+ * after which a shard stores a changed actor. `POLL_MS` is the time between two looks, and
+ * `PATIENCE_MS` the time after which a look counts although something is stored all the time.
+ */
+const [QUIET_MS, POLL_MS, PATIENCE_MS] = [4000, 250, 40_000]
+
+/** Processor time in µs and stored bytes at one moment. */
+interface Reading {
+  readonly stored: Stored
+  /** Times of the threads of each process, by role. */
+  readonly roles: ReadonlyMap<string, ReadonlyMap<number, number>>
+  readonly nats: number
+}
+const sum = (values: Iterable<number>): number => {
+  let total = 0
+  for (const value of values) total += value
+  return total
+}
+const read = async (installation: Installation): Promise<Reading> => ({
+  roles: new Map([...installation.processes].map(([role, pid]) => [role, threadTimes(pid)])),
+  nats: sum(threadTimes(installation.nats).values()),
+  stored: await installation.stored(),
+})
+/**
+ * Waits until work has settled, and returns the reading at the moment from which on nothing was
+ * stored: later processor time is that of an idle installation.
+ */
+async function settled(installation: Installation): Promise<Reading> {
+  const started = performance.now()
+  let last = await read(installation)
+  for (let since = performance.now(); ; ) {
+    await pause(POLL_MS)
+    const now = await read(installation)
+    const changed =
+      now.stored.sequence !== last.stored.sequence || now.stored.views !== last.stored.views
+    if (changed) {
+      last = now
+      since = performance.now()
+    }
+    const time = performance.now()
+    if (time - since > QUIET_MS || time - started > PATIENCE_MS) return changed ? now : last
+  }
+}
+
+/** An installation that has been warmed up. */
+export interface Busy {
+  readonly installation: Installation
+  readonly probes: Probes
+  /** Keeps the installation busy with `count` pieces of work. */
+  drive(name: string, count: number): Promise<void>
+  settled(): Promise<Reading>
+}
+/** Starts a tree, warms it up, passes it to `measure`, and stops it. */
+export async function warmed<T>(
+  tree: Tree,
+  { scenario, count, separate, say }: Load,
+  measure: (busy: Busy) => Promise<T>,
+): Promise<T> {
+  const probes = openProbes()
+  const installation = await startInstallation(tree, separate, probes).catch((error: unknown) => {
+    probes.close()
+    throw error
+  })
+  try {
+    const { work, stop } = await scenario.open(installation, say)
+    const drive = async (name: string, pieces: number) =>
+      void (await inFlight(scenario.concurrency, pieces, (i) => work(`${name}-${i}`)))
+    await drive('warm', Math.max(Math.ceil(WARM_UNITS / scenario.units), Math.ceil(count / 5)))
+    const measured = await measure({
+      installation,
+      probes,
+      drive,
+      settled: () => settled(installation),
+    })
+    stop()
+    return measured
+  } finally {
+    await installation.stop()
+    probes.close()
+  }
+}
+
+/** Measures one round of a tree. `report.ts` describes the figures. */
+export const measureRound = (tree: Tree, load: Load): Promise<Figures> =>
+  warmed(tree, load, async ({ installation, probes, drive, settled }) => {
+    const units = load.count * load.scenario.units
+    const before = await settled()
+    await probes.send('count')
+    const cpu = process.cpuUsage()
+    const started = performance.now()
+    await drive('busy', load.count)
+    const seconds = (performance.now() - started) / 1000
+    const { user, system } = process.cpuUsage(cpu)
+    const after = await settled()
+    const answers = await probes.send<Counted>('counted')
+    const growth = (name: keyof Stored) => (after.stored[name] - before.stored[name]) / units
+
+    const figures: Record<string, number> = {}
+    let server = 0
+    for (const [role, pid] of installation.processes) {
+      const [from, to] = [before.roles.get(role), after.roles.get(role)]
+      if (!from || !to) continue
+      const spent = (task: number) => ((to.get(task) ?? 0) - (from.get(task) ?? 0)) / units
+      const whole = sum([...to.keys()].map(spent))
+      const own = answers.filter((answer) => answer.pid === pid)
+      server += whole
+      if (installation.processes.size > 1) figures[role] = whole
+      let threads = 0
+      for (const thread of ['main', 'view']) {
+        const time = sum(own.filter((one) => one.thread === thread).map(({ task }) => spent(task)))
+        threads += time
+        if (time > 0) figures[`${role}: ${thread} thread`] = time
+      }
+      figures[`${role}: other threads`] = whole - threads
+    }
+    const nats = (after.nats - before.nats) / units
+    return {
+      'server + NATS': server + nats,
+      server,
+      ...figures,
+      NATS: nats,
+      load: (user + system) / units,
+      'garbage collection': (sum(answers.map(({ result }) => result.pause)) || 0) / units,
+      allocation: sum(answers.map(({ result }) => result.allocated)) / units,
+      'journal bytes': growth('journal'),
+      'journal messages': growth('messages'),
+      'view bytes': growth('views'),
+      'state bytes': growth('state'),
+      'state keys': growth('keys'),
+      rate: units / seconds,
+    }
+  })

@@ -1,0 +1,115 @@
+/**
+ * Identification of the resources of a request: by their bindings, otherwise by their names.
+ *
+ * Invariant: a resource of another blueprint is never found.
+ */
+import { type Refusal, refuse, refuseFields } from '../errors.ts'
+import type { KnownResource } from './compare.ts'
+import type { Requested } from './conflicts.ts'
+import { placeOf } from './references.ts'
+import type { ResourceInput } from './resources.ts'
+import type { ApplyRequest } from './schema.ts'
+import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
+import { resourceFacts, typesInOrder } from './types.ts'
+
+/** The bindings of the project, and the resources that a request can mean. */
+interface Identifiable {
+  readonly bindings: readonly StoredBinding[]
+  readonly resources: readonly KnownResource[]
+}
+/** The existing resource of a requested one, if there is one. */
+export interface Found {
+  readonly known?: KnownResource
+  /** The resource has no binding yet. */
+  readonly adopts?: true
+}
+
+/** The resources of a request in the order in which they are applied, with their paths. */
+export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
+  typesInOrder.flatMap((type) => {
+    const { array } = resourceFacts[type]
+    return ((resources[array] ?? []) as readonly ResourceInput[]).map((input, index) => ({
+      type,
+      input,
+      field: `resources.${array}[${index}]`,
+    }))
+  })
+
+/** Refuses keys and unique names that occur twice. */
+export function duplicates(requested: readonly Requested[]): Refusal | undefined {
+  const seen = new Map<string, string>()
+  for (const { type, input, field } of requested) {
+    const { adopt, match } = resourceFacts[type]
+    const name = input[match]
+    for (const [member, value] of [
+      ['key', input.key],
+      ...(adopt === 'unique' && name !== undefined ? [[match, name] as const] : []),
+    ] as const) {
+      const text = `${type} ${member} ${String(value)}`
+      const first = seen.get(text)
+      if (first !== undefined)
+        return refuseFields({
+          field: `${field}.${member}`,
+          message: `is already the ${member} of ${first}`,
+          actual: value,
+        })
+      seen.set(text, field)
+    }
+  }
+  return undefined
+}
+
+/** Finds the existing resource of a requested one. */
+export function identify(
+  { type, input, field }: Requested,
+  identity: Identity,
+  { bindings, resources }: Identifiable,
+  keys: ReadonlySet<string>,
+): Found | Refusal {
+  const boundAs = (key: string): KnownResource | undefined => {
+    const binding = bindings.find(
+      (one) => one.resource_type === type && one.key === key && isSameIdentity(one, identity),
+    )
+    return binding && resources.find(({ id }) => id === binding.resource_id)
+  }
+  const { moved_from } = input
+  const known =
+    boundAs(input.key) ??
+    (moved_from !== undefined && !keys.has(placeOf(type, moved_from))
+      ? boundAs(moved_from)
+      : undefined)
+  if (known) return { known }
+  const { adopt, match } = resourceFacts[type]
+  if (adopt === 'never' || input[match] === undefined) return {}
+  const matches = resources.filter((one) => one.type === type && one.record[match] === input[match])
+  const free = matches.filter(({ binding }) => binding === undefined)
+  if (free.length > 1)
+    return refuse('blueprint_ambiguous_name', {
+      resource_type: type,
+      key: input.key,
+      field,
+      resource_ids: free.map(({ id }) => id).slice(0, 20),
+    })
+  const other = matches.find(({ binding }) => binding !== undefined)
+  if (adopt === 'unique' && other?.binding) {
+    const { namespace, blueprint_key, key } = other.binding
+    return refuse(
+      'blueprint_owned_elsewhere',
+      {
+        resource_type: type,
+        key: input.key,
+        resource_id: other.id,
+        field,
+        owner: {
+          key,
+          ...(namespace !== undefined && { namespace }),
+          ...(blueprint_key !== undefined && { blueprint_key }),
+        },
+      },
+      isSameIdentity(other.binding, identity)
+        ? `The resource is bound to this blueprint under the key ${key}; name that key in moved_from.`
+        : undefined,
+    )
+  }
+  return free[0] ? { known: free[0], adopts: true } : {}
+}
