@@ -172,6 +172,21 @@ async function secretsOf(
     .map(({ name }) => ({ type: 'secret', id: name, updated_at: '', record: { name } }))
 }
 
+/**
+ * The bindings of a view, with those of resources that were read from their owners. A command that
+ * was decided between the two reads would otherwise leave a resource whose binding is unknown.
+ */
+const reconciled = (
+  bindings: readonly StoredBinding[],
+  resources: readonly KnownResource[],
+): StoredBinding[] => {
+  const read = new Set(resources.map(({ id }) => id))
+  return [
+    ...bindings.filter(({ resource_id }) => !read.has(resource_id)),
+    ...resources.flatMap(({ binding }) => binding ?? []),
+  ].sort((a, b) => (a.resource_id < b.resource_id ? -1 : 1))
+}
+
 /** Whether any value in a request refers to resources outside of it by id. */
 const referredIds = (request: ApplyRequest): string[] =>
   requestedResources(request).flatMap(({ type, input }) =>
@@ -237,7 +252,7 @@ export async function presentOf(
   const resources = unique([...byName, ...secrets, ...ofOwners, ...bound])
   const types = new Map(resources.map(({ id, type }) => [id, type]))
   return {
-    bindings,
+    bindings: reconciled(bindings, resources),
     resources,
     exists: (type, id) =>
       types.get(id) === type ||
