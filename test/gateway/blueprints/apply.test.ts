@@ -150,6 +150,31 @@ t.test('an interrupted creation whose resource was deleted since', async (t) => 
     await checkUnchanged(store, one)
   }
 })
+t.test('a creation that arrives while the repeat of its apply reads the project', async (t) => {
+  const store = await open(t)
+  const one = request({ actions: [{ key: 'x', name: 'work', type: 'worker' }] })
+  const at = (await stepAfter(store, one, 'action.created')) - 1
+  const arrive = await interrupted(store, one, at)
+  t.strictSame(await resourcesOf(store), [])
+  let bindingsRead = () => {}
+  const read = new Promise<void>((resolve) => {
+    bindingsRead = resolve
+  })
+  const seen = new Map<string, number>()
+  const again = await apply(
+    store.gateway((name) => {
+      const nth = (seen.get(name) ?? 0) + 1
+      seen.set(name, nth)
+      if (name === 'blueprint_bindings' && nth === 2) bindingsRead()
+      return name === 'resources' && nth === 1 ? read.then(arrive) : undefined
+    }),
+    one,
+  )
+  t.equal(again.refused, undefined, JSON.stringify(again.refused))
+  t.match(again.changes, [{ key: 'x', action: 'unchanged' }])
+  checkBindings(store)
+  await checkUnchanged(store, one)
+})
 t.test('an interrupted creation of a workflow whose handle was given up since', async (t) => {
   const store = await open(t)
   const one = request({
