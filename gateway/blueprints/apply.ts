@@ -34,6 +34,11 @@ import { blueprintId, type Hold, holding } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
 
+/**
+ * Refusals after which a plan is made again. A name that was free when the apply was planned has
+ * been taken since: by a late command of an interrupted apply, or by another request.
+ */
+const isOutdated: ReadonlySet<string> = new Set(['blueprint_plan_outdated', 'already_exists'])
 /** Maximum number of plans of one apply, if the project changes meanwhile. */
 const MAX_PLANS = 4
 /**
@@ -269,8 +274,7 @@ async function attempt(
     (await execute(execution, pruned, true))
   if (refused) {
     const isStale = await renewReservation(hold, refused, wanted, reserved)
-    return request.plan_id === undefined &&
-      (isStale || refused.refused === 'blueprint_plan_outdated')
+    return request.plan_id === undefined && (isStale || isOutdated.has(refused.refused))
       ? { outdated: refused }
       : refused
   }
