@@ -175,6 +175,38 @@ t.test('a creation that arrives while the repeat of its apply reads the project'
   checkBindings(store)
   await checkUnchanged(store, one)
 })
+t.test('a name that is taken between the plan and its command', async (t) => {
+  const types = {
+    channel: request({ channels: [{ key: 'x', name: 'channel-x' }] }),
+    environment: request({ environments: [{ key: 'x', name: 'env-x', provider: 'local' }] }),
+    table: request({ tables: [{ key: 'x', ...table }] }),
+    action: request({ actions: [{ key: 'x', name: 'work', type: 'worker' }] }),
+  } as const
+  for (const [type, one] of Object.entries(types)) {
+    const store = await open(t)
+    const [input] = Object.values(one.resources)[0] ?? []
+    const { key: _, type: endpoint_kind, ...body } = input as unknown as Record<string, unknown>
+    let made: Promise<unknown> | undefined
+    const create = async () => {
+      await store.gateway().command(`${type}.create` as 'skill.create', {
+        ...body,
+        ...(endpoint_kind !== undefined && { endpoint_kind }),
+      })
+    }
+    const applied = await apply(
+      store.gateway((name) =>
+        made === undefined && /^(blueprint\.reserve|.*\.create)$/.test(name)
+          ? ((made = create()) as Promise<void>)
+          : undefined,
+      ),
+      one,
+    )
+    t.equal(applied.refused, undefined, JSON.stringify(applied.refused))
+    t.match(applied.changes, [{ key: 'x', action: 'adopted' }], type)
+    checkBindings(store)
+    await checkUnchanged(store, one)
+  }
+})
 t.test('an interrupted creation of a workflow whose handle was given up since', async (t) => {
   const store = await open(t)
   const one = request({
