@@ -42,7 +42,7 @@ process.on('exit', () => {
 })
 const bundle = process.env[BUNDLE_ENV]
 /** @type {(() => unknown)[]} */
-let ends = []
+const ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
 // The runner limits the time of each file. If a file set a timeout itself, it would apply to all
 // files together.
@@ -55,10 +55,9 @@ for (const file of files) {
   const path = bundle === undefined ? file : bundledTest(bundle, file)
   await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
   const loaded = cpuTime()
-  const all = ends
-  ends = []
   await t.test(`the end of ${file}`, async (t) => {
-    for (const end of all) await end()
+    // All tests of the file have ended. Some may have added teardowns while they ran.
+    for (let end = ends.shift(); end; end = ends.shift()) await end()
     for (const error of uncaught.splice(0)) t.error(error ?? new Error('undefined was thrown'))
     if (process.env[CPU_ENV]) t.comment(cpuLine(file, began, loaded, cpuTime()).slice(2))
   })

@@ -87,6 +87,7 @@ const NOT_UNIT = {
   'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
   'test/host/crash': 'a crash at every write takes 15 s',
   'test/language/engine.test.ts': 'it starts a service',
+  'test/protocol/blueprints/file-schemas.test.ts': 'its schemas take 3 s',
   'test/protocol/common.test.ts': 'its 20,000 random times take 2 s',
   'test/protocol/language.test.ts': 'its random expressions take 2 s',
   'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',

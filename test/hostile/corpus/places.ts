@@ -52,7 +52,8 @@ const names: Readonly<Record<TextKind, string>> = {
   search: 'after cursor page_token q query search',
   json: `data default entries error filter input meta metadata params payload properties result
     rows settings tags value`,
-  word: `namespace blueprint_key blueprint_version moved_from plan_id action_id actor_id agent agent_id agent_name api_key_id api_token app_id
+  word: `namespace blueprint_key blueprint_version moved_from plan_id
+    action_id actor_id agent agent_id agent_name api_key_id api_token app_id
     capabilities channel_id color command columns
     correlation_id counter
     default_text default_value default_values definition_id delivery_id display_name email entity_id entity_type
