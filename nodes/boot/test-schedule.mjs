@@ -31,6 +31,8 @@ export const SECONDS = {
   'actors/sessions/size': 6,
   checks: 45,
   contributing: 22,
+  'gateway/blueprints/apply': 8,
+  'gateway/blueprints/apply.model': 8,
   'gateway/files/streaming/transfer': 6,
   'hostile/corpus/corpus': 22,
   'hostile/foreign': 17,
