@@ -100,6 +100,8 @@ export function create(
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
   if (isLiving(state)) return { events: [], reply: state.record }
+  // A deleted loop stays deleted; a new one needs another id.
+  if (state.deleted) return refuse('conflict')
   const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
   const faults = [
     ...reservedTags(input.tags, options.brand),

@@ -143,7 +143,7 @@ export const loops = {
     reply: Loop,
     status: 201,
     limit: LIMIT,
-    errors: ['already_exists'],
+    errors: ['already_exists', 'conflict'],
   }),
   'loop.get': query(`GET ${P}/:id`, {
     summary: 'One loop',
