@@ -29,6 +29,7 @@ import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { Outcome } from './ports.ts'
 import { type Prepared, prepare } from './prepare.ts'
+import { concurrently } from './timing.ts'
 
 /** Maximum number of concurrent commands of one bulk request. */
 const AT_ONCE = 16
@@ -234,7 +235,6 @@ async function runEach(
     origin,
     ...(fingerprint !== undefined && { fingerprint }),
   }
-  const results = new Map<string, unknown>()
   const one = async (run_id: string, index: number): Promise<unknown> => {
     const known = !isId(run_id, each.prefix)
       ? refuse('not_found')
@@ -256,12 +256,8 @@ async function runEach(
     const status = (outcome.reply as { status?: unknown } | undefined)?.status
     return { run_id, ok: true, ...(typeof status === 'string' && { status }) }
   }
-  const queue = distinct.entries()
-  await Promise.all(
-    Array.from({ length: Math.min(AT_ONCE, distinct.length) }, async () => {
-      for (const [index, id] of queue) results.set(id, await one(id, index))
-    }),
-  )
+  const outcomes = await concurrently(AT_ONCE, distinct, one)
+  const results = new Map(distinct.map((id, index) => [id, outcomes[index]]))
   return {
     status: call.row.shape.status ?? 200,
     body: { results: ids.map((id) => results.get(id)) },

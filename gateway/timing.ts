@@ -1,6 +1,6 @@
 /**
- * Helpers for waiting and repetition. The clock is passed in, so that tests can control the time.
- * All times are in milliseconds.
+ * Helpers for waiting, repetition and concurrency. The clock is passed in, so that tests can control
+ * the time. All times are in milliseconds.
  */
 
 /** The part of a clock that calls a function later; the returned function cancels the call. */
@@ -51,3 +51,22 @@ export const backoffMs = (
   failures: number,
   { first, last }: { readonly first: number; readonly last: number },
 ): number => Math.min(last, first * 2 ** failures)
+
+/**
+ * Runs a task for each item, at most `limit` at a time. Returns the results in the order of the
+ * items.
+ */
+export async function concurrently<T, R>(
+  limit: number,
+  items: readonly T[],
+  run: (item: T, index: number) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = new Array(items.length)
+  const queue = items.entries()
+  await Promise.all(
+    Array.from({ length: Math.min(limit, items.length) }, async () => {
+      for (const [index, item] of queue) results[index] = await run(item, index)
+    }),
+  )
+  return results
+}

@@ -18,16 +18,20 @@ import { isRefusal, refuse } from '../../protocol/errors.ts'
 import type { Prefix } from '../../protocol/ids.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
 
+/** The part of a record that identifies it and its version. */
+export interface Identified {
+  readonly id: string
+  readonly updated_at: string
+}
+type On<T extends BoundEvent['type']> = Extract<BoundEvent, { readonly type: T }>
+
 /** How an actor finds its resources of one type, and their bindings. */
 export interface ManagedResource<S> {
   readonly type: ResourceTypeName
   /** Prefix of the ids that the actor generates for new resources of this type. */
   readonly prefix?: Prefix
-  /** The resource that a command addresses; undefined when there is none. */
-  readonly find: (
-    state: S,
-    input: Readonly<Record<string, unknown>>,
-  ) => { readonly id: string; readonly updated_at: string } | undefined
+  /** Returns the resource of a command, or undefined if it does not exist. */
+  readonly find: (state: S, input: Readonly<Record<string, unknown>>) => Identified | undefined
   readonly binding: (state: S, id: string) => StoredBinding | undefined
 }
 type Arm<S, I, E, R> = (state: S, input: I, cause: Cause) => Decision<E, R>
@@ -109,10 +113,10 @@ export const managed =
     return more.length === 0 ? decided : withEvents(decided, more)
   }
 
-/** The record of a resource as blueprints compare it; null when there is none. */
+/** Returns a record in the form that plans use, or null if there is no record. */
 export const asResource = (
   type: ResourceTypeName,
-  record: { readonly id: string; readonly updated_at: string } | undefined,
+  record: Identified | undefined,
   binding: StoredBinding | undefined,
   more: Pick<KnownResource, 'is_empty'> = {},
 ): KnownResource | null =>
@@ -160,3 +164,30 @@ export const bindingArms = <S>(
     }
   },
 })
+
+/**
+ * The parts of an actor that is one resource: how it is managed, the arms of its binding, the
+ * reducers of their events, and the answer to the query `resource`.
+ * @param recordOf the record of the resource; undefined when there is none.
+ */
+export const singleResource = <S extends { readonly binding?: StoredBinding } | null>(
+  type: ResourceTypeName,
+  recordOf: (state: S) => Identified | undefined,
+) => {
+  const binding = (state: S): StoredBinding | undefined => state?.binding
+  return {
+    managed: { type, find: recordOf, binding } satisfies ManagedResource<S>,
+    arms: bindingArms<S>((state) => recordOf(state) !== undefined, binding),
+    evolve: {
+      'blueprint.bound': (state: S, event: On<'blueprint.bound'>): S =>
+        state && { ...state, binding: event.binding },
+      'blueprint.unbound': (state: S): S => {
+        if (!state) return state
+        const { binding: _, ...rest } = state
+        return rest as S
+      },
+    },
+    asked: (state: S, more?: Pick<KnownResource, 'is_empty'>): KnownResource | null =>
+      asResource(type, recordOf(state), binding(state), more),
+  }
+}

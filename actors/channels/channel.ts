@@ -19,7 +19,7 @@ import type {
 } from '../../protocol/channels/schema.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Actor } from '../actor.ts'
-import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
+import { managed, singleResource } from '../blueprints/managed.ts'
 import { evolveConfirmations } from './confirmations.ts'
 import { errandOf, errandSettled, settled } from './exchanges.ts'
 import { add, expel, type Found, leave, markRead } from './members.ts'
@@ -27,16 +27,7 @@ import { type EditFacts, edit, type SendFacts, send } from './messages.ts'
 import { type Caller, open, remove, reopen, update } from './settings.ts'
 import { type ChannelState, countStreak, endTalks, memberOf, talked, unopened } from './state.ts'
 
-const recordOf = ({ settings }: ChannelState) => settings
-const channelResource: ManagedResource<ChannelState> = {
-  type: 'channel',
-  find: recordOf,
-  binding: ({ binding }) => binding,
-}
-const channelBindingArms = bindingArms<ChannelState>(
-  ({ settings }) => settings !== undefined,
-  ({ binding }) => binding,
-)
+const resource = singleResource<ChannelState>('channel', ({ settings }) => settings)
 
 /** Data that the gateway adds to the input of rows. */
 type Extra = {
@@ -73,11 +64,11 @@ export const channelActor = ({
   kind: 'channel',
   initial: unopened,
   decide: {
-    'channel.open': managed(channelResource, 'create', open),
+    'channel.open': managed(resource.managed, 'create', open),
     'channel.reopen': reopen,
-    'channel.update': managed(channelResource, 'change', update),
-    'channel.delete': managed(channelResource, 'delete', remove),
-    ...channelBindingArms,
+    'channel.update': managed(resource.managed, 'change', update),
+    'channel.delete': managed(resource.managed, 'delete', remove),
+    ...resource.arms,
     'channel.add_member': add,
     'channel.remove_member': leave,
     'channel.expel': expel,
@@ -97,8 +88,7 @@ export const channelActor = ({
     'channel.updated': (state, { channel: change }) =>
       state.settings ? { ...state, settings: patch(state.settings, change) } : state,
     'channel.deleted': () => ({ ...unopened(), deleted: true }),
-    'blueprint.bound': (state, { binding }) => ({ ...state, binding }),
-    'blueprint.unbound': ({ binding: _, ...state }) => state,
+    ...resource.evolve,
     'member.added': (state, { member }) => {
       state.members[member.member_id] = member
       return state
@@ -136,7 +126,7 @@ export const channelActor = ({
   ask: {
     /** The input of a background job, for its executor. */
     job_spec: errandOf,
-    resource: (state) => asResource('channel', recordOf(state), state.binding),
+    resource: (state) => resource.asked(state),
   },
   // Snapshots of older releases lack newer fields.
   recover: (state) => ({ ...unopened(), ...state }),

@@ -16,7 +16,7 @@ import type { Environment } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision, Effect } from '../actor.ts'
-import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
+import { managed, singleResource } from '../blueprints/managed.ts'
 import { advance, deadline } from './advance.ts'
 import { newEnvironment, opened } from './creation.ts'
 import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
@@ -117,15 +117,7 @@ type Decide<I, R> = (
 
 const existing = (state: EnvironmentState) =>
   state && state.record.status !== 'destroyed' ? state.record : undefined
-const environmentResource: ManagedResource<EnvironmentState> = {
-  type: 'environment',
-  find: existing,
-  binding: (state) => state?.binding,
-}
-const environmentBindingArms = bindingArms<EnvironmentState>(
-  (state) => existing(state) !== undefined,
-  (state) => state?.binding,
-)
+const resource = singleResource<EnvironmentState>('environment', existing)
 
 /** Creates the environment actor. */
 export const environmentActor = ({
@@ -150,14 +142,14 @@ export const environmentActor = ({
     kind: 'environment',
     initial: () => null,
     decide: {
-      'environment.open': managed(environmentResource, 'create', set(open)),
+      'environment.open': managed(resource.managed, 'create', set(open)),
       'environment.bind': set(bind),
       'environment.reattach': set(reattach),
-      'environment.update': managed(environmentResource, 'change', set(update)),
-      'environment.delete': managed(environmentResource, 'delete', (state, _: object, cause) =>
+      'environment.update': managed(resource.managed, 'change', set(update)),
+      'environment.delete': managed(resource.managed, 'delete', (state, _: object, cause) =>
         remove(state, cause, settings),
       ),
-      ...environmentBindingArms,
+      ...resource.arms,
       'environment.remove': (state, _, cause) => {
         const decision = state ? remove(state, cause, settings) : { events: [], reply: undefined }
         return 'events' in decision ? { ...decision, reply: undefined } : decision
@@ -210,12 +202,7 @@ export const environmentActor = ({
       'environment.worker_ended': folds,
       'environment.heard': folds,
       'environment.teardown_delayed': folds,
-      'blueprint.bound': (state, { binding }) => state && { ...state, binding },
-      'blueprint.unbound': (state) => {
-        if (!state) return state
-        const { binding: _, ...rest } = state
-        return rest
-      },
+      ...resource.evolve,
     },
     react: {
       'environment.jobs_admitted': ({ jobs, fence }: On<'environment.jobs_admitted'>) =>
@@ -250,7 +237,7 @@ export const environmentActor = ({
     },
     ask: {
       get: (state) => state && shown(state),
-      resource: (state) => asResource('environment', existing(state), state?.binding),
+      resource: (state) => resource.asked(state),
       standing: (state) =>
         state && {
           environment: shown(state),

@@ -21,7 +21,7 @@ import type { PlaceCommands } from '../../protocol/loops/places.ts'
 import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { type Actor, type AnyActor, type Cause, defineActor, type Effect } from '../actor.ts'
-import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
+import { managed, singleResource } from '../blueprints/managed.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
 import { errandOf, firingSettled } from './firings.ts'
@@ -151,12 +151,9 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
   )
 }
 
-const loopResource: ManagedResource<LoopState> = {
-  type: 'loop',
-  find: ({ record }) => record,
-  binding: ({ binding }) => binding,
-}
-const loopBindingArms = bindingArms<LoopState>(isLiving, ({ binding }) => binding)
+const resource = singleResource<LoopState>('loop', (state) =>
+  isLiving(state) ? state.record : undefined,
+)
 
 /** Creates the loop actor. */
 export function loopActor(options: LoopOptions): AnyActor {
@@ -175,10 +172,10 @@ export function loopActor(options: LoopOptions): AnyActor {
     kind: 'loop',
     initial: unborn,
     decide: {
-      'loop.create': managed(loopResource, 'create', bound(create)),
-      'loop.update': managed(loopResource, 'change', bound(update)),
-      'loop.delete': managed(loopResource, 'delete', bound(remove)),
-      ...loopBindingArms,
+      'loop.create': managed(resource.managed, 'create', bound(create)),
+      'loop.update': managed(resource.managed, 'change', bound(update)),
+      'loop.delete': managed(resource.managed, 'delete', bound(remove)),
+      ...resource.arms,
       'loop.start': bound(start) as never,
       'trigger.fire': bound(fire),
       'job.settled': firingSettled,
@@ -194,8 +191,7 @@ export function loopActor(options: LoopOptions): AnyActor {
     },
     evolve: {
       ...evolveLoop,
-      'blueprint.bound': (state, { binding }) => ({ ...state, binding }),
-      'blueprint.unbound': ({ binding: _, ...state }) => state,
+      ...resource.evolve,
     },
     react: {
       'triggers.watched': ({ loop_id, version, triggers }, { project }) => [
@@ -257,7 +253,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       triggers: standingsOf,
       standing: standingOf,
       job_spec: errandOf,
-      resource: ({ record, binding }) => asResource('loop', record, binding),
+      resource: (state) => resource.asked(state),
     },
     // Snapshots of older releases lack newer fields.
     recover: (state) => ({ ...unborn(), ...state }),

@@ -11,61 +11,21 @@ import type { Prefix } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { OwnerQueries } from '../../protocol/queries/owners.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { asResource, bindingArms, type ManagedResource } from '../blueprints/managed.ts'
+import {
+  asResource,
+  bindingArms,
+  type Identified,
+  type ManagedResource,
+} from '../blueprints/managed.ts'
 import type { ProjectState } from './state.ts'
 
-interface Identified {
-  readonly id: string
-  readonly updated_at: string
-}
 type Input = Readonly<Record<string, unknown>>
-
-const resource = (
-  type: ResourceTypeName,
-  prefix: Prefix,
-  find: (state: ProjectState, input: Input) => Identified | undefined,
-): ManagedResource<ProjectState> => ({
-  type,
-  prefix,
-  find,
-  binding: ({ managed }, id) => getOwn(managed, id),
-})
 const text = (value: unknown): string => String(value ?? '')
-
-/** The types of resources whose records the project holds. */
-export const projectResources = {
-  action: resource(
-    'action',
-    'action',
-    ({ actions }, { action_name }) =>
-      Object.values(actions).find(({ action }) => action.name === action_name)?.action,
-  ),
-  toolkit: resource('toolkit', 'toolkit', ({ toolkits }, { id }) => getOwn(toolkits, text(id))),
-  skill: resource('skill', 'skill', ({ skills }, { id }) => getOwn(skills, text(id))),
-  agent: resource('agent', 'agent', ({ agents }, { id }) => getOwn(agents, text(id))),
-  role: resource('role', 'role', ({ roles }, { id }) => getOwn(roles, text(id))),
-  webhook: resource(
-    'webhook',
-    'webhook',
-    ({ webhooks }, { webhook_id }) => getOwn(webhooks, text(webhook_id))?.webhook,
-  ),
-  workflow: resource(
-    'workflow',
-    'workflow',
-    ({ workflows }, { id }) => getOwn(workflows, text(id))?.workflow,
-  ),
-} as const
-
 const ids = (given: readonly { readonly id: string }[] = []): string[] => given.map(({ id }) => id)
 /**
  * One record by id. An agent has the ids of its toolkits and skills, and a workflow its latest spec.
  */
-const recordOf: {
-  readonly [T in keyof typeof projectResources]: (
-    state: ProjectState,
-    id: string,
-  ) => Identified | undefined
-} = {
+const recordOf = {
   action: ({ actions }, id) => getOwn(actions, id)?.action,
   toolkit: ({ toolkits }, id) => getOwn(toolkits, id),
   skill: ({ skills }, id) => getOwn(skills, id),
@@ -80,10 +40,36 @@ const recordOf: {
     const kept = getOwn(workflows, id)
     return kept && { ...kept.workflow, spec: kept.spec }
   },
-}
+} satisfies Readonly<Record<string, (state: ProjectState, id: string) => Identified | undefined>>
 type ProjectType = keyof typeof recordOf
 const projectTypes = Object.keys(recordOf) as ProjectType[]
 const isProjectType = (type: ResourceTypeName): type is ProjectType => Object.hasOwn(recordOf, type)
+const bindingOf = ({ managed }: ProjectState, id: string) => getOwn(managed, id)
+/** @param idIn returns the id of the resource that a command addresses. */
+const resource = (
+  type: ProjectType & Prefix,
+  idIn: (state: ProjectState, input: Input) => unknown = (_, { id }) => id,
+): ManagedResource<ProjectState> => ({
+  type,
+  prefix: type,
+  find: (state, input) => recordOf[type](state, text(idIn(state, input))),
+  binding: bindingOf,
+})
+/** The types of resources whose records the project holds. */
+export const projectResources = {
+  action: resource(
+    'action',
+    ({ actions }, { action_name }) =>
+      Object.values(actions).find(({ action }) => action.name === action_name)?.action.id,
+  ),
+  toolkit: resource('toolkit'),
+  skill: resource('skill'),
+  agent: resource('agent'),
+  role: resource('role'),
+  webhook: resource('webhook', (_, { webhook_id }) => webhook_id),
+  workflow: resource('workflow'),
+} as const
+
 const mapOf = {
   action: 'actions',
   toolkit: 'toolkits',
@@ -95,7 +81,7 @@ const mapOf = {
 } as const satisfies { readonly [T in ProjectType]: keyof ProjectState }
 const idsOf = (state: ProjectState, type: ProjectType): string[] => Object.keys(state[mapOf[type]])
 const known = (state: ProjectState, type: ProjectType, id: string): KnownResource | null =>
-  asResource(type, recordOf[type](state, id), getOwn(state.managed, id))
+  asResource(type, recordOf[type](state, id), bindingOf(state, id))
 
 /** The resources with these ids, and those with these names. */
 export function projectResourcesOf(
@@ -125,7 +111,7 @@ export const projectResourceIds = (state: ProjectState): string[] =>
 /** The arms of commands that change only a binding. */
 export const projectBindingArms = bindingArms<ProjectState>(
   (state, type, id) => isProjectType(type) && recordOf[type](state, id) !== undefined,
-  ({ managed }, id) => getOwn(managed, id),
+  bindingOf,
 )
 
 /**

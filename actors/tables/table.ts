@@ -21,11 +21,11 @@ import type {
 } from '../../protocol/tables/events.ts'
 import { tableLimits } from '../../protocol/tables/schema.ts'
 import type { Actor, Effect } from '../actor.ts'
-import { asResource, bindingArms, type ManagedResource, managed } from '../blueprints/managed.ts'
+import { managed, singleResource } from '../blueprints/managed.ts'
 import { claimLapsed, create, remove, update } from './definition.ts'
 import * as rows from './rows.ts'
 import { tellAllInserted, tellDeleted, tellInserted, tellUpdated } from './source-events.ts'
-import { deny, isLive, type TableState, uncreated } from './state.ts'
+import { deny, type TableState, uncreated } from './state.ts'
 import {
   noteDeleted,
   noteInserted,
@@ -34,12 +34,7 @@ import {
   windowBounds,
 } from './window.ts'
 
-const tableResource: ManagedResource<TableState> = {
-  type: 'table',
-  find: ({ table }) => table,
-  binding: ({ binding }) => binding,
-}
-const tableBindingArms = bindingArms<TableState>(isLive, ({ binding }) => binding)
+const resource = singleResource<TableState>('table', ({ table }) => table)
 
 /** The command to the holder of a name that confirms or releases a claim of the table. */
 const answerClaim = (
@@ -86,10 +81,10 @@ export const tableActor = ({
   kind: 'table',
   initial: uncreated,
   decide: {
-    'table.create': managed(tableResource, 'create', create),
-    'table.update': managed(tableResource, 'change', update(brand)),
-    'table.delete': managed(tableResource, 'delete', remove),
-    ...tableBindingArms,
+    'table.create': managed(resource.managed, 'create', create),
+    'table.update': managed(resource.managed, 'change', update(brand)),
+    'table.delete': managed(resource.managed, 'delete', remove),
+    ...resource.arms,
     'table.claim_lapsed': claimLapsed,
     'row.insert': rows.insert(table_rows),
     'row.bulk': rows.bulk(table_rows),
@@ -109,8 +104,7 @@ export const tableActor = ({
     },
     'table.deleted': () => ({ ...uncreated(), deleted: true }),
     'table.name_kept': (state, { claim }) => ({ ...state, claim }),
-    'blueprint.bound': (state, { binding }) => ({ ...state, binding }),
-    'blueprint.unbound': ({ binding: _, ...state }) => state,
+    ...resource.evolve,
     'table.claim_denied': (state, { claim }) => {
       deny(state, claim)
       return state
@@ -148,8 +142,7 @@ export const tableActor = ({
   },
   ask: {
     definition: ({ table }) => table ?? null,
-    resource: (state) =>
-      asResource('table', state.table, state.binding, { is_empty: state.rows === 0 }),
+    resource: (state) => resource.asked(state, { is_empty: state.rows === 0 }),
   },
   ended: ({ deleted }) => deleted === true,
 })

@@ -42,20 +42,20 @@ const isOutdated: ReadonlySet<string> = new Set(['blueprint_plan_outdated', 'alr
 /** Maximum number of plans of one apply, if the project changes meanwhile. */
 const MAX_PLANS = 4
 /**
- * Prefixes of the ids that the gateway generates for new resources. The actors of names generate
- * the ids of channels and environments.
+ * The types of resources whose ids the gateway generates; the prefix has the name of the type. The
+ * actors of names generate the ids of channels and environments.
  */
-const newPrefixes: Partial<Record<ResourceTypeName, Prefix>> = {
-  action: 'action',
-  toolkit: 'toolkit',
-  skill: 'skill',
-  agent: 'agent',
-  role: 'role',
-  webhook: 'webhook',
-  workflow: 'workflow',
-  loop: 'loop',
-  table: 'table',
-}
+const generatedTypes = [
+  'action',
+  'toolkit',
+  'skill',
+  'agent',
+  'role',
+  'webhook',
+  'workflow',
+  'loop',
+  'table',
+] as const satisfies readonly (ResourceTypeName & Prefix)[]
 
 /** What `include` of a call names. */
 export const includedIn = ({ query }: Pick<Call, 'query'>): ReadonlySet<Included> =>
@@ -99,6 +99,13 @@ function withProviders({ world }: Edge, request: ApplyRequest): ApplyRequest | R
   return { ...request, resources: { ...request.resources, environments: resolved } }
 }
 
+/** All changes of a plan that have commands. */
+const commandsOf = ({ changes, pruned, rebound }: Plan): PlannedChange[] => [
+  ...changes,
+  ...pruned,
+  ...rebound,
+]
+
 async function planned(
   edge: Edge,
   call: Call,
@@ -110,8 +117,8 @@ async function planned(
   const plan = planOf(request, present)
   if (isRefusal(plan)) return plan
   return (
-    refusedRows(edge, call, [...plan.changes, ...plan.rebound]) ??
-    (await refusedPlan(edge, call, origin, plan.changes)) ??
+    refusedRows(edge, call, commandsOf(plan)) ??
+    (await refusedPlan(edge, call, origin, [...plan.changes, ...plan.pruned])) ??
     plan
   )
 }
@@ -142,14 +149,12 @@ function resultOf(
   const include = includedIn(call)
   const further =
     include.has('further_types') ||
-    plan.changes.some(
-      ({ resource_type, field }) => field !== 'prune' && !isPublished(resource_type),
-    )
+    plan.changes.some(({ resource_type }) => !isPublished(resource_type))
   return {
     status: request.mode === 'preview' ? 'previewed' : 'applied',
     ...plan.identity,
     ...(request.blueprint_version && { blueprint_version: request.blueprint_version }),
-    changes: plan.changes.map((change) => shownChange(change, ids, include)),
+    changes: [...plan.changes, ...plan.pruned].map((change) => shownChange(change, ids, include)),
     bindings: shownBindings(bindings, further),
     ...(include.has('plan') && { plan_id: plan.plan_id }),
     ...(include.has('orphans') && { orphans: shownBindings(plan.orphans, true) }),
@@ -213,7 +218,7 @@ export const announce = async ({ world }: Edge, project: string): Promise<void> 
 function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) {
   return Object.fromEntries(
     changes.flatMap(({ resource_type, key, action }) => {
-      const prefix = newPrefixes[resource_type]
+      const prefix = generatedTypes.find((type) => type === resource_type)
       if (action !== 'created' || prefix === undefined) return []
       // The slot of an agent is random, so that records of agents spread over the shards.
       const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
@@ -262,16 +267,12 @@ async function attempt(
   const reserved = Object.keys(wanted).length === 0 ? {} : await hold.reserve(wanted)
   if (isRefusal(reserved)) return reserved
   const ids: Record<string, string> = { ...reserved }
-  for (const { resource_type, key, resource_id } of plan.changes)
+  for (const { resource_type, key, resource_id } of commandsOf(plan))
     if (resource_id !== undefined) ids[placeOf(resource_type, key)] = resource_id
   const execution = { edge, call, origin, ids, hold }
-  const applied = plan.changes.filter(({ field }) => field !== 'prune')
-  const pruned = plan.changes.filter(({ field }) => field === 'prune')
-  for (const { resource_type, key, resource_id } of plan.rebound)
-    ids[placeOf(resource_type, key)] = resource_id ?? ''
   const refused =
-    (await execute(execution, [...applied, ...plan.rebound])) ??
-    (await execute(execution, pruned, true))
+    (await execute(execution, [...plan.changes, ...plan.rebound])) ??
+    (await execute(execution, plan.pruned, true))
   if (refused) {
     const isStale = await renewReservation(hold, refused, wanted, reserved)
     return request.plan_id === undefined && (isStale || isOutdated.has(refused.refused))
@@ -310,6 +311,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     if (late) return late
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold)
+      // Even if nothing was changed: an interrupted apply may not have announced its changes.
       await announce(edge, project)
       if ('result' in outcome)
         return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }

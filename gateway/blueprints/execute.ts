@@ -9,7 +9,11 @@ import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
-import type { BlueprintClaim, StoredBinding } from '../../protocol/blueprints/stored.ts'
+import {
+  type BlueprintClaim,
+  identityOf,
+  type StoredBinding,
+} from '../../protocol/blueprints/stored.ts'
 import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
 import type { Origin } from '../../protocol/entry.ts'
@@ -17,8 +21,9 @@ import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import { concurrently } from '../timing.ts'
 import type { Hold } from './hold.ts'
-import { concurrently, hashIn } from './present.ts'
+import { hashIn } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
 const AT_ONCE = 16
@@ -110,12 +115,11 @@ async function performStep(
   const claim: Required<BlueprintClaim> = {
     blueprint: {
       binding,
-      ...(isFirst && known && known.updated_at !== '' && { expected_updated_at: known.updated_at }),
+      ...(isFirst && known && { expected_updated_at: known.updated_at }),
     },
   }
   if (name === 'blueprint.bind' || name === 'blueprint.unbind') {
     const project = scopeId(edge, call)
-    const { namespace, blueprint_key } = binding
     const outcome = await edge.world.command({
       project,
       kind: facts.owner,
@@ -126,12 +130,7 @@ async function performStep(
         ? { name, input: claim }
         : {
             name,
-            input: {
-              resource_type: type,
-              resource_id: id,
-              ...(namespace !== undefined && { namespace }),
-              ...(blueprint_key !== undefined && { blueprint_key }),
-            },
+            input: { resource_type: type, resource_id: id, ...identityOf(binding) },
           }),
     })
     return isRefusal(outcome) ? outcome : id
@@ -183,6 +182,7 @@ export async function execute(
     )
     let failed = false
     const outcomes = await concurrently(
+      AT_ONCE,
       ofTier,
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {
@@ -197,7 +197,6 @@ export async function execute(
         }
         return undefined
       },
-      AT_ONCE,
     )
     // The preparations of the next tier look up what this tier has changed.
     edge.directory.forget(scopeId(edge, execution.call))

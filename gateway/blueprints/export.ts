@@ -2,8 +2,7 @@
  * Export of a project, or of one blueprint of it, as a blueprint that plans to nothing. Keys of bound
  * resources are those of their bindings; keys of the others are derived from their names.
  */
-import type { KnownResource } from '../../protocol/blueprints/compare.ts'
-import { presentValue } from '../../protocol/blueprints/compare.ts'
+import { formOf, type KnownResource, presentValue } from '../../protocol/blueprints/compare.ts'
 import {
   type ResourceInput,
   type ResourceTypeName,
@@ -21,13 +20,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { slug } from '../../protocol/naming.ts'
 import type { LocalContext } from '../listing.ts'
-import { bindingsOf, boundResources, fromOwners, projectResources } from './present.ts'
-
-const isBlank = (value: unknown): boolean =>
-  value === undefined ||
-  value === null ||
-  value === '' ||
-  (typeof value === 'object' && Object.keys(value).length === 0)
+import { allResources, bindingsOf, boundResources } from './present.ts'
 
 /** Keys of the resources of one type: unique, and stable for the same names. */
 function keysOf(resources: readonly KnownResource[], identity: Identity | undefined) {
@@ -67,10 +60,12 @@ function inputOf(
   const { required = [] }: { readonly required?: readonly string[] } = resourceSchemas[known.type]
   const input: Record<string, unknown> = { key, name: known.record['name'] }
   for (const [field, facts] of Object.entries(fields)) {
-    const value = facts.form ? facts.form(presentValue(known, field)) : presentValue(known, field)
+    const present = presentValue(known, field)
+    // The type of an action, and what the schema requires, are written even if they are the default.
+    const isWritten = present !== undefined && (field === 'type' || required.includes(field))
+    const value = formOf(facts, present) ?? (isWritten ? present : undefined)
+    if (value === undefined) continue
     const { refers } = facts
-    const isRequired = required.includes(field) && value !== undefined
-    if (!isRequired && (isBlank(value) || (value === facts.empty && field !== 'type'))) continue
     const shown = facts.mask ? facts.mask(value) : value
     const reference = (id: string) => {
       const other = refers && keyOf(refers.type, id)
@@ -104,10 +99,14 @@ export async function exported(
   const { agents } = configuration
   const resources = isPart
     ? await boundResources(reading, project, bindings)
-    : await everything(reading, project)
+    : await allResources(reading, project)
   if (isRefusal(resources)) return resources
   const byType = new Map<ResourceTypeName, KnownResource[]>()
-  for (const one of resources) byType.set(one.type, [...(byType.get(one.type) ?? []), one])
+  for (const one of resources) {
+    const list = byType.get(one.type)
+    if (list) list.push(one)
+    else byType.set(one.type, [one])
+  }
   const own = isPart ? identity : theOnly(bindings)
   const keys = new Map([...byType].map(([type, list]) => [type, keysOf(list, own)] as const))
   const version = bindings.find((binding) => own && isSameIdentity(binding, own))?.blueprint_version
@@ -139,29 +138,4 @@ function theOnly(bindings: readonly StoredBinding[]): Identity | undefined {
   return first && bindings.every((binding) => isSameIdentity(binding, first))
     ? identityOf(first)
     : undefined
-}
-
-async function everything(
-  reading: Parameters<typeof boundResources>[0],
-  project: string,
-): Promise<KnownResource[] | Refusal> {
-  const { world } = reading
-  const types = ['loop', 'table', 'channel', 'environment'] as const
-  const [ofProject, ...others] = await Promise.all([
-    projectResources(reading, project),
-    ...types.map(async (type) => {
-      const found = await world.view(project, 'resources_named', { type })
-      return isRefusal(found)
-        ? found
-        : fromOwners(
-            reading,
-            project,
-            found.ids.map((id) => [type, id] as const),
-          )
-    }),
-  ])
-  if (isRefusal(ofProject)) return ofProject
-  const refused = others.find(isRefusal)
-  if (refused) return refused
-  return [...ofProject, ...others.flatMap((one) => (isRefusal(one) ? [] : one))]
 }

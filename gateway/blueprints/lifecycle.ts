@@ -3,11 +3,10 @@
  *
  * Invariant: a deletion that fails can be repeated. Bindings that were not processed remain.
  */
-import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
+import { changeOfBound, type PlannedChange, planRemoval } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
 import type { DeleteResult } from '../../protocol/blueprints/schema.ts'
 import { type Identity, identityOf, type StoredBinding } from '../../protocol/blueprints/stored.ts'
-import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
@@ -22,25 +21,6 @@ const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identi
     ...(typeof query['namespace'] === 'string' && { namespace: query['namespace'] }),
     ...(slots['blueprint_key'] !== undefined && { blueprint_key: slots['blueprint_key'] }),
   })
-const change = (
-  binding: StoredBinding,
-  row: PlannedChange['steps'][number]['row'],
-  more: Partial<StoredBinding> = {},
-): PlannedChange => {
-  const { resource_id, ...rest } = binding
-  return {
-    resource_type: binding.resource_type,
-    key: binding.key,
-    resource_id,
-    action: 'updated',
-    fields: [],
-    drift: [],
-    field: 'body',
-    steps: [{ row, body: {} }],
-    binding: { ...rest, ...more },
-  }
-}
-
 /** How a request changes all bindings of a blueprint. */
 interface Sweep {
   /** Returns the changes of the bindings. */
@@ -90,7 +70,11 @@ const protect: Prepare = (edge, call, _, origin) => {
         ? refuse('not_found', undefined, 'There is no such blueprint in this project.')
         : bindings
             .filter((binding) => binding.protected !== isProtected)
-            .map((binding) => change(binding, 'blueprint.bind', { protected: isProtected })),
+            .map((binding) =>
+              changeOfBound(binding, 'updated', 'blueprint.bind', 'body', {
+                protected: isProtected,
+              }),
+            ),
     record: (_, after) => ({
       items: shownBindings(after, includedIn(call).has('further_types')),
     }),
@@ -126,14 +110,7 @@ const remove: Prepare = async (edge, call, _, origin) => {
     plan: async (bindings) => {
       const known = await boundResources(edge, project, bindings)
       if (isRefusal(known)) return known
-      return bindings.map((binding) => {
-        const { rows } = resourceFacts[binding.resource_type]
-        const found = known.find(({ id }) => id === binding.resource_id)
-        return {
-          ...change(binding, isDeleted(binding) && rows ? rows.remove : 'blueprint.unbind'),
-          ...(found && { known: found }),
-        }
-      })
+      return bindings.map((binding) => planRemoval(binding, isDeleted(binding), known, 'body'))
     },
     record: (before) => ({ result: resultOfDeletion(call, before, isDeleted) }),
   })

@@ -20,6 +20,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
 import type { Edge } from '../call.ts'
+import { concurrently } from '../timing.ts'
 
 type Reading = Pick<Edge, 'world' | 'directory'>
 /** Types whose resources are actors of their own. */
@@ -39,21 +40,6 @@ const [PAGE, PART] = [500, 100]
 /** Maximum number of concurrent questions. */
 const AT_ONCE = 32
 
-/** Performs tasks with at most `AT_ONCE` at a time. The results are in the order of the tasks. */
-export async function concurrently<T, R>(
-  items: readonly T[],
-  run: (item: T, index: number) => Promise<R>,
-  at_once = AT_ONCE,
-): Promise<R[]> {
-  const results: R[] = new Array(items.length)
-  const queue = items.entries()
-  await Promise.all(
-    Array.from({ length: Math.min(at_once, items.length) }, async () => {
-      for (const [index, item] of queue) results[index] = await run(item, index)
-    }),
-  )
-  return results
-}
 const parts = <T>(items: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
@@ -103,7 +89,7 @@ async function fromProject(
     ...parts(ids, PART).map((part) => ({ ids: part, named: [] })),
     ...parts(named, PART).map((part) => ({ ids: [], named: part })),
   ]
-  const answers = await concurrently(questions, (input) =>
+  const answers = await concurrently(AT_ONCE, questions, (input) =>
     reading.world.ask({ project, kind: 'project', id: project }, 'resources', input),
   )
   const refused = answers.find(isRefusal)
@@ -113,7 +99,7 @@ async function fromProject(
   )
 }
 /** Reads all resources that the project holds. */
-export async function projectResources(
+async function projectResources(
   reading: Reading,
   project: string,
 ): Promise<KnownResource[] | Refusal> {
@@ -121,17 +107,57 @@ export async function projectResources(
   return isRefusal(ids) ? ids : fromProject(reading, project, ids, [])
 }
 /** Reads resources that are actors of their own; those that do not exist are left out. */
-export async function fromOwners(
+async function fromOwners(
   { world }: Pick<Reading, 'world'>,
   project: string,
   wanted: readonly (readonly [SeparateType, string])[],
 ): Promise<KnownResource[] | Refusal> {
-  const answers = await concurrently(wanted, ([kind, id]) =>
+  const answers = await concurrently(AT_ONCE, wanted, ([kind, id]) =>
     world.ask({ project, kind, id }, 'resource', {}),
   )
   const refused = answers.find(isRefusal)
   if (refused) return refused
   return answers.flatMap((answer) => (answer === null || isRefusal(answer) ? [] : [answer]))
+}
+/**
+ * Reads the resources that are actors of their own.
+ * @param names names of the wanted resources by type; by default, all are read.
+ */
+async function separateResources(
+  { world }: Pick<Reading, 'world'>,
+  project: string,
+  names?: (type: SeparateType) => readonly string[],
+): Promise<KnownResource[] | Refusal> {
+  const answers = await Promise.all(
+    separateTypes.map(async (type) => {
+      const wanted = names?.(type)
+      if (wanted?.length === 0) return []
+      const found = await world.view(project, 'resources_named', {
+        type,
+        ...(wanted && { names: wanted }),
+      })
+      return isRefusal(found)
+        ? found
+        : fromOwners(
+            { world },
+            project,
+            found.ids.map((id) => [type, id] as const),
+          )
+    }),
+  )
+  return answers.find(isRefusal) ?? answers.flatMap((answer) => (isRefusal(answer) ? [] : answer))
+}
+/** Reads all resources of a project that a blueprint can describe, without secrets. */
+export async function allResources(
+  reading: Reading,
+  project: string,
+): Promise<KnownResource[] | Refusal> {
+  const [ofProject, others] = await Promise.all([
+    projectResources(reading, project),
+    separateResources(reading, project),
+  ])
+  if (isRefusal(ofProject)) return ofProject
+  return isRefusal(others) ? others : [...ofProject, ...others]
 }
 const unique = (resources: readonly KnownResource[]): KnownResource[] => [
   ...new Map(resources.map((one) => [one.id, one])).values(),
@@ -187,7 +213,7 @@ const reconciled = (
   ].sort((a, b) => (a.resource_id < b.resource_id ? -1 : 1))
 }
 
-/** Whether any value in a request refers to resources outside of it by id. */
+/** The ids to which a request refers. */
 const referredIds = (request: ApplyRequest): string[] =>
   requestedResources(request).flatMap(({ type, input }) =>
     Object.entries(resourceFacts[type].fields).flatMap(([field, { refers }]) => {
@@ -205,7 +231,7 @@ export async function presentOf(
   project: string,
   request: ApplyRequest,
 ): Promise<Present | Refusal> {
-  const { world, directory } = reading
+  const { directory } = reading
   const identity = identityOf(request)
   const named = requestedResources(request).flatMap(({ type, input }) => {
     const { adopt, match } = resourceFacts[type]
@@ -213,7 +239,7 @@ export async function presentOf(
     return adopt === 'never' || name === undefined ? [] : [[type, String(name)] as const]
   })
   const referred = referredIds(request)
-  const [bindings, byName, secrets, organization, ...owned] = await Promise.all([
+  const [bindings, byName, secrets, organization, owned] = await Promise.all([
     bindingsOf(reading, project),
     fromProject(
       reading,
@@ -223,33 +249,22 @@ export async function presentOf(
     ),
     secretsOf(reading, project, named),
     directory.organization(),
-    ...separateTypes.map(async (type) => {
-      const names = named.flatMap(([one, name]) => (one === type ? [name] : []))
-      if (names.length === 0) return []
-      const found = await world.view(project, 'resources_named', { type, names })
-      return isRefusal(found)
-        ? found
-        : fromOwners(
-            reading,
-            project,
-            found.ids.map((id) => [type, id] as const),
-          )
-    }),
+    separateResources(reading, project, (type) =>
+      named.flatMap(([one, name]) => (one === type ? [name] : [])),
+    ),
   ])
   if (isRefusal(bindings)) return bindings
   if (isRefusal(byName)) return byName
   if (isRefusal(secrets)) return secrets
   if (isRefusal(organization)) return organization
-  const refused = owned.find(isRefusal)
-  if (refused) return refused
-  const ofOwners = owned.flatMap((answer) => (isRefusal(answer) ? [] : answer))
+  if (isRefusal(owned)) return owned
   const bound = await boundResources(
     reading,
     project,
     bindings.filter((binding) => isSameIdentity(binding, identity)),
   )
   if (isRefusal(bound)) return bound
-  const resources = unique([...byName, ...secrets, ...ofOwners, ...bound])
+  const resources = unique([...byName, ...secrets, ...owned, ...bound])
   const types = new Map(resources.map(({ id, type }) => [id, type]))
   return {
     bindings: reconciled(bindings, resources),

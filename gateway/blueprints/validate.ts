@@ -16,6 +16,7 @@ import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
+import { unknownWorkflow } from '../commands/loops.ts'
 import { located } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
@@ -51,26 +52,22 @@ const definitionOf = (
 async function unknownWorkflows(
   { directory }: Edge,
   project: string,
-  { steps }: { readonly steps?: readonly Step[] },
+  { steps = [] }: { readonly steps?: readonly Step[] },
   path: string,
   also: ReadonlySet<string>,
 ): Promise<Refusal | undefined> {
-  const named = steps ? workflowsNamed({ steps: steps as Spec['steps'] }) : []
-  if (named.length === 0) return undefined
+  if (workflowsNamed({ steps: [...steps] }).length === 0) return undefined
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const handles = new Set(Object.values(known.workflows).map(({ handle }) => handle))
-  const missing = named.find((name) => {
-    const handle = publishedHandle(name) ?? name
-    return !handles.has(handle) && !also.has(handle) && !Object.hasOwn(known.workflows, name)
-  })
-  return missing === undefined
-    ? undefined
-    : refuseFields({
-        field: path === '' ? 'steps' : `${path}.steps`,
-        message: `there is no workflow ${missing}`,
-        actual: missing,
-      })
+  return unknownWorkflow(
+    steps,
+    (name) => {
+      const handle = publishedHandle(name) ?? name
+      return handles.has(handle) || also.has(handle) || Object.hasOwn(known.workflows, name)
+    },
+    path,
+  )
 }
 
 /** Returns the first refusal of a change of the plan, with paths in the request of the blueprint. */

@@ -12,6 +12,7 @@ import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
+import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
@@ -55,20 +56,20 @@ export async function loopNamed(
  * Refuses steps that name missing workflows. A loop stores the definitions that exist when the loop
  * is saved, so every run that reached such a step would fail.
  */
-function unknownWorkflow(
+export function unknownWorkflow(
   steps: readonly Step[],
-  known: Readonly<Record<string, unknown>>,
+  isKnown: (name: string) => boolean,
+  path = '',
 ): Refusal | undefined {
-  const index = steps.findIndex((step) =>
-    workflowsNamed({ steps: [step] }).some((name) => !Object.hasOwn(known, name)),
-  )
+  const missingIn = (step: Step) => workflowsNamed({ steps: [step] }).find((name) => !isKnown(name))
+  const index = steps.findIndex((step) => missingIn(step) !== undefined)
   const step = steps[index]
   if (!step) return undefined
-  const name = workflowsNamed({ steps: [step] }).find((one) => !Object.hasOwn(known, one))
+  const name = missingIn(step)
   const property =
     step.kind === 'loop' ? '.workflow_id' : step.kind === 'action' ? '.action_name' : ''
   return refuseFields({
-    field: `steps[${index}].config${property}`,
+    field: `${below(path, 'steps')}[${index}].config${property}`,
     message: `there is no ${step.kind === 'action' ? 'published ' : ''}workflow ${name}`,
     actual: name,
   })
@@ -82,7 +83,7 @@ async function workflowsOf(
   const found = await childrenOf(edge, project, { steps } as unknown as Spec)
   if (isRefusal(found)) return found
   const { definitions = {} } = found
-  return unknownWorkflow(steps, definitions) ?? { definitions }
+  return unknownWorkflow(steps, (name) => Object.hasOwn(definitions, name)) ?? { definitions }
 }
 
 /**

@@ -39,7 +39,7 @@ const sorted = (value: unknown): unknown =>
 export const canonical = (value: unknown): string => JSON.stringify(sorted(value)) ?? ''
 
 /** Returns the canonical form of a value; undefined if it means the same as an absent field. */
-function formOf({ form, empty }: FieldFacts, value: unknown): unknown {
+export function formOf({ form, empty }: FieldFacts, value: unknown): unknown {
   const made = value === null || value === undefined || !form ? value : form(value)
   return made === null || made === undefined || isBlank(made) || made === empty ? undefined : made
 }

@@ -51,8 +51,10 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
 }
 export interface Plan {
   readonly identity: Identity
-  /** The outcome for each resource of the request, then for each pruned resource. */
+  /** The outcome for each resource of the request. */
   readonly changes: readonly PlannedChange[]
+  /** The deletions and releases of resources that the request no longer names. */
+  readonly pruned: readonly PlannedChange[]
   /** Further bindings whose protection changes. */
   readonly rebound: readonly PlannedChange[]
   readonly orphans: readonly StoredBinding[]
@@ -167,49 +169,49 @@ function planOne(
   }
 }
 
+/**
+ * A change that needs only the binding of a resource: its deletion, its release, or another binding.
+ * @param more members of the binding after the change.
+ */
+export function changeOfBound(
+  { resource_id, ...binding }: StoredBinding,
+  action: Change['action'],
+  row: Step['row'],
+  field: string,
+  more: Partial<StoredBinding> = {},
+): PlannedChange {
+  return {
+    resource_type: binding.resource_type,
+    key: binding.key,
+    resource_id,
+    action,
+    fields: [],
+    drift: [],
+    field,
+    steps: [{ row, body: {} }],
+    binding: { ...binding, ...more },
+  }
+}
 /** Whether the deletion of a blueprint deletes the resource of a binding. */
 const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
   delete_on_destroy && resourceFacts[resource_type].rows !== undefined
-/** The deletion, or the release, of a resource that the request no longer names. */
-function planOrphan(binding: StoredBinding, { resources }: Present): PlannedChange {
-  const { resource_type, key, resource_id } = binding
-  const known = resources.find(({ id }) => id === resource_id)
-  const { rows } = resourceFacts[resource_type]
-  const { resource_id: _, ...rest } = binding
-  const deletes = isDeleted(binding) && rows
-  return {
-    resource_type,
-    key,
-    resource_id,
-    action: deletes ? 'deleted' : 'released',
-    fields: [],
-    drift: [],
-    field: 'prune',
-    ...(known && { known }),
-    steps: [{ row: deletes ? rows.remove : 'blueprint.unbind', body: {} }],
-    binding: rest,
-  }
-}
-/** The change of the protection of a resource that the request does not name. */
-function planProtection(
-  { resource_id, ...binding }: StoredBinding,
-  isProtected: boolean | undefined,
-): PlannedChange[] {
-  return isProtected === undefined || isProtected === binding.protected
-    ? []
-    : [
-        {
-          resource_type: binding.resource_type,
-          key: binding.key,
-          resource_id,
-          action: 'unchanged',
-          fields: [],
-          drift: [],
-          field: 'protect_resources',
-          steps: [{ row: 'blueprint.bind', body: {} }],
-          binding: { ...binding, protected: isProtected },
-        },
-      ]
+/**
+ * The deletion of a bound resource, or its release.
+ * @param deletes whether it is deleted, if its type has a row for that.
+ */
+export function planRemoval(
+  binding: StoredBinding,
+  deletes: boolean,
+  resources: readonly KnownResource[],
+  field: string,
+): PlannedChange {
+  const known = resources.find(({ id }) => id === binding.resource_id)
+  const { rows } = resourceFacts[binding.resource_type]
+  const change =
+    deletes && rows
+      ? changeOfBound(binding, 'deleted', rows.remove, field)
+      : changeOfBound(binding, 'released', 'blueprint.unbind', field)
+  return { ...change, ...(known && { known }) }
 }
 
 /** Computes the plan of a request, or the first reason why it cannot be applied. */
@@ -267,30 +269,40 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
   const pruned = request.prune
     ? [...orphans]
         .sort((a, b) => resourceFacts[b.resource_type].tier - resourceFacts[a.resource_type].tier)
-        .map((binding) => planOrphan(binding, present))
+        .map((binding) => planRemoval(binding, isDeleted(binding), present.resources, 'prune'))
     : []
-  const rebound = request.prune
-    ? []
-    : orphans.flatMap((binding) => planProtection(binding, request.protect_resources))
-  const all = [...changes, ...pruned]
+  const isProtected = request.protect_resources
+  const rebound =
+    request.prune || isProtected === undefined
+      ? []
+      : orphans
+          .filter((binding) => binding.protected !== isProtected)
+          .map((binding) =>
+            changeOfBound(binding, 'unchanged', 'blueprint.bind', 'protect_resources', {
+              protected: isProtected,
+            }),
+          )
   return {
     identity,
-    changes: all,
+    changes,
+    pruned,
     rebound,
     orphans,
     plan_id: present.hash(
       canonical([
         identity,
         request.blueprint_version,
-        all.map(({ resource_type, key, action, steps, binding, known, resource_id }) => [
-          resource_type,
-          key,
-          action,
-          resource_id,
-          steps,
-          binding,
-          known?.updated_at,
-        ]),
+        [...changes, ...pruned].map(
+          ({ resource_type, key, action, steps, binding, known, resource_id }) => [
+            resource_type,
+            key,
+            action,
+            resource_id,
+            steps,
+            binding,
+            known?.updated_at,
+          ],
+        ),
         orphans.map(({ resource_id }) => resource_id),
         rebound.map(({ resource_id, binding }) => [resource_id, binding?.protected]),
       ]),

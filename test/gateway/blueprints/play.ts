@@ -1,6 +1,6 @@
 /** What the model tests do with a world of blueprints: apply, disturb, read and compare. */
 import assert from 'node:assert/strict'
-import { fromOwners, projectResources } from '../../../gateway/blueprints/present.ts'
+import { allResources } from '../../../gateway/blueprints/present.ts'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
 import type { Binding, Change } from '../../../protocol/blueprints/schema.ts'
 import type { StoredBinding } from '../../../protocol/blueprints/stored.ts'
@@ -39,22 +39,11 @@ export const preview = (gateway: Gateway, request: Request, more: object = {}): 
 /** All resources, in the order of their types and names. */
 export async function resourcesOf(store: Store): Promise<KnownResource[]> {
   const { edge } = store.gateway()
-  const ofProject = await projectResources(edge, PROJECT)
-  assert(!isRefusal(ofProject))
-  const types = ['table', 'loop', 'channel', 'environment'] as const
-  const others = await fromOwners(
-    edge,
-    PROJECT,
-    types.flatMap((type) =>
-      store
-        .view<{ ids: string[] }>('resources_named', { type })
-        .ids.map((id) => [type, id] as const),
-    ),
-  )
-  assert(!isRefusal(others))
+  const found = await allResources(edge, PROJECT)
+  assert(!isRefusal(found))
   const text = ({ type, record }: KnownResource) =>
     `${type} ${String(record[resourceFacts[type].match])}`
-  return [...ofProject, ...others].sort((a, b) => (text(a) < text(b) ? -1 : 1))
+  return found.sort((a, b) => (text(a) < text(b) ? -1 : 1))
 }
 export const bindingsIn = (store: Store): readonly StoredBinding[] =>
   store.view<{ items: StoredBinding[] }>('blueprint_bindings', { limit: 10_000 }).items

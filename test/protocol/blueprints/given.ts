@@ -63,8 +63,8 @@ export function refusal(one: ApplyRequest, present: Present = project()): Refusa
   return plan
 }
 /** The outcomes as `type/key action id`. */
-export const outcomes = ({ changes }: Plan): string[] =>
-  changes.map(({ resource_type, key, action, resource_id = '' }) =>
+export const outcomes = ({ changes, pruned }: Plan): string[] =>
+  [...changes, ...pruned].map(({ resource_type, key, action, resource_id = '' }) =>
     `${resource_type}/${key} ${action} ${resource_id}`.trimEnd(),
   )
 export const stepsOf = ({ changes }: Plan) =>

@@ -128,7 +128,7 @@ t.test('orphans are listed, and pruned only on request', async (t) => {
     'skill/adopted released skill_3',
   ])
   t.strictSame(
-    pruned.changes.slice(1).map(({ steps }) => steps.map(({ row }) => row)),
+    pruned.pruned.map(({ steps }) => steps.map(({ row }) => row)),
     [['loop.delete'], ['skill.delete'], ['blueprint.unbind']],
   )
   t.strictSame(pruned.rebound, [], 'what is pruned is not protected first')
