@@ -1,7 +1,7 @@
 /**
  * Attributes the samples of a CPU or allocation profile to modules. A frame belongs to the module
- * of its source file (`modules.ts`). A frame without a module of its own, such as `JSON.parse` or
- * `Buffer.from`, belongs to the module that called it.
+ * of its source file (`modules.ts`). Built-in functions, such as `JSON.parse` and `Buffer.from`, have
+ * no source file. Their frames belong to the module that called them.
  */
 
 /** A node of the tree of calls in a profile; `weight` is what was sampled in the frame itself. */

@@ -1,7 +1,6 @@
 /**
- * Looks up the principal ids of a request before its command is decided, for interactions and other
- * records that refer to principals. The result reflects every configuration change that was
- * answered before the lookup.
+ * Looks up the principals that a request names as targets or reviewers, before its command is
+ * decided. The result reflects every configuration change that was answered before the lookup.
  */
 import { activePrincipal, type PrincipalSummary } from '../../protocol/access/directory.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'

@@ -41,7 +41,7 @@ export function knownTools(edge: Edge, call: Call, frame_id: string): string | u
 /**
  * Opens the stream.
  * @param before the hash of the tools in the last frame that the client received, if any.
- * @param open the open streams of the gateway; the stream is in this set until it is closed.
+ * @param open the open streams of tool changes; this stream is removed when it is closed.
  */
 export async function listen(
   edge: Edge,

@@ -52,7 +52,7 @@ export interface Price {
   readonly output: number
   readonly cache_read?: number
 }
-/** A model of the service with the facts that turns need. */
+/** A managed model: its catalog entry, and the price and capabilities that turns need. */
 export interface Model extends CatalogModel {
   /** Absent: the price is unknown, so usage of the model counts against no budget. */
   readonly price?: Price

@@ -68,7 +68,10 @@ export type ProjectCommands = LoopsCommands & {
    * exists (H2).
    */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
-  /** From the queue, when the errand that removes a principal from its channels has ended. */
+  /**
+   * From the queue, when an errand of the project has ended: the removal of a principal from its
+   * channels, or the deletion of the project's artifacts.
+   */
   'job.settled': RunCommands['job.settled']
 }
 

@@ -119,8 +119,9 @@ export interface TurnWork {
   /** Only for a turn of a channel: the channel that receives the answer. */
   readonly exchange?: TurnExchange
   /**
-   * The number of runs in the causal chain that led to the turn; absent: none. The source events of
-   * the messages of the turn have this number as their `depth`.
+   * The `depth` of the source events of the turn's messages and questions: the number of runs in the
+   * causal chain that led to the turn. If absent, it is 0, or above the maximum for the turn of a
+   * run.
    */
   readonly depth?: number
   /**

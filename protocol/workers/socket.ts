@@ -334,8 +334,8 @@ export interface Registration {
   readonly version?: string
   readonly environment_id?: string
   /**
-   * The environment was attached to the session, and is not in the worker's registration. It stays
-   * attached until the session ends.
+   * The environment was attached after the registration. It stays attached until the session ends, or
+   * registers with an environment of its own.
    */
   readonly attached?: true
   readonly capabilities: readonly string[]

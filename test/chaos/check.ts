@@ -192,7 +192,7 @@ export interface Waits {
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
-/** The limit after a fault; infinite for a kind without a limit. */
+/** Returns the maximum p99 waiting time after a fault; infinite if `LIMITS` has none. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**

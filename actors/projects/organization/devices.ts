@@ -210,7 +210,7 @@ export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEven
     endOf(login) <= at ? [{ type: 'device.ended', id }] : [],
   )
 
-/** The open request with the given user code, as shown to users, or null if there is none. */
+/** Returns the open request with this user code in the form that users see, or null. */
 export function deviceOf(
   state: DeviceHolder,
   { user_code }: { readonly user_code: string },

@@ -268,7 +268,7 @@ function bundleFor(
         Object.values(bundles).find(({ agent_name }) => agent_name === agent))
   return bundle ? { bundle } : {}
 }
-/** What started the run, as the resolver is told. */
+/** Returns the trigger of the run in the vocabulary of the resolver protocol. */
 function triggerOf({ record, engine }: RunState): TriggerKind {
   if (record.parent_run_id !== undefined) return 'loop'
   const meta = record.meta ?? engine.meta

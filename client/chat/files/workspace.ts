@@ -1,5 +1,6 @@
 /**
- * The panel with the newest files of the agent's workspace. Each file can be downloaded.
+ * The panel with the newest files of the agent's workspace. Files of up to `MAX_DOWNLOAD` bytes can
+ * be downloaded.
  *
  * Invariants:
  * P1. The panel is hidden unless the workspace exists and the user may list and read its files.

@@ -18,9 +18,9 @@ export interface Writing {
   /** Address or folder of the JSON Schemas for editors, without a slash at the end. */
   readonly schemas: string
 }
-/** Fields whose long values get a file of their own. */
+/** Fields whose long values are written to separate files. */
 const TEXTS = ['system_prompt', 'instructions']
-/** Characters from which a text in one line gets a file of its own. */
+/** The maximum length of a one-line text in the document; a longer text gets a separate file. */
 const LONG = 120
 
 const isLong = (value: unknown): value is string =>

@@ -60,7 +60,7 @@ export interface Caught {
   readonly at: number
 }
 /**
- * The reason why the server ends a stream: the session has no work (`idle`), or the client should
+ * The reason why the server ends a stream: the client has nothing to wait for (`idle`), or it should
  * reconnect (`rotate`).
  */
 export type End = 'idle' | 'rotate'

@@ -291,7 +291,7 @@ export class Effects {
       await new Promise<void>((again) => this.#context.deps.clock.later(100, again))
     }
   }
-  /** Returns a job that did not reach a worker to its queue. No attempt is counted. */
+  /** Requeues a job that was not delivered to its worker. The claim does not count as an attempt. */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#context.deps
     await this.#requests.submit({

@@ -1,4 +1,4 @@
-/** The parts of a selection of rows, and the ranges of keys that its conditions allow. */
+/** The types of a row selection, and the key ranges that its conditions allow. */
 import {
   type Condition,
   fulfils,

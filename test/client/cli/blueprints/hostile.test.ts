@@ -1,4 +1,4 @@
-/** Hostile YAML and JSON: each is a fault with a place, in a time that its size bounds. */
+/** The reader of YAML and JSON handles malformed and hostile input within bounded time. */
 import t from 'tap'
 import { faultText } from '../../../../client/cli/blueprints/located.ts'
 import { readDocuments, sourceOf, yamlLimits } from '../../../../client/cli/blueprints/yaml.ts'

@@ -16,7 +16,7 @@ function streamed(
   const ends = [...cuts.map((cut) => Math.min(cut, body.length)), body.length].sort((a, b) => a - b)
   let from = 0
   for (const end of ends) {
-    // The chunk is copied, because the parser must not depend on adjacent bytes.
+    // The chunk is copied, because it is overwritten below and `body` is still needed.
     const chunk = Buffer.from(body.subarray(from, end))
     const events = parser.push(chunk)
     if (typeof events === 'string') return events
