@@ -73,7 +73,7 @@ function refuseJobs(
     emit(on, { type: 'environment.jobs_refused', jobs, error_type, error_message })
 }
 /** Requests an operation. If it is the current operation, repeats the request. */
-function request(on: Draft, kind: OperationKind): void {
+export function request(on: Draft, kind: OperationKind): void {
   const { operation, operations, record, worker } = on.state
   const { at } = on.cause
   const again = operation?.kind === kind ? operation : undefined
