@@ -65,7 +65,11 @@ const agent = fc.record(
     key,
     name: key,
     description: text(200),
-    system_prompt: fc.oneof(text(300), fc.constant('x'.repeat(400)), fc.constant('a\nb\n\n')),
+    system_prompt: fc.oneof(
+      text(300),
+      fc.constant('x'.repeat(400)),
+      fc.constantFrom('a\nb\n\n', ' \n', '\n \n'),
+    ),
     status: fc.constantFrom('active', 'inactive'),
     timeout_seconds: fc.integer({ min: 0, max: 86_400 }),
     tags,
