@@ -24,9 +24,9 @@ const COMPRESSED = 2
 const DEFLATE = { level: 1 } as const
 /**
  * Characters of JSON below which an envelope is not compressed. Preparing the compressor takes as
- * long as compressing 10 KB, and an idle shard commits one small envelope at a time.
+ * long as compressing 25 KB, and an idle shard commits one small envelope at a time.
  */
-const COMPRESSED_FROM = 8 * 1024
+const COMPRESSED_FROM = 16 * 1024
 /** Characters of JSON above which libuv's threads compress, so that the event loop is not blocked. */
 const COMPRESSED_APART_FROM = 96 * 1024
 const deflateApart = promisify(deflateRaw)
