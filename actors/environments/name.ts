@@ -5,7 +5,7 @@
  * its scope or owner, also releases the name.
  *
  * Invariant: at most one environment that is not destroyed has the name for each `scopeKey`, which
- * stands for the project or for one owner.
+ * identifies the project or one owner.
  */
 import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import {

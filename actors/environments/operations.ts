@@ -26,7 +26,7 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds after the start of a worker in which reports sent before the start may still arrive.
+ * Milliseconds after the start of a worker during which reports sent before the start may arrive.
  */
 const OVERLAP_MS = 5000
 /** Shortest and longest pause after a failed teardown, in milliseconds. */
