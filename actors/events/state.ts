@@ -42,7 +42,7 @@ interface Keys {
 }
 export interface SourcesState {
   /**
-   * Triggers by loop. A loop without triggers stays, so that an older list that arrives late is
+   * Triggers by loop. A loop without triggers is kept, so that an older list that arrives late is
    * detected.
    */
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
@@ -111,7 +111,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
   keys.count++
 }
 
-/** Counts the faults of the conditions of triggers, but not those of waits. */
+/** Counts the condition faults of triggers, but not of waits. */
 export function blame(
   state: SourcesState,
   {
