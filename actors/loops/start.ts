@@ -255,8 +255,8 @@ const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: 
   extended(chain, loop_id)
 
 /**
- * Pauses the loop because its triggers would exceed a limit on the runs that are started for events
- * that runs caused. Records the reason for each of these triggers.
+ * Pauses the loop because its triggers would exceed a limit of actors/events/budget.ts. Records the
+ * reason for each of these triggers.
  */
 export function stop(
   options: LoopOptions,
