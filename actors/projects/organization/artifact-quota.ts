@@ -129,7 +129,6 @@ function forget(times: Record<string, number>, at: number): void {
     delete times[id]
   }
 }
-/** Applies an event of the quota to the state, which is changed in place. */
 const applied =
   <T extends QuotaEvent['type']>(change: (storage: ArtifactStorage, event: On<T>) => void) =>
   <S extends StorageHolder>(state: S, event: On<T>, at: number): S => {

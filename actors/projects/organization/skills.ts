@@ -72,7 +72,7 @@ export function deleteOrganizationSkill(
 
 /**
  * Number of times that a skill has been held. A deletion must present the number that its caller
- * read before, which reveals holds granted in the meantime.
+ * read earlier. A difference reveals holds granted in the meantime.
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
