@@ -39,7 +39,9 @@ import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
-/** Starts the next queued turn if none runs. When no turn is left, a compaction may begin. */
+/**
+ * Starts the next queued turn if no turn is running. When no turn is left, a compaction may begin.
+ */
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
@@ -151,7 +153,6 @@ export function conclude(on: Draft, id: string): void {
   if (status !== 'cancelled') promoteNudges(on, id)
   pump(on)
 }
-/** Result fields in the record of a completed turn. */
 function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> {
   return {
     ...((usage.calls ?? 0) > 0 && { usage }),
