@@ -104,7 +104,7 @@ function endChange(window: RowWindow, change: number, bounds: WindowBounds): voi
   window.recent = generation(change)
 }
 
-/** Records new rows. Rows of a bulk insert are not cached. */
+/** Records new rows. Only a row that is inserted alone is cached. */
 export function noteInserted(
   window: RowWindow,
   rows: readonly StoredRow[],
