@@ -1,6 +1,6 @@
 /**
  * The conversion of Office files: the commit that makes a file visible also enqueues an errand, so
- * the conversion survives the crash of any process. The errand's result ends it.
+ * the conversion survives the crash of any process. The errand's result ends the conversion.
  */
 import type {
   ArtifactCommands,
