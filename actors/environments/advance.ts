@@ -23,7 +23,7 @@ import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
 
 /** The error type of jobs that no worker of their environment can execute. */
 export const UNAVAILABLE = 'environment_worker_unavailable'
-/** Maximum pauses in milliseconds between two requests of an operation, and of a teardown. */
+/** Maximum pauses in milliseconds between two requests for an operation, and for a teardown. */
 const MAX_REQUEST_MS = 30_000
 const MAX_TEARDOWN_MS = 600_000
 /** Maximum pause before a worker that failed is started again, in milliseconds. */
@@ -31,7 +31,7 @@ const MAX_BACKOFF_MS = 60_000
 
 const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
-/** Time of the next request of an operation that no host has claimed. */
+/** Time of the next request for an operation that no host has claimed. */
 const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
   asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
@@ -208,7 +208,7 @@ function upkeepLease(on: Draft): void {
 }
 
 /**
- * Repeats the request of an unclaimed operation. Ends the operation if no host claims it in time,
+ * Repeats the request for an unclaimed operation. Ends the operation if no host claims it in time,
  * or if its host stops reporting progress.
  */
 function upkeepOperation(on: Draft): void {
