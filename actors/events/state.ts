@@ -6,7 +6,7 @@
  * M1. The size of the state does not depend on the number of events. It is bounded by the number of
  *     loops, waits and webhooks, by 2 × KEYS deduplication keys, and by the limits of the budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
- *     than KEYS keys were used within that day.
+ *     than KEYS keys were used within the last day.
  */
 
 import type {
