@@ -162,8 +162,8 @@ const whyLeftOut = {
 } as const
 
 /**
- * Starts a run for a client. The gateway completes the reply, because only the run itself has its
- * status. A repeat under an idempotency key changes nothing while the run is active or waits.
+ * Starts a run for a client. The gateway completes the reply, because only the run itself stores
+ * its status. A repeat under an idempotency key changes nothing while the run is active or waits.
  */
 export function start(
   options: LoopOptions,
