@@ -224,7 +224,7 @@ export function updatePrincipal(
   )
 }
 
-/** Refuses to archive the principal of an agent, and a service principal with an unexpired key. */
+/** Refuses to archive the principal of an agent, or a service principal with an unexpired key. */
 function needed(
   { keys }: ProjectState,
   { id, kind }: KeptPrincipal,

@@ -25,7 +25,7 @@ export interface SkillHolds extends SkillOwner {
   readonly grants: Record<string, number>
 }
 
-/** Holds skills during their assignment, so that they are not deleted. */
+/** Places a hold on skills during their assignment, which prevents their deletion. */
 export function holdSkills(
   { skills, holds }: SkillHolds,
   input: SkillHoldCommands['skill.hold']['input'],
