@@ -235,7 +235,10 @@ export interface Engine extends Place {
   readonly trigger_id?: string
   /** Ids of the most recently recorded usages, to detect repeats. */
   readonly usages?: readonly string[]
-  /** Set when the loop has spent its daily budget, in credits. `true` in runs of older releases. */
+  /**
+   * Set when the loop has spent its daily budget: the credits used and the limit. `true` in runs of
+   * older releases.
+   */
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent for steps that specify none. */
   readonly agent_id?: string
@@ -284,7 +287,6 @@ export interface Note {
   readonly place?: Patch<Branch> | null
   /** Changes to the join; null: the step no longer needs the join, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
-  /** Facts about the run for its source events. */
   readonly about?: About
   /** A definition from the resolver that the run keeps. */
   readonly bundle?: AgentBundle
