@@ -153,8 +153,7 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
 }
 
 /**
- * Handles an answer without tool calls. It ends the turn, unless nudges have arrived in the
- * meantime.
+ * Handles an answer without tool calls: ends the turn, unless nudges have arrived in the meantime.
  */
 function concluding(on: Draft, id: string, { content }: Answer): Next {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
