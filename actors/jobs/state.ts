@@ -39,7 +39,10 @@ export interface Held {
    */
   place: number
   lease?: Lease
-  /** Set until the environment of the job admits it. Until then it is not among the waiting jobs. */
+  /**
+   * Set until the environment of the job admits it. Until then, the job is not among the waiting
+   * jobs.
+   */
   gated?: true
   /**
    * End of the pause before the next attempt, in Unix milliseconds. Until then the job is not among
