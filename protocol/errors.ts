@@ -91,7 +91,8 @@ export const errors = {
     status: 409,
     message: 'The definition resolver of the organization does not know the agent.',
   },
-  // Not `retryable`: what a turn does without the resolver is configured, so no job is repeated.
+  // Not `retryable`: the configuration determines what a turn does without the resolver, so no job
+  // is repeated.
   definition_resolver_unavailable: {
     status: 503,
     message:

@@ -4,7 +4,7 @@
  * acknowledged only after every live gateway and executor has dropped its cached copy.
  *
  * This file defines the cached shapes, lookups in them, and the cached data that the gateway adds
- * to commands. The caches themselves are elsewhere.
+ * to commands.
  */
 import type { AgentEntry } from '../agents/schema.ts'
 import { parseTimestamp } from '../common.ts'

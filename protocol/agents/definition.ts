@@ -164,8 +164,8 @@ export function effectiveDefinition(
 }
 
 /**
- * The fields that replace those of the agent: those of the config, otherwise those of the bundle. An
- * empty model and an inherited effort are no values.
+ * Merges the config over the bundle. The result replaces fields of the agent. An empty model and
+ * the effort `inherit` count as absent.
  */
 function overridesOf({
   bundle = {},
@@ -180,7 +180,7 @@ function overridesOf({
     ...(effort !== undefined && { effort }),
   }
 }
-/** The first part of the path of a field in faults: the layer that contains the field. */
+/** Returns the prefix of a field's path in faults: the layer that sets the field. */
 const layerOf = (
   { config }: Pick<Layers, 'config'>,
   field: keyof InlineConfig,
@@ -304,7 +304,7 @@ function toolsOf(layers: Layers, faults: FieldError[]): readonly Selector[] {
 /**
  * Returns the tool selectors of an inline config, in order.
  * @param faults receives a fault for each toolkit that does not exist.
- * @param layer the first part of the path of its fields.
+ * @param layer prefix of the paths of fields in faults.
  */
 export function configuredTools(
   { toolkits = [] }: InlineConfig,
