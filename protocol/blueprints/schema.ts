@@ -47,7 +47,7 @@ export type Included = 'plan' | 'drift' | 'orphans' | 'further_types'
 
 const ResourceType = Type.Enum([...resourceTypes])
 
-/** A difference of one field. Long and secret values are shortened. */
+/** A difference of one field. Secret parts of the values are masked. */
 export const FieldDifference = Type.Object({
   field: Type.String(),
   from: Type.Optional(Type.Unknown()),

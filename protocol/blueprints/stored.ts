@@ -48,7 +48,7 @@ export interface BlueprintClaim {
     readonly binding: StoredBinding
     /** `updated_at` of the record on which the plan is based. */
     readonly expected_updated_at?: string
-    /** The command deletes the resource. */
+    /** Unused: no command has this member. */
     readonly releases?: true
   }
 }

@@ -117,11 +117,11 @@ export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 
  * unrelated commands change nothing.
  */
 export type ExchangeCommands = {
-  /** From the session, when the turn has ended. */
+  /** Reports the outcome of a turn. Sent by the session when the turn has ended. */
   'exchange.settled': { input: ExchangeOutcome; reply: undefined }
   /**
-   * From the queue, when an errand has ended. For the errand of an exchange, a success changes
-   * nothing, because the session reports the outcome of the turn; a failure ends the exchange.
+   * Sent by the queue when an errand has ended. A failed errand of an exchange ends the exchange. A
+   * success changes nothing, because the session reports the outcome of the turn.
    */
   'job.settled': RunCommands['job.settled']
 }

@@ -64,12 +64,12 @@ export type OrganizationCommands = SkillHoldCommands &
 export type ProjectCommands = LoopsCommands & {
   'key.touch': { input: { ids: readonly string[] }; reply: undefined }
   /**
-   * From the organization: the project releases the claim of this workflow id unless the workflow
-   * exists (H2).
+   * Releases the claim of this workflow id, unless the workflow exists (H2). Sent by the
+   * organization.
    */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
   /**
-   * From the queue, when an errand of the project has ended: the removal of a principal from its
+   * Sent by the queue when an errand of the project has ended: the removal of a principal from its
    * channels, or the deletion of the project's artifacts.
    */
   'job.settled': RunCommands['job.settled']

@@ -334,8 +334,8 @@ export interface Registration {
   readonly version?: string
   readonly environment_id?: string
   /**
-   * The environment was attached after the registration. It stays attached until the session ends, or
-   * registers with an environment of its own.
+   * The environment was attached after the registration. It stays attached until the session ends,
+   * or until the worker registers with an `environment_id`.
    */
   readonly attached?: true
   readonly capabilities: readonly string[]

@@ -1,6 +1,6 @@
 /**
- * Terminals in environments. A person's socket is connected to one gateway and the worker's socket
- * to another; the gateways relay between them. Nothing is stored.
+ * Terminals in environments. The sockets of the person and of the worker may be connected to
+ * different gateways, which relay between them. Nothing is stored.
  *
  *     person     `terminal.open`                  → gateway → worker
  *     person     `terminal.input`, `.resize`, `.close`, `.ack` → worker
