@@ -3,7 +3,6 @@
  * retryability of a code are defined only here. Bugs are not refusals but exceptions.
  */
 interface ErrorFacts {
-  /** HTTP status of the answer. */
   readonly status: number
   /**
    * The default message: the fault and, where it helps, the next step. It is used when the refusal

@@ -64,7 +64,7 @@ export interface ProjectDirectory {
 }
 /**
  * The number of lost leases at which a job with a repeatable action fails, unless the job allows
- * more or the author of the step set the number of attempts.
+ * more. Not used when the author of the step set the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**

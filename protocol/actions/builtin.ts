@@ -33,7 +33,6 @@ const key = text(memoryLimits.key, {
   description: 'Letters, digits, dots, colons, hyphens and underscores',
 })
 
-/** The built-in actions, by name without the brand. */
 const actions = {
   'memory.remember': {
     title: 'Remember',

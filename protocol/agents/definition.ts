@@ -64,7 +64,6 @@ export interface Layers {
     readonly thinking_effort?: ThinkingEffort
     readonly compaction_policy?: CompactionPolicy
   }
-  /** The model route of a messaging binding. */
   readonly binding_route?: ModelRoute
 }
 /** The location and the model that generate the text of a turn. */
@@ -186,7 +185,6 @@ const layerOf = (
   field: keyof InlineConfig,
 ): 'config' | 'bundle' => (config?.[field] ? 'config' : 'bundle')
 
-/** Returns the default instructions for an agent without a system prompt. */
 const generated = ({ name, description }: Agent): string =>
   `You are ${name}, an agent that works in a team of people and systems.${description ? ` ${description}` : ''}`
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>

@@ -58,7 +58,7 @@ export interface Model extends CatalogModel {
   readonly price?: Price
   /** The highest effort that the model accepts; absent: the model has no effort setting. */
   readonly max_effort?: Effort
-  /** The types of files that the model reads besides text; absent: images and PDF. */
+  /** The types of files that the model reads in addition to text; absent: images and PDF. */
   readonly reads?: readonly ('image' | 'pdf')[]
 }
 export interface ModelProvider extends Omit<CatalogProvider, 'models'> {

@@ -85,7 +85,10 @@ export type KeptArtifact =
       readonly convert_job?: string
     }
 
-/** The outcome of the errand that converts a file. `error`: a message that says what to do. */
+/**
+ * The outcome of the errand that converts a file. `error`: a message that tells the user what to
+ * do.
+ */
 export type ConversionResult =
   | { readonly state: 'ready' }
   | { readonly state: 'failed'; readonly error: string }

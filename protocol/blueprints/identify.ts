@@ -12,7 +12,6 @@ import type { ApplyRequest } from './schema.ts'
 import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
 import { resourceFacts, typesInOrder } from './types.ts'
 
-/** The bindings of the project, and the candidates for a match. */
 interface Identifiable {
   readonly bindings: readonly StoredBinding[]
   readonly resources: readonly KnownResource[]

@@ -33,7 +33,6 @@ export interface Present {
   readonly bindings: readonly StoredBinding[]
   /** The bound resources of the blueprint, and all resources with a name from the request. */
   readonly resources: readonly KnownResource[]
-  /** Whether a resource with this id exists. */
   readonly exists: Referable['exists']
   readonly hash: Hash
 }

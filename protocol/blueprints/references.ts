@@ -30,7 +30,6 @@ export interface Referable {
   readonly requested: ReadonlyMap<string, string | undefined>
   /** All bindings of the project. */
   readonly bindings: readonly StoredBinding[]
-  /** Whether a resource with this id exists. */
   readonly exists: (type: ResourceTypeName, id: string) => boolean
 }
 

@@ -16,7 +16,6 @@ import { ToolkitBody } from '../toolkits/schema.ts'
 import { CreateWebhook } from '../webhooks/rows.ts'
 import { CreateWorkflow } from '../workflows/rows.ts'
 
-/** The resource types of the published contract. */
 const publishedTypes = ['table', 'action', 'skill', 'toolkit', 'agent', 'loop'] as const
 const furtherTypes = ['role', 'webhook', 'environment', 'secret', 'workflow', 'channel'] as const
 export const resourceTypes = [...publishedTypes, ...furtherTypes] as const

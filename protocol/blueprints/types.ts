@@ -106,7 +106,6 @@ const withoutHandle = (trigger: Trigger, drop: (handle: string) => boolean): Tri
   const { config: _, ...rest } = trigger
   return rest
 }
-/** Returns the triggers without the handles that the service generated. */
 const triggerForm = (value: unknown): unknown =>
   Array.isArray(value)
     ? (value as Trigger[]).map((trigger) =>

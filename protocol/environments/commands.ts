@@ -50,7 +50,7 @@ export interface EnvironmentBinding {
   /** Repositories that jobs may use, in addition to those that earlier jobs declared. */
   readonly repositories?: readonly EnvironmentRepository[]
 }
-/** The data in a job header about the environment of the job, besides the id. */
+/** The data in a job header about the environment of the job, in addition to the id. */
 export interface JobEnvironment {
   /** The holder for which the job runs. The job waits while another holder has the lease. */
   readonly holder: Holder

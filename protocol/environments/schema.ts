@@ -156,7 +156,6 @@ const creation = {
     Type.Array(EnvironmentRepository, { maxItems: environmentLimits.repositories }),
   ),
 }
-/** The names of the members of a creation request. */
 export const creationMembers = Object.keys(creation) as (keyof typeof creation)[]
 export const CreateEnvironment = Closed(creation)
 export type CreateEnvironment = Static<typeof CreateEnvironment>

@@ -1,6 +1,6 @@
 /**
- * Events of a loop, the internal commands of loops and of the handles of their HTTP triggers, and
- * the data in these events and commands.
+ * Events of loops, internal commands of loops and of the handles of HTTP triggers, and the data in
+ * both.
  */
 
 import type { Definition } from '../access/directory.ts'

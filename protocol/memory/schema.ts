@@ -91,7 +91,7 @@ export type MemoryEvent =
       readonly change: MemoryChange
     })
   | (Event & { readonly type: 'memory.forgotten'; readonly change: MemoryChange })
-  /** The agent was deleted, and all entries with it. */
+  /** The agent was deleted with all its entries. */
   | (Event & { readonly type: 'memory.cleared' })
 
 /**

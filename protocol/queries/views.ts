@@ -86,11 +86,10 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
   /**
-   * The access of a viewer to a session, or to the session of a turn: whether the session exists
-   * (`known`), whether the viewer is not allowed to read it (`closed`), whether it is private
-   * (`restricted`), and the id of its channel, if it belongs to one. For an interaction, `known`
-   * and `closed` refer to the interaction itself, and `restricted` means that it belongs to a
-   * session.
+   * The access of a viewer to a session, or to the session of a turn. `known`: the session exists.
+   * `closed`: the viewer may not read it. `restricted`: it is private. `channel`: the id of its
+   * channel, if it belongs to one. For an interaction, `known` and `closed` refer to the
+   * interaction itself, and `restricted` means that it belongs to a session.
    */
   session_access: {
     input: {

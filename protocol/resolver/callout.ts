@@ -21,7 +21,6 @@ import type { ResolverSettings } from './schema.ts'
 
 /** Maximum size of the body of an answer, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
-/** Maximum length of a digest in characters. */
 const MAX_DIGEST = 256
 
 /** The origin of the turn or run that needs a definition. */

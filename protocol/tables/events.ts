@@ -36,7 +36,6 @@ export interface NameClaim {
 /** Members of all events of rows. `table_name`: the name of the table at that time. */
 interface RowChange {
   readonly table_name: string
-  /** The number of the change. */
   readonly change: number
   /**
    * The causation of the source event of the change. Absent when no run caused the change, and in
@@ -51,7 +50,7 @@ export type TableEvent =
       readonly table: Table
       readonly claim: NameClaim
     })
-  /** `claim` and `released`: only with a new name, the claims on the new and on the old name. */
+  /** `claim` and `released`: the claims on the new and on the old name, if the name changes. */
   | (Event & {
       readonly type: 'table.updated'
       readonly id: string
@@ -179,7 +178,7 @@ export interface TableFacts {
   readonly through: number
   readonly rows: readonly RowFact[]
 }
-/** The internal queries of views about tables, besides the rows of the API. */
+/** The internal queries of views about tables, in addition to the rows of the API. */
 export interface TableQueries {
   /** Facts for a command. `content`: whether the data of the rows is included. */
   table_facts: {

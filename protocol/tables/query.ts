@@ -74,7 +74,6 @@ const operators: ReadonlySet<string> = new Set<Operator>([
 ])
 const isSortable = (type: ColumnType): boolean => type !== 'object' && type !== 'array'
 
-/** Returns the fault of an operator or of its value, without the path; undefined when valid. */
 function conditionFault(
   { type }: QueryField,
   operator: Operator,
@@ -99,7 +98,6 @@ function conditionFault(
   return typeof value === 'object' ? { message: 'objects and arrays have no order' } : undefined
 }
 
-/** Returns the conditions of a filter, or its faults. */
 function conditionsOf(
   schema: TableSchema,
   filter: NonNullable<QueryRows['filter']>,

@@ -112,7 +112,6 @@ export function cutText(text: string, max: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max)
 }
 
-/** The constant of reciprocal rank fusion. */
 const K = 60
 /**
  * Combines lists of ids, best first, by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009).

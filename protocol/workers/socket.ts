@@ -270,7 +270,6 @@ export const sizes = {
   outbound: 900 * 1024,
 } as const
 
-/** A worker in the list of workers. */
 export const Worker = Type.Object({
   worker_instance_id: Type.String(),
   name: Type.Optional(Type.String()),

@@ -22,9 +22,9 @@ export const terminalLimits = {
   input_window: 65_536,
   /** Maximum number of concurrent terminals of one environment. */
   per_environment: 8,
-  /** Time in which a worker must connect, when the environment has no worker. */
+  /** Time within which a worker must connect when the environment has no worker. */
   start: 120_000,
-  /** Time after the upgrade in which `terminal.open` must arrive. */
+  /** Time after the upgrade within which `terminal.open` must arrive. */
   open: 10_000,
   /** Time without input and output after which a terminal ends, and its maximum duration. */
   idle: 3_600_000,
