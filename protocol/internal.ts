@@ -201,7 +201,7 @@ export type RunCommands = ArtifactRunCommands & {
   'run.begin': { input: { later?: true }; reply: undefined }
   /** Reports the reason why the run must wait. Sent by its loop. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** Ends the run in favor of another run, or because the loop is deleted. Sent by its loop. */
+  /** Cancels the run, because another run replaces it or its loop is deleted. Sent by the loop. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
   /**
    * Reports that the daily budget of the loop is spent. Sent by the loop. Amounts are in credits.

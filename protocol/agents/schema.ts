@@ -41,8 +41,8 @@ export const MemoryContext = Closed({
 })
 export type MemoryContext = Static<typeof MemoryContext>
 /**
- * The policy for replacing the older part of a session by a summary. The strategy `none` means the
- * same as `disabled`.
+ * The policy for replacing the older part of a session with a summary. The strategy `none` is
+ * equivalent to `disabled`.
  */
 export const CompactionPolicy = Closed({
   strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),

@@ -16,7 +16,7 @@ export const isSymbol = (value: unknown): value is string =>
 /** Whether the value of a reference field is or contains a symbolic reference. */
 export const hasSymbol = (value: unknown): boolean =>
   Array.isArray(value) ? value.some(isSymbol) : isSymbol(value)
-/** Replaces the symbolic references in the value of a reference field by ids. */
+/** Replaces the symbolic references in the value of a reference field with ids. */
 export function resolved(value: unknown, ids: Readonly<Record<string, string>>): unknown {
   if (Array.isArray(value)) return value.map((member) => resolved(member, ids))
   if (!isSymbol(value)) return value

@@ -31,9 +31,9 @@ const internal: ReadonlySet<string> = new Set([
   'schedule.tick',
 ])
 /**
- * The event types that the service publishes, in addition to signals and the events of providers.
- * Under the prefixes of the service, only these are `ready` in the catalog. Producers take their
- * types from this list (`ServicePublication`), so every published type is in the catalog.
+ * The event types that the service publishes, except signals and the events of providers. Under the
+ * prefixes of the service, only these are `ready` in the catalog. Producers take their types from
+ * this list (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
   'artifact.created',
@@ -54,9 +54,7 @@ const emitted = [
   'table.row.updated',
   'table.row.deleted',
 ] as const
-/**
- * The type of an event that the service publishes, in addition to signals and events of providers.
- */
+/** The type of an event that the service publishes, except signals and the events of providers. */
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 

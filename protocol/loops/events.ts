@@ -309,7 +309,7 @@ export type LoopCommands = {
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
   /** Reports that a run of this loop has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
-  /** Asks whether the loop uses a handle. Sent by the handle when its reservation has expired. */
+  /** Asks whether the loop uses a handle. Sent by the handle after its reservation has expired. */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
   /** Grants a slot: the run may start. Sent by the actor that grants slots of the organization. */
   'place.give': { input: { run_id: string }; reply: undefined }

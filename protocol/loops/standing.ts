@@ -42,8 +42,9 @@ export type LoopsCommands = {
   /** Reports the current state of a loop. Sent by the loop, and by the gateway that saved it. */
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
-   * Ends all loops. Sent by the organization when the project was deleted, and by the project
-   * itself to continue. `after`: loops up to this id have been notified.
+   * Ends the loops of the deleted project, and starts the removal of its artifacts. Sent by the
+   * organization, and by the project itself to continue. `after`: loops up to this id have been
+   * notified.
    */
   'project.end': { input: { organization: string; after?: string }; reply: undefined }
 }

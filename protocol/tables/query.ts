@@ -15,7 +15,10 @@ import {
 } from './schema.ts'
 import { areEqual, compareTexts, compareValues, isOfType, typeNames } from './values.ts'
 
-/** Fields of rows outside of their data. A declared column of the same name takes precedence. */
+/**
+ * Fields of rows that are not part of the data. A declared column of the same name takes
+ * precedence.
+ */
 const systemFields = {
   id: 'string',
   version: 'number',

@@ -32,7 +32,7 @@ const MAX_RETRY_AFTER_MS = 3_600_000
 
 /**
  * Returns the back-off before the next attempt in milliseconds, with jitter.
- * @param attempts number of attempts so far; 0 counts as 1.
+ * @param attempts number of attempts so far; 0 is treated as 1.
  * @param chance random number from 0 to 1.
  * @param asked back-off in milliseconds that the receiver requested.
  */
