@@ -208,7 +208,7 @@ const ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#@\\*:[\]]+)(?::\d{1,5})?$/i
 function normalOrigin(text: string): string | undefined {
   return ORIGIN.test(text) && URL.canParse(text) ? new URL(text).origin : undefined
 }
-/** Returns the origins in their stored form, without duplicates, in the order of first occurrence. */
+/** Returns the origins in their stored form, without duplicates, in order of first occurrence. */
 export const originsOf = (texts: readonly string[]): readonly string[] => [
   ...new Set(texts.flatMap((text) => normalOrigin(text) ?? [])),
 ]
