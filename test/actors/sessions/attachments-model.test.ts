@@ -24,7 +24,7 @@ interface Message {
   readonly name: string
   readonly input: Readonly<Record<string, unknown>>
 }
-/** The progress of a gateway with an upload. `gone`: it failed, or has answered. */
+/** Progress of an upload at its gateway. `gone`: the gateway failed or has answered. */
 interface Upload {
   stage: 'new' | 'announced' | 'admitted' | 'stored' | 'gone'
   readonly size: number
@@ -65,7 +65,6 @@ class World {
     this.direct.push({ name, input })
     return this.deliver({ name, input })
   }
-  /** Performs the next effect of the artifacts, once or twice. */
   perform(twice: boolean): void {
     const effect = this.story.artifactEffects.shift()
     for (const _ of effect && twice ? [1, 2] : [1]) {
@@ -82,7 +81,6 @@ class World {
     }
     one.stage = 'gone'
   }
-  /** Performs the next step of an upload's gateway. */
   advance(one: Upload): void {
     const { story } = this
     const { size, id: artifact, key } = one
@@ -120,7 +118,6 @@ class World {
   file(id: string): KeptAttachment | undefined {
     return this.story.session.state.attachments?.[id]
   }
-  /** Deletes a file through its session, or through its artifact. */
   delete({ id, size }: Upload, bySession: boolean): void {
     if (id === '') return
     const refused = bySession
@@ -137,7 +134,6 @@ class World {
     for (const [id, scene] of this.story.artifacts)
       if (scene.deadline() !== undefined) throw new Error(`${id} has a deadline of its own`)
   }
-  /** Checks that the session and the artifacts agree. */
   agree(): void {
     for (const [id, { state }] of this.story.artifacts) {
       const of = { pending: 'coming', ready: 'stored', deleted: 'erased', abandoned: undefined }

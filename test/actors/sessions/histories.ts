@@ -6,7 +6,6 @@ import fc from 'fast-check'
 import { ask, definition, message, type Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
-/** One step of a history. */
 export type Step =
   | { readonly do: 'invoke'; readonly key: number | undefined }
   | {
@@ -79,7 +78,6 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 )
-/** The definition of the turns in all histories. */
 export const tools = definition([tool('act'), tool('rm', { destructive: true })], {
   compaction: { strategy: 'auto', threshold_tokens: 60 },
 })

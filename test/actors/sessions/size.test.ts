@@ -20,10 +20,9 @@ t.setTimeout(120_000)
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-/** A session actor without a shard and without the time-consuming checks of other tests. */
+/** A session actor without a shard and without the slow checks of other tests. */
 class Long {
   state = actor.initial() as SessionState
-  /** Ids of queued jobs. */
   readonly jobs: string[] = []
   committed = 0
   answered = 0

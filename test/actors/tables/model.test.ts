@@ -105,7 +105,6 @@ const mayBeSent = ({ columns, open }: TableSchema, sent: JsonObject): boolean =>
 const merge = (...parts: readonly (readonly Member[])[]): JsonObject =>
   Object.fromEntries([...new Map(parts.flat())].filter(([, value]) => value !== null))
 
-/** A naive table. */
 class Model {
   schema: TableSchema
   readonly rows = new Map<string, StoredRow>()

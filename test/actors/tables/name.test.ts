@@ -75,7 +75,6 @@ t.test('the table is asked about a claim that was not confirmed', async (t) => {
   )
 })
 
-/** A message in transit, and its receiver. */
 interface Message {
   readonly to: string
   readonly name: string
