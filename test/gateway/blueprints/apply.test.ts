@@ -19,7 +19,7 @@ import {
 } from './play.ts'
 import { openStore, PROJECT, type Store } from './world.ts'
 
-/** A world that is closed at the end of the test. */
+/** A store that is closed at the end of the test. */
 const open = async (t: Test): Promise<Store> => {
   const store = await openStore(1)
   t.teardown(() => store.close())

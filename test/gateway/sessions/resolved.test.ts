@@ -1,4 +1,6 @@
-/** When the resolver is asked for the definition of a turn, and what a lookup makes of its answers. */
+/**
+ * When the resolver is asked for the definition of a turn, and how a lookup handles its answers.
+ */
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
