@@ -188,11 +188,9 @@ export interface Waits {
   /** The fault that was followed by the highest p99. */
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
-/** A quantile of sorted numbers. */
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
-/** Returns the maximum p99 waiting time after a fault; infinite if `LIMITS` has none. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**

@@ -14,7 +14,6 @@ export interface Start {
   readonly at: number
   /** The allowed final statuses of the run. */
   readonly ends: readonly Ending[]
-  /** The time of the acknowledgement, and the id of the run. */
   acknowledged?: { readonly at: number; readonly run: string }
   /** For a run that does not end on its own: whether its cancellation was acknowledged. */
   cancelled?: boolean

@@ -26,13 +26,11 @@ interface Options {
   readonly folder: string
   /** Path of nats-server. */
   readonly binary: string
-  /** Aborts the chaos run. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
   /** Whether NATS runs in operator mode, with a least-privilege user for each node role. */
   readonly accounts: boolean
 }
-/** The result of a chaos run. */
 export interface Outcome {
   readonly history: History
   readonly violations: readonly Violation[]

@@ -207,7 +207,6 @@ const frames = [...worker.frames, ...other.frames]
 worker.close()
 other.close()
 
-/** Yields the path and the content of every file below a folder. */
 function* filesBelow(folder: string): Generator<[string, Buffer]> {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
     if (statSync(join(folder, name)).isFile()) yield [name, readFileSync(join(folder, name))]

@@ -91,7 +91,6 @@ function* checkFollowers({ followed }: TurnHistory): Generator<Violation> {
     for (const turn of back) yield { kind: 'back', what: `session ${session}: ${turn}` }
   }
 }
-/** Describes the first difference between two texts. */
 function firstDifference(a: string, b: string): string {
   let at = 0
   while (a[at] === b[at] && at < a.length) at++

@@ -23,7 +23,6 @@ interface Options {
   /** Ends all followers. */
   readonly signal: AbortSignal
 }
-/** A started session. */
 interface Begun {
   readonly session_id: string
   /** The cursor before the first message. */
@@ -70,7 +69,6 @@ export class TurnLoad {
     sent.seen = { ...end, at: now() }
     this.ended++
   }
-  /** Sends a message, which is repeated until it is answered. */
   async #invoke({ key, kind, n, session }: Sent): Promise<Json | undefined> {
     const { asker, agent } = this.#with
     const reply = await asker.ask({

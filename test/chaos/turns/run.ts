@@ -25,11 +25,9 @@ interface TurnOptions {
   readonly small: boolean
   /** The lease of a job in seconds. */
   readonly lease: number
-  /** Aborts the run. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
 }
-/** The result of a run. */
 interface TurnOutcome {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]

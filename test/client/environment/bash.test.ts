@@ -15,7 +15,6 @@ const running = (text: string): string[] =>
       return false
     }
   })
-/** Waits until the file exists. */
 async function appears(file: string): Promise<void> {
   while (!existsSync(file)) await new Promise((done) => setTimeout(done, 10))
 }

@@ -40,7 +40,6 @@ export async function dying(
   } catch {
     await replace()
   }
-  /** Starts a new owner if the first one is dead. */
   const revive = async () => {
     if (first.dead() && owner?.deps === first.deps) await replace()
   }
@@ -88,7 +87,7 @@ export async function dying(
   }
 }
 
-/** Subscribes as the gateway `g`. Returns the assigned jobs by lease token; the map grows. */
+/** Subscribes as the gateway `g`. Returns a live map of the assigned jobs by lease token. */
 export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   const handed = new Map<string, ClaimedJob>()
   bus.subscribe(subjects.gateway('g'), (sent) => {
@@ -99,7 +98,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** The events of the growing journal by kind of actor, each with the id of its actor in `of`. */
+/** The journal's events by kind of actor, each with the id of its actor in `of`. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld

@@ -21,7 +21,6 @@ import { dieAtEach, dying, handedTo, Told } from './dying.ts'
 import { type Failure, failingGateway, MemoryFiles, type Sent } from './upload-edge.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
-/** The organization and the project are in different shards. */
 const ORGANIZATION = makeId('organization', 0, bytesOf(1), 0)
 const PROJECT = makeId('project', 0, bytesOf(2), 1)
 const RUN = makeId('run', 0, bytesOf(3), 1)

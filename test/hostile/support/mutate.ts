@@ -87,7 +87,6 @@ function placesIn(value: unknown, at: Path = []): Path[] {
 }
 
 const HOLE = '\u0001hole\u0001'
-/** The value with one location replaced. */
 function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
   if (first === undefined) return hole
   if (Array.isArray(value))

@@ -318,7 +318,6 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
-/** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
   const known: Readonly<Record<string, (() => string) | undefined>> = {
     project: () => place.handle,
@@ -375,7 +374,6 @@ export const queryFor = (name: RowName): string => (name === 'channel.search' ? 
  */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string =>
   `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
-/** The encoded path of a row in a place. */
 export const placedPath = (name: RowName, place: Place): string =>
   pathOf(
     name,

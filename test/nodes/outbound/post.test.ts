@@ -169,7 +169,6 @@ t.test('of several checked addresses, one that answers is used', async (t) => {
   t.equal(resolved, 1)
 })
 
-/** A promise with the function that resolves it. */
 function latch(): { readonly closed: Promise<void>; readonly close: () => void } {
   let close = () => {}
   const closed = new Promise<void>((resolve) => {

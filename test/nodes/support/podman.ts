@@ -25,7 +25,6 @@ export interface Podman {
   /** Stops the API service and its containers, and removes its storage. */
   stop(): Promise<void>
 }
-/** The image, and a variant without git. */
 export const IMAGE = 'localhost/baton-test:1'
 export const IMAGE_WITHOUT_GIT = 'localhost/baton-test-without-git:1'
 

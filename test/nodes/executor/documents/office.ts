@@ -76,12 +76,9 @@ const TYPES = 'http://schemas.openxmlformats.org/officeDocument/2006/relationshi
 /** The part of a text document with this body. */
 export const documentXml = (body: string): string =>
   `<w:document xmlns:w="${WORD}" xmlns:r="${TYPES}"><w:body>${body}</w:body></w:document>`
-/** The namespace of text documents. */
 export const WORD = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'
-/** A complete text document with this body. */
 export const docx = (body: string): Buffer =>
   zip({ ...contentTypes, 'word/document.xml': documentXml(body) })
-/** A paragraph of a text document. */
 export const paragraph = (text: string, style = ''): string =>
   `<w:p>${style === '' ? '' : `<w:pPr>${style}</w:pPr>`}` +
   `<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`

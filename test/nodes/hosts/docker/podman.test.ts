@@ -38,7 +38,6 @@ const launchOf = (generation: number, program: string): WorkerLaunch => ({
   log_variable: 'SERVICE_WORKER_LOG_DIR',
   allowed_hosts: [],
 })
-/** Opens the provider as a host process does. */
 async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}) {
   const provider = await createDockerProvider({
     socket: podman?.socket ?? '',

@@ -149,7 +149,7 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
   return { data, gateway_url, provider, warnings, exitOf, log, provision, start, run }
 }
 
-/** Resolves when a condition holds. It is checked every few milliseconds, as it may read `/proc`. */
+/** Polls every 5 ms until the condition holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((later) => setTimeout(later, 5))
 }
