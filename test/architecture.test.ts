@@ -92,10 +92,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
 
-/**
- * The file that lists the packages that stay outside of the single-file program. It contains their
- * names, but does not import them.
- */
+/** The file that names the packages outside the single-file program, without importing them. */
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>

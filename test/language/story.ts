@@ -49,7 +49,6 @@ const HIDDEN: ReadonlySet<string> = new Set([
 const compiled = Compile(Spec)
 type Values = Record<string, unknown>
 
-/** One line of the timeline. */
 export function lineOf({
   type,
   step,

@@ -12,9 +12,7 @@ import {
 } from '../../nodes/hosts/provider.ts'
 import type { HostTask } from '../../protocol/environments/commands.ts'
 
-/** The process of a worker. */
 export interface MemoryProcess {
-  /** Ends the process immediately. */
   kill(): void
 }
 interface MemoryEnvironment {
@@ -33,7 +31,6 @@ export class MemoryPlace {
   readonly environments = new Map<string, MemoryEnvironment>()
   /** The calls of providers, as `provision env_…`, in order. */
   readonly calls: string[] = []
-  /** The launches of workers, in order. */
   readonly launches: WorkerLaunch[] = []
   /** Operations that wait for the test while `holds` is true. */
   readonly held: Held[] = []

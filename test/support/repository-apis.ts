@@ -16,7 +16,6 @@ interface ApiAnswer {
   readonly body?: unknown
 }
 export interface TestApi {
-  /** Base URL of the host. */
   readonly url: string
   readonly requests: readonly ApiRequest[]
   /** The status with which all requests are answered, until it is undefined again. */

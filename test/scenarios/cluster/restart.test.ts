@@ -28,7 +28,6 @@ async function deleteStates(): Promise<void> {
   await connection.close()
   t.ok(names.length > 0, 'there were snapshots')
 }
-/** Deletes the database files of the views. */
 function deleteViews(): void {
   const files = readdirSync(s.data)
     .filter((name) => name.startsWith('node-'))

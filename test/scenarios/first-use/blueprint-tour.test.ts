@@ -95,7 +95,7 @@ function shortened(text: string): string {
     ? [...lines.slice(0, 12), '  …', ...lines.slice(-2)].join('\n')
     : text
 }
-/** The output without what differs between runs: ids, times, folders and addresses. */
+/** Replaces the parts of the output that differ between runs: ids, times, folders and addresses. */
 const settled = (text: string): string =>
   text
     .replaceAll(folder, '.')

@@ -206,7 +206,6 @@ async function keyWith(s: Service, name: string, action: string): Promise<string
   await s.ok('assignment.create', { principal_id: id, role_name: name })
   return String((await s.ok('key.create', { name, principal_id: id }))['key'])
 }
-/** Opens a session as a user. */
 async function opened(
   browser: Browser,
   s: Service,

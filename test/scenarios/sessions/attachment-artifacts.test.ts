@@ -66,7 +66,7 @@ const factsOf = (bytes: Buffer): Open => ({
   sha256: 'ab'.repeat(32),
   as: 'image',
 })
-/** Sends a command of a gateway to a session, for ann. */
+/** Sends a command to a session as a gateway does, on behalf of ann. */
 async function send(session_id: string, name: string, more: Open): Promise<Open> {
   const command = {
     project,

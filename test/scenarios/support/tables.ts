@@ -33,7 +33,6 @@ export const insertAll = async (
   id: unknown,
   rows: readonly object[],
 ): Promise<Found[]> => listOf(await s.ok('row.bulk', { id, rows }))
-/** The data of a row, or of another record with `data`. */
 export const dataOf = (row: object | undefined): Open => (row as { data: Open }).data
 /** The identities of rows, in order. */
 export const numbersOf = (page: object): string[] =>

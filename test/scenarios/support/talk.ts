@@ -70,7 +70,6 @@ export const shown = (job: Found): string[] =>
       `${role}: ${content.map((block) => block['text'] ?? block['name'] ?? block['content']).join(' ')}`,
   )
 
-/** Sends a message to an agent and returns the acknowledgement. */
 export const invoke = (
   s: Service,
   agent: Found,

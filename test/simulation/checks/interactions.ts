@@ -30,7 +30,6 @@ export class InteractionRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Checks an entry of an interaction. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly InteractionEvent[]) {
       const say = (what: string) =>

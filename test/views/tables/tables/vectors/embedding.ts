@@ -65,7 +65,6 @@ export class Indexing {
       },
     )
   }
-  /** All texts that were requested. */
   texts(): readonly string[] {
     return this.requests.flat()
   }
