@@ -59,7 +59,6 @@ class World {
   quota(): Omit<ArtifactQuota, 'generated_at'> {
     return this.organization.ask('artifact_quota') as Omit<ArtifactQuota, 'generated_at'>
   }
-  /** Returns false if the organization refuses the message. */
   deliver({ name, input }: Message): boolean {
     const before = this.quota()
     const done = this.organization.when(name, input, { at: this.at })

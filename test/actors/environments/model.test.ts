@@ -156,7 +156,7 @@ function check(before: Environments, after: Decided, { what }: Step, at: number)
     fault('a deadline has passed and would be woken for ever')
 }
 
-/** Advances the time without hosts and workers until no deadline is due. */
+/** Advances the time to each deadline within one hour, without hosts and workers. */
 function settle(scene: Environments, start: number): Environments {
   let [now, at] = [scene, start]
   for (let i = 0; i < 200; i++) {
@@ -180,7 +180,7 @@ t.test('environments keep their promises in every history', (t) => {
       for (const one of steps) {
         at += one.pause * 1000
         if (one.what === 'recover')
-          // A snapshot and a new owner: soft changes are lost, and deadlines restart.
+          // A new owner continues from a snapshot: soft changes are lost, and deadlines restart.
           scene = { ...scene, state: actor.recover?.(scene.state as never, at) as KeptEnvironment }
         const after = perform(scene, one, at)
         check(scene, after, one, at)

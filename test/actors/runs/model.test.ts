@@ -535,7 +535,6 @@ const listening = (scene: Run): Set<string> =>
     ),
   )
 
-/** Applies one command and checks the invariants after it. */
 function perform(
   scene: Run,
   {

@@ -59,7 +59,6 @@ export const settle = (
   more: Record<string, unknown> = {},
 ): After =>
   scene.when('job.settled', { job_id, outcome, attempt: 1, worker_instance_id: 'w1', ...more })
-/** A run whose first step, an action, has failed. */
 export const failed = (steps: readonly Step[] = [action('a')], spec: Partial<Spec> = {}): After =>
   settle(started(steps, spec), 'job_1', 'failed', { error_type: 'Boom', error_message: 'no' })
 

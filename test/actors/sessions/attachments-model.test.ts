@@ -51,7 +51,6 @@ class World {
   quota(): Omit<ArtifactQuota, 'generated_at'> {
     return this.organization.ask('artifact_quota') as Omit<ArtifactQuota, 'generated_at'>
   }
-  /** Delivers a message to the organization. Returns the code of its refusal. */
   deliver({ name, input }: Message): string | undefined {
     const before = this.quota()
     const done = this.organization.when(name, input, { at: this.story.at })

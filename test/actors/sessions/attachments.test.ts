@@ -43,7 +43,10 @@ const show = (artifact_id: unknown, type = 'image'): Open => ({
   type,
   source: { type: 'artifact', artifact_id },
 })
-/** The names of the objects that were erased since the last call. */
+/**
+ * The names of the objects that the last command erased, and that artifacts erased since the last
+ * call.
+ */
 const erased = (s: Story): readonly string[] =>
   [...(s.last?.effects ?? []), ...s.artifactEffects.splice(0)].flatMap((effect) =>
     'erase' in effect ? effect.erase : [],

@@ -24,7 +24,7 @@ export type Step =
   | { readonly do: 'cancel' | 'cancel_all' | 'wake' | 'compact' | 'append' | 'retry' | 'run_turn' }
   | { readonly do: 'pass'; readonly ms: number }
 const key = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined })
-/** A random step, weighted towards those that start or end something. */
+/** A random step, weighted towards steps that start or end something. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('invoke' as const), key }) },
   {

@@ -93,7 +93,6 @@ class Long {
     return committed
   }
 }
-/** The size of the state without the idempotency keys. */
 const rest = ({ keys: _, ...others }: SessionState): number => sizeOf(others)
 const TURNS = 2500
 

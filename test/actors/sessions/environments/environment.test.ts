@@ -5,7 +5,6 @@ import type { TurnEnvironment } from '../../../../protocol/sessions/turns/defini
 import { begun, definition, type Story, say, tool, use } from '../story.ts'
 
 const AGENT = 'agt_1'
-/** Returns an environment id; each letter yields a different id. */
 const environmentId = (letter: string): string => `env_01${letter.repeat(24)}`
 const OTHER = environmentId('B')
 const OWN: TurnEnvironment = {
