@@ -4,7 +4,6 @@
  */
 import type { History, Manner, Stream } from './history.ts'
 
-/** A violation: its kind and a description. */
 export interface Violation {
   readonly kind: Kind
   readonly what: string
@@ -41,7 +40,6 @@ export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Returns every violation, in the order of the checks. */
 export function check(history: History): Violation[] {
   return [
     ...checkStarts(history),

@@ -77,7 +77,6 @@ export class Load {
     await this.#begin(plan)
     return this.starts.at(-1)?.acknowledged?.run ?? ''
   }
-  /** Whether no request is open or planned. */
   get quiet(): boolean {
     return this.#open.size === 0
   }
@@ -112,7 +111,7 @@ export class Load {
       .catch((error: unknown) => this.oddities.push(String(error)))
       .finally(() => this.#open.delete(work))
   }
-  /** Waits for a random time, like a client with other work. Returns at once when the load ends. */
+  /** Waits for a random time, like a client with other work. Returns early when the load ends. */
   async #later(most: number): Promise<void> {
     for (
       const until = this.#now() + this.#dice.between(0, most);

@@ -27,7 +27,6 @@ export interface Violation {
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
-/** Returns every violation, in the order of the checks. */
 export function checkTurns(history: TurnHistory): Violation[] {
   return [
     ...history.sent.flatMap((sent) => [...checkTurn(sent)]),
