@@ -5,7 +5,7 @@ import t from 'tap'
 import { bash } from '../../../client/environment/actions/bash.ts'
 import { execute, failure, workspaceOf } from './support.ts'
 
-/** The ids of the live processes whose command line contains the text. */
+/** The ids of the live processes that have this argument. */
 const running = (text: string): string[] =>
   readdirSync('/proc').filter((id) => {
     if (!/^\d+$/.test(id)) return false

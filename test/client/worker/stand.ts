@@ -75,7 +75,6 @@ class Peer {
   say(frame: Down): void {
     this.events.frame(JSON.stringify(frame))
   }
-  /** Opens the connection and answers the registration. */
   accept(token = 'wst_1', cadence = 20): void {
     this.events.opened()
     const { message_id } = this.last('worker.register')
