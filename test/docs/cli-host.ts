@@ -12,7 +12,6 @@ import { Command, CommanderError } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'
 import { explain } from '../../client/cli/explain.ts'
 
-/** Runs one command line and returns its exit code. */
 async function run(words: readonly string[], print: (text: string) => void): Promise<number> {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
   let code = 0

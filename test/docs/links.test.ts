@@ -39,7 +39,6 @@ function relativeLinks(text: string): Link[] {
     return /^[a-z]+:/i.test(target) ? [] : [{ line, target }]
   })
 }
-/** Returns the fault of a link; undefined if its target exists. */
 function faultOf(document: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#')
   const file = path === '' ? document : posix.join(posix.dirname(document), decodeURI(path))
