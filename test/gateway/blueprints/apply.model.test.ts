@@ -30,7 +30,6 @@ const deaths = fc.array(fc.record({ place: fc.nat({ max: 10_000 }), late: fc.nat
 })
 const orders = fc.array(fc.nat({ max: 30 }), { minLength: 30, maxLength: 30 })
 
-/** The properties, by a short name. */
 const properties = {
   repeats: (plant?: Plant) =>
     fc.asyncProperty(histories, requests, (history, request) =>

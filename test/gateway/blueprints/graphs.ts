@@ -122,9 +122,7 @@ const models = {
 } as const satisfies Record<string, fc.Arbitrary<Fields>>
 type ArrayName = keyof typeof models
 
-/**
- * The name of a resource, by array of the request. Array members of workflows also get a `handle`.
- */
+/** The name of a resource and the fields that its type requires, by array of the request. */
 const nameOf: Readonly<Record<ArrayName, (key: string, other: boolean) => Fields>> = {
   tables: (key, other) => ({ name: `table_${key}${other ? '_2' : ''}` }),
   actions: (key) => ({ name: `work.${key}`, type: 'worker' }),
@@ -236,7 +234,6 @@ const outside: fc.Arbitrary<Outside> = fc.record({
 })
 export const outsides = fc.array(outside, { maxLength: 4 })
 
-/** The minimal body of a resource that is created outside of blueprints. */
 export const bodyOf = ({ type, key }: Outside): Readonly<Record<string, unknown>> => {
   const name = (array: ArrayName) => nameOf[array](key, false)
   switch (type) {
@@ -266,7 +263,6 @@ export const bodyOf = ({ type, key }: Outside): Readonly<Record<string, unknown>
       return name('environments')
   }
 }
-/** The body of a change outside of blueprints. */
 export const changeOf = (type: ResourceTypeName, record: Fields): Fields =>
   ({
     table: { description: 'outside' },

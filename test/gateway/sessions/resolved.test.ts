@@ -34,7 +34,7 @@ const known = (digest: string): KnownDefinition => ({
   at: 0,
 })
 
-/** A gateway or executor with one agent, whose resolver gives these answers. */
+/** A gateway or executor with one agent, whose resolver gives this answer. */
 function stage({
   source = 'client_resolver',
   answer = known('resolved'),

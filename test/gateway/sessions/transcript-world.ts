@@ -365,7 +365,6 @@ export class Meeting {
       if (revision > 100_000) throw new Error(`${cursor} is the cursor of no revision`)
     }
   }
-  /** Lets the client read up to `many` of the frames that it has received. */
   read(client: Client, many: number): void {
     for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)
