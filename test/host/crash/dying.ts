@@ -20,9 +20,9 @@ const silence = (): Promise<undefined> =>
     .then(() => undefined)
 
 /**
- * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. Commands and
- * queries go to the shard's owner, unless `stays` names the owner of another shard, which does not
- * die.
+ * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The returned
+ * `send` and `ask` address the shard's owner, or `stays`, the owner of another shard, which does
+ * not die.
  */
 export async function dying(
   world: ToyWorld,

@@ -78,7 +78,7 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
     log: silent,
   } as unknown as WorldParts)
 
-  /** Advances the time until the promise settles or its gateway is dead. */
+  /** Advances the time until the promise settles or its gateway is dead, by at most 20 s. */
   async function passed<T>(promise: Promise<T>, dead = () => false): Promise<T | undefined> {
     let settled: { readonly value: T } | undefined
     void promise.then((value) => {

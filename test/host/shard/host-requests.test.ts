@@ -13,7 +13,8 @@ const request: HostRequest = {
   kind: 'provision',
 }
 /**
- * An actor that requests work at each count: first from any host, then from the hosts of a place.
+ * An actor that requests work at each count: of any host if it counts one, otherwise of the hosts
+ * of a place.
  */
 const requesting: AnyActor = {
   ...counter,
