@@ -1,4 +1,6 @@
-/** Every role against every row. The row's permission decides; some rows also need membership. */
+/**
+ * Calls every row with every role. The row's permission decides; some rows also require membership.
+ */
 import t from 'tap'
 import {
   brandedPermission,

@@ -22,9 +22,7 @@ export type TextKind =
   | 'json'
   | 'word'
 
-/**
- * Regular expressions that do not compile, or that take exponential time in backtracking engines.
- */
+/** Hostile regular expressions: invalid, very large, or exponential in backtracking engines. */
 export const patterns: readonly string[] = [
   '(a+)+$',
   '^(a|a)*$',

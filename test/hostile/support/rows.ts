@@ -75,7 +75,7 @@ let made = 0
 
 /**
  * Creates a project with a record of each kind.
- * @param mark a text in names and contents of the records, by which tests recognize the records.
+ * @param mark a text in the names and contents of the records, for tests to search for.
  */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
