@@ -95,7 +95,6 @@ export function read(text: string): {
   return { title, head, lines }
 }
 
-/** Faults of a workflow, as a client receives them. */
 const faultsOf = (spec: unknown): string[] =>
   (compiled.Check(spec) ? checkSpec(spec, 'spec') : explain(Spec, spec, 'spec')).map(
     ({ field, message }) => `  refused ${field}: ${message}`,

@@ -53,7 +53,6 @@ export class World {
     this.#settle()
     return refused
   }
-  /** Advances the time and wakes actors at their deadlines. */
   pass(ms: number): void {
     const until = this.now + ms
     for (let next = this.#next(); next && next.due <= until; next = this.#next()) {
