@@ -49,7 +49,6 @@ async function receiving(t: Test, answer: (socket: Socket, connection: number) =
       }),
   }
 }
-/** Starts a server that answers every request with a text and closes the connection. */
 const answering = (t: Test, answer: string) => receiving(t, (socket) => socket.end(answer))
 
 t.test('interim responses before the response are ignored', async (t) => {

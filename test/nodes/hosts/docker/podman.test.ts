@@ -27,7 +27,6 @@ const newTask = (): HostTask => ({
 })
 const signal = new AbortController().signal
 const SECRET = 'batenv_secret_0123456789'
-/** The launch of a worker that runs a program of Node.js. */
 const launchOf = (generation: number, program: string): WorkerLaunch => ({
   generation,
   command: ['node', '-e', program],
@@ -55,7 +54,6 @@ async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}
   t.teardown(() => provider.close())
   return provider
 }
-/** Resolves with the next end of a worker. */
 const nextExit = (provider: Provider) =>
   new Promise<WorkerExit>((done) => provider.onExit((exit) => done(exit)))
 const names = (...list: string[]) =>

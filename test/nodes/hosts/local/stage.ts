@@ -64,7 +64,6 @@ export const task = (environment_id: string, kind: HostTask['kind'] = 'start'): 
 })
 const signal = new AbortController().signal
 
-/** Opens the provider, which must be available. */
 export async function openLocal(options: LocalOptions): Promise<Provider> {
   const provider = await createLocalProvider(options)
   if ('unavailable' in provider) throw new Error(provider.unavailable)
