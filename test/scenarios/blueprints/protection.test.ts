@@ -1,6 +1,6 @@
 /**
- * Protection. The test fails for a new row that could change a resource until the row is classified
- * in this file.
+ * Protected resources refuse every row that changes them. A new row that could change a resource
+ * must be classified in this file.
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'

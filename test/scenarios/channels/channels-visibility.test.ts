@@ -36,7 +36,6 @@ async function made(input: object) {
   const { id: message_id } = await ann.ok('channel.send', { id, content: `${WORD} secret` })
   return { id, message_id, user_id: ann.id }
 }
-/** Returns the status and the body of an operation's response. */
 async function status(
   who: Person,
   name: RowName,

@@ -15,7 +15,6 @@ import { everything, fill } from '../support/record.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Deletes the buckets of snapshots and checkpoints. */
 async function deleteStates(): Promise<void> {
   const connection = (
     await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })

@@ -196,7 +196,7 @@ async function startEnvironments(s: Service) {
   return { folder, performed, fail }
 }
 
-/** Creates a user who may converse with agents and execute one action, and returns a key. */
+/** Creates a principal that may invoke agents and execute one action. Returns its key. */
 async function keyWith(s: Service, name: string, action: string): Promise<string> {
   await s.ok('role.create', {
     name,

@@ -43,7 +43,6 @@ const input = (session_id: string, bytes: Buffer): Open => ({
   name: 'plan.png',
   file: bytes.toString('base64'),
 })
-/** Attaches a file; returns its record. */
 const attach = async (who: Person, session_id: string, bytes = png()): Promise<Found> =>
   (await who.ok('session.attach', input(session_id, bytes)))['artifact'] as unknown as Found
 const quota = async (): Promise<Open> => {

@@ -10,7 +10,6 @@ type Open = Record<string, unknown>
 export type Found = Record<string, never>
 export const listOf = (answer: object, name = 'items'): Found[] =>
   (answer as Record<string, unknown>)[name] as Found[]
-/** The names of the fields that an error reports. */
 export const fieldsOf = ({ details }: { readonly details: object }): string[] =>
   listOf(details, 'fields').map(({ field }) => String(field))
 
