@@ -19,7 +19,6 @@ interface Course {
   ended?: string
 }
 
-/** The record of an interaction, as folded from the journal. */
 export const interactionOf = ({ state }: Past): Interaction | undefined =>
   (state as InteractionState | null)?.record
 

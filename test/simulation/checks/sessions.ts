@@ -172,7 +172,7 @@ export class SessionRules {
 }
 
 /**
- * Whether a command to a session can have this reply without an entry of its own. This applies to a
+ * Whether a command to a session can have this reply without appending an entry. This applies to a
  * repeat, and to a cancellation or compaction without effect.
  */
 export const sessionUnchanged = ({ name }: Pick<Command, 'name'>, reply: unknown): boolean =>

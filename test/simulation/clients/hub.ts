@@ -49,7 +49,6 @@ export class Hub {
     machine.world.onMessage((message) => this.#receive(message))
   }
 
-  /** Connects a worker under the given session. */
   sit(
     worker: Worker,
     { session, generation }: WorkerCommands['worker.register']['reply']['registration'],

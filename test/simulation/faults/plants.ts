@@ -119,7 +119,7 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
 }
 
-/** Any report of a leased job is accepted, whatever its token. */
+/** Any report of a leased job is accepted, regardless of its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
   seed: 124,
