@@ -38,7 +38,6 @@ export interface Outcome<S> extends Scene<S> {
   readonly events: readonly (Event & Readonly<Record<string, unknown>>)[]
   readonly tells: readonly Tell[]
   readonly soft: readonly Event[]
-  /** External effects that the events cause. */
   readonly effects: readonly Effect[]
   /** The decision's reply or, if that is a function, its result for the state after the command. */
   readonly reply: unknown
@@ -60,7 +59,6 @@ function freeze(value: unknown): void {
   Object.freeze(value)
   for (const member of Object.values(value)) freeze(member)
 }
-/** Creates a scene of an actor with the given history. */
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
   const next = (name: string): string => {

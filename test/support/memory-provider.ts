@@ -19,7 +19,9 @@ interface MemoryEnvironment {
   readonly project: string
   worker?: { readonly generation: number; readonly process: MemoryProcess }
 }
-/** An operation that a test holds until it resolves or rejects it. */
+/**
+ * An operation that stays pending until the test calls `finish`, or until the operation is aborted.
+ */
 interface Held {
   readonly task: HostTask
   readonly signal: AbortSignal
@@ -32,7 +34,7 @@ export class MemoryPlace {
   /** The calls of providers, as `provision env_…`, in order. */
   readonly calls: string[] = []
   readonly launches: WorkerLaunch[] = []
-  /** Operations that wait for the test while `holds` is true. */
+  /** The held operations. Operations are held while `holds` is true. */
   readonly held: Held[] = []
   holds = false
   /** The error of the next operations, if any. */
@@ -54,7 +56,7 @@ export class MemoryPlace {
     this.name = name
     this.#start = start
   }
-  /** Ends the process of an environment's worker, as if on its own. */
+  /** Ends the process of an environment's worker, as if the process had exited by itself. */
   exit(id: string, idle = false): void {
     const environment = this.environments.get(id)
     const generation = environment?.worker?.generation

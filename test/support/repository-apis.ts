@@ -82,7 +82,6 @@ function jwtFault(token: string, app_id: string, key: KeyObject): string | undef
   return Number(iat) > now || Number(exp) < now || Number(exp) - now > 600 ? 'times' : undefined
 }
 
-/** The data of an app in the stand-in for GitHub. */
 export interface TestApp {
   readonly app_id: string
   readonly key: KeyObject
