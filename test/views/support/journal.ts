@@ -201,7 +201,6 @@ export const jobBorn = (
   updated_at: at(seconds),
   ...fields,
 })
-/** An entry of the queue `default` of shard 0. */
 export const queue = (events: readonly QueueEvent[], more: Partial<Draft> = {}): Draft => ({
   kind: 'queue',
   project: 'prj_a',
