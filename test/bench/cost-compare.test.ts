@@ -1,4 +1,4 @@
-/** The comparison of two trees that were measured in turn. */
+/** The comparison of two trees that were measured alternately. */
 import fc from 'fast-check'
 import t from 'tap'
 import { compare, turns } from '../../bench/cost/compare.ts'
