@@ -57,7 +57,7 @@ const never: Partial<Record<string, readonly [RegExp, string]>> = {
   gateway: [/process\.env|@nats-io/, 'the edge knows the world only through its ports'],
   views: [/process\.env|@nats-io/, 'views know the world only through their ports'],
 }
-/** Packages and features that are easy to misuse, with the only files that may use them. */
+/** Packages and features, each with the only files that may use it. */
 const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
