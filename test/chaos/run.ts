@@ -42,8 +42,8 @@ export interface Outcome {
 const FOLLOWED = 60
 const READ = 300
 /**
- * `PATIENCE`: milliseconds without an ended run, after the load, until the wait for the remaining
- * runs ends. `CATCH_UP`: milliseconds that followers have after the load to catch up.
+ * `PATIENCE`: milliseconds without an ended run, after the load, after which the wait for the
+ * remaining runs stops. `CATCH_UP`: milliseconds that followers have after the load to catch up.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000

@@ -72,8 +72,8 @@ function ask(row: Row, path: string, body?: object): Promise<Answered> {
   })
 }
 /**
- * Returns a text of the other project that appears in the answer but not in the request, or
- * undefined.
+ * Returns a text of the other project that the answer reveals although the request does not contain
+ * it; undefined if there is none.
  */
 function leak({ text }: Answered, asked: string): string | undefined {
   const told = [MARK, ...foreign].find(

@@ -264,7 +264,6 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
-/** Rows whose requests may also create role assignments. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**

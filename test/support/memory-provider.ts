@@ -37,7 +37,7 @@ export class MemoryPlace {
   /** The held operations. Operations are held while `holds` is true. */
   readonly held: Held[] = []
   holds = false
-  /** The error of the next operations, if any. */
+  /** The error with which operations fail while it is set. */
   fails: Error | undefined
   readonly logs = new Map<string, string>()
   readonly #start: (launch: WorkerLaunch, end: (idle: boolean) => void) => MemoryProcess

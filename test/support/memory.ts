@@ -69,8 +69,8 @@ export class MemoryJournal implements Journal {
   }[] = []
   readonly tick: Tick
   /**
-   * Faults of the next appends: `lost` stores nothing and returns unknown, `stored` stores and
-   * returns unknown, `full` refuses.
+   * Faults of the next appends. `lost` stores nothing, `stored` stores the envelope, and both
+   * return an unknown outcome. `full` refuses the append.
    */
   faults: ('lost' | 'stored' | 'full')[] = []
   /** Number of sequences that the stream reports as missing. */

@@ -1,5 +1,5 @@
 /**
- * The APIs of GitHub and GitLab as far as the service calls them, over real HTTP on loopback. The
+ * The parts of the GitHub and GitLab APIs that the service calls, over real HTTP on loopback. The
  * stand-in for GitHub checks the signature and the times of the app's JWT.
  */
 import { type KeyObject, verify } from 'node:crypto'

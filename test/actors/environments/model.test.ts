@@ -35,7 +35,7 @@ const step = fc.record({
   ),
   /** Index of the job, host, holder or session. */
   one: fc.nat(3),
-  /** How far the sent number of an operation or a worker lags behind the current one. */
+  /** By how much the sent operation number or worker generation lags behind the current one. */
   lag: fc.constantFrom(0, 0, 0, 0, 1),
   fails: fc.boolean(),
   /** Seconds that pass before the command. */

@@ -20,7 +20,7 @@ interface Options {
   readonly key: string
   readonly agent: string
   readonly now: () => number
-  /** Ends all followers. */
+  /** Aborts all followers. */
   readonly signal: AbortSignal
 }
 interface Begun {

@@ -33,8 +33,8 @@ interface TurnOutcome {
   readonly violations: readonly Violation[]
 }
 /**
- * `PATIENCE`: milliseconds without an ended turn until the wait for the remaining turns ends.
- * `TELL`: milliseconds between two progress reports.
+ * `PATIENCE`: milliseconds without an ended turn after which the wait for the remaining turns
+ * stops. `TELL`: milliseconds between two progress reports.
  */
 const PATIENCE = 60_000
 const TELL = 5000

@@ -1,4 +1,4 @@
-/** The captured output of commands, for random output. */
+/** The captured output of commands, tested with random output. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Capture, endOfCharacter } from '../../../client/environment/process/output.ts'

@@ -27,7 +27,6 @@ const env = {
 const git = (at: string, ...args: string[]) => exec('git', ['-C', at, ...args], { env })
 const urlOf = (token: string | undefined, name: string) =>
   `${server.url.replace('://', token === undefined ? '://' : `://x:${token}@`)}/${name}.git`
-/** Runs git, which must fail, and returns its standard error. */
 const refused = (...args: Parameters<typeof git>) =>
   git(...args).then(
     () => 'it succeeded',

@@ -13,8 +13,8 @@ const request: HostRequest = {
   kind: 'provision',
 }
 /**
- * An actor that requests work at each count: of any host if it counts one, otherwise of the hosts
- * of a place.
+ * An actor that requests an operation with each event: from any host of the provider if the count
+ * is one, and otherwise from the hosts of a place.
  */
 const requesting: AnyActor = {
   ...counter,

@@ -75,7 +75,6 @@ const names = [
 ]
 
 type Path = readonly (string | number)[]
-/** Every location in a value, the root first. */
 function placesIn(value: unknown, at: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [at]
   return [

@@ -293,7 +293,6 @@ export const idsOf = (place: Place): string[] => [
   ...new Set(Object.values(place as unknown as Record<string, string>)),
 ]
 
-/** The id of the record in a row's path. */
 function idIn(name: RowName, place: Place): string {
   if (name === 'run.retry' || name === 'run.recover') return place.failed
   if (name.startsWith('run.')) return place.run

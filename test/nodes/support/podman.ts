@@ -20,7 +20,6 @@ import { endWithUs } from '../../../nodes/process/ending.ts'
 
 export interface Podman {
   readonly socket: string
-  /** Runs a command of Podman and returns its output. */
   run(...args: readonly string[]): string
   /** Stops the API service and its containers, and removes its storage. */
   stop(): Promise<void>

@@ -108,7 +108,7 @@ const changing: Partial<Record<RowName, Open>> = {
   'channel.delete': { id: ids.channel },
 }
 
-/** Rows of the owners of resources that change other records, which have no bindings. */
+/** Rows that the owners of resources decide, but that change only records without bindings. */
 const apart: readonly RowName[] = [
   'key.create',
   'key.revoke',
@@ -138,8 +138,8 @@ let message: Found
 const member = await s.ok('user.create', { name: 'member', role_ids: ['role_editor'] })
 const operator = await s.ok('principal.create', { name: 'leaves', role_ids: ['role_editor'] })
 /**
- * Rows of the owners of resources that use a resource or change its runtime data, each with an
- * input. They work on protected resources and leave the definitions unchanged.
+ * Rows that use a resource or change its runtime data, each with an input. They also work on
+ * protected resources, and leave the definitions unchanged.
  */
 const runtime: Partial<Record<RowName, () => Open>> = {
   'row.insert': () => ({ id: ids.table, data: { number: '1' } }),

@@ -22,7 +22,6 @@ const [ann, bob, out, admin, viewer] = await Promise.all([
 const rows = (Object.entries(api) as [RowName, Row][]).filter(
   ([name, { route }]) => name.startsWith('channel.') && route.includes(':id'),
 )
-/** Valid request bodies of the operations that need one. */
 const bodies: Readonly<Record<string, object>> = {
   'channel.update': { topic: 'x' },
   'channel.add_member': { user_id: out.id },

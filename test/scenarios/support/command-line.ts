@@ -5,7 +5,6 @@ import { explain } from '../../../client/cli/explain.ts'
 
 export interface CommandResult {
   readonly code: number
-  /** The output of the command. */
   readonly out: string
   /** Messages for people: progress, questions and explained errors. */
   readonly notes: string

@@ -220,7 +220,6 @@ t.test('an escaped text expands to itself', async (t) => {
   t.equal(escapeVariables('${name} ${{ x }}'), '${name} ${{ x }}', 'only where necessary')
 })
 
-/** Applies a unified diff to a text. */
 function patched(from: string, diff: readonly string[]): string {
   const lines = from === '' ? [] : from.split('\n')
   let shift = 0

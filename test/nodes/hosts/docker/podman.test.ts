@@ -61,7 +61,6 @@ const names = (...list: string[]) =>
     ?.run(...list)
     .split('\n')
     .filter(Boolean) ?? []
-/** The containers and volumes that the engine still has. */
 const left = () => [
   ...names('ps', '--all', '--format', '{{.Names}}'),
   ...names('volume', 'ls', '--format', '{{.Name}}'),

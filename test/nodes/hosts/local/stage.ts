@@ -29,8 +29,8 @@ const works = (program: string, args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
 
 /**
- * Returns the first folder above this one that other users cannot enter, such as that of `mktemp -d`.
- * Another user cannot run the program there.
+ * Returns the nearest enclosing folder that other users cannot enter, such as one created by
+ * `mktemp -d`. Another user cannot run the program there.
  */
 function closedFolder(): string | undefined {
   for (let path = import.meta.dirname; ; path = dirname(path)) {
