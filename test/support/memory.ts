@@ -36,7 +36,7 @@ export class ManualClock implements Clock {
     const until = this.#elapsed + ms
     await settleAll()
     for (;;) {
-      // Timers are in the order of their creation, so the first of the earliest is the next.
+      // Timers are in creation order, so the first one with the earliest time runs next.
       let next = this.#timers[0]
       for (const timer of this.#timers) if (next && timer.at < next.at) next = timer
       if (!next || next.at > until) break

@@ -60,7 +60,7 @@ t.test('the example is planned, applied, and then plans to nothing', async (t) =
   t.match(done, { code: 0, out: /support-desk in examples: 12 created\.$/ }, done.notes)
   const again = await baton(['apply', '-f', example, '--plan'])
   t.match(again, { code: 0, notes: '' })
-  // References to resources that the first apply created are no drift.
+  // References to resources that the first apply created do not count as drift.
   t.equal(again.out, 'Blueprint support-desk in examples:\n  Plan: 12 unchanged.')
   t.match(await baton(['apply', '-f', example, '--yes']), { code: 0, notes: /nothing to do/ })
 })
