@@ -16,7 +16,7 @@ import { createAccounts, OBSERVER } from './accounts.ts'
 import type { Net, Place } from './net.ts'
 
 export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
-/** A process that is restarted under the same name. */
+/** A process that can be restarted under the same name. */
 export interface Member {
   readonly name: string
   readonly role: Role

@@ -10,7 +10,7 @@ import type { Sent } from './history.ts'
 import { kindOf, saidTo } from './plans.ts'
 
 const PROJECT = '/projects/default'
-/** The share of messages that are repeated after their answer. */
+/** The share of messages that are repeated after they were answered. */
 const REPEATED = 0.15
 
 interface Options {
@@ -20,7 +20,7 @@ interface Options {
   readonly key: string
   readonly agent: string
   readonly now: () => number
-  /** Aborts all followers. */
+  /** Stops sending and aborts all followers. */
   readonly signal: AbortSignal
 }
 interface Begun {

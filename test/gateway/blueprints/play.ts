@@ -47,7 +47,10 @@ export const bindingsIn = (store: Store): readonly StoredBinding[] =>
   store.view<{ items: StoredBinding[] }>('blueprint_bindings', { limit: 10_000 }).items
 
 const isTime = (name: string): boolean => name.endsWith('_at')
-/** The state of a project without ids, times and generated handles. */
+/**
+ * The resources and bindings of a project, without ids, times, editors, generated handles and
+ * `applied`.
+ */
 export async function stateOf(store: Store): Promise<unknown> {
   await settleAll()
   const resources = await resourcesOf(store)
@@ -84,7 +87,7 @@ export function checkBindings(store: Store): void {
     places.add(place)
   }
 }
-/** The outcome without ids. */
+/** The outcome without ids, drift and the values of fields. */
 export const shape = ({ refused, changes }: Outcome) => ({
   ...(refused && { refused: refused.refused, fields: refused.details?.['fields'] }),
   changes: changes.map(({ resource_id: _, fields = [], drift: __, ...change }) => ({

@@ -209,7 +209,7 @@ export class Worker {
       )
     })
   }
-  /** Sends a report, and repeats it through any gateway until it is acknowledged. */
+  /** Sends a report through the current gateway, and repeats it until it is acknowledged. */
   #report(job: string, work: Work): void {
     if (!this.alive) return
     let acknowledged = false
