@@ -13,7 +13,6 @@ import type { Origin } from '../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
 import { getOwn } from '../protocol/lookup.ts'
-import { slug } from '../protocol/naming.ts'
 import type { Reserved } from '../protocol/projects/configuration.ts'
 import { agentsNamed } from '../protocol/rules/workflow-check/agents.ts'
 import { type Spec, workflowsNamed } from '../protocol/workflows/spec.ts'
@@ -41,6 +40,7 @@ import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
+import { handleOf } from './commands/workflow-handle.ts'
 import type { Identity } from './http/idempotency.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { signLinks } from './pages/answer/links.ts'
@@ -194,11 +194,7 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
   const { world } = edge
   const { project, body } = call
   if (!project) return {}
-  const name = String(body['name'])
-  const handle =
-    typeof body['handle'] === 'string'
-      ? body['handle']
-      : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
+  const handle = handleOf(world, body)
   const organization = world.organization()
   const reserved: Reserved = { id: newId(edge, call, 'workflow'), handle, organization }
   const outcome = await world.command({

@@ -17,6 +17,7 @@ import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
 import { unknownWorkflow } from '../commands/loops.ts'
+import { refusedCreation } from './capacity.ts'
 import { located } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
@@ -88,7 +89,7 @@ export async function refusedPlan(
       if (faults.length > 0) return located(change, refuseFields(...faults))
       const defined = definitionOf(change.resource_type, body)
       const refused =
-        foreseenRefusal(change, step, edge.world.settings.brand) ??
+        foreseenRefusal(change, step, call.caller, edge.world.settings.brand) ??
         (defined &&
           (refusedActions(edge, call.caller, defined.spec, defined.path) ??
             refusedProvider(edge.world.settings, defined.spec, defined.path) ??
@@ -99,7 +100,7 @@ export async function refusedPlan(
           : undefined)
       if (refused) return located(change, refused)
     }
-  return undefined
+  return refusedCreation(edge, project, changes)
 }
 /** Runs the preparation of a row only for its checks. */
 async function checked(
