@@ -1,8 +1,9 @@
 /**
- * Checks of a plan against everything else that exists: maximum numbers of resources, and the
- * handles of workflows, which are unique in the organization.
+ * Checks of a plan against everything else that exists: maximum numbers of resources, the handles
+ * of workflows, which are unique in the organization, and protected agents of other blueprints.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
+import type { Identity } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
@@ -64,14 +65,39 @@ async function refusedHandles(
   return undefined
 }
 
-/** Returns the first refusal of a resource that the plan creates. */
-export async function refusedCreation(
+/** Returns the refusal of the first toolkit or skill that a protected agent needs. */
+async function refusedDeletions(
+  { world }: Edge,
+  project: string,
+  changes: readonly PlannedChange[],
+  requester: Identity,
+): Promise<Refusal | undefined> {
+  const deleted = changes.filter(
+    ({ action, resource_type }) =>
+      action === 'deleted' && (resource_type === 'toolkit' || resource_type === 'skill'),
+  )
+  const ids = deleted.flatMap(({ resource_id }) => resource_id ?? [])
+  if (ids.length === 0) return undefined
+  const found = await world.ask({ project, kind: 'project', id: project }, 'refused_deletion', {
+    ids,
+    requester,
+  })
+  if (found === null || isRefusal(found)) return found ?? undefined
+  const change = deleted.find(({ resource_id }) => resource_id === found.id)
+  return change && located(change, found.refusal)
+}
+
+/** Returns the first refusal that follows from everything else that exists. */
+export async function refusedByOthers(
   edge: Edge,
   project: string,
   changes: readonly PlannedChange[],
+  requester: Identity,
 ): Promise<Refusal | undefined> {
   const created = changes.filter(({ action }) => action === 'created')
   return (
-    (await refusedNumbers(edge, project, created)) ?? (await refusedHandles(edge, project, created))
+    (await refusedNumbers(edge, project, created)) ??
+    (await refusedHandles(edge, project, created)) ??
+    (await refusedDeletions(edge, project, changes, requester))
   )
 }

@@ -7,6 +7,7 @@ import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { isSymbol } from '../../protocol/blueprints/references.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
 import type { Step as PlanStep } from '../../protocol/blueprints/steps.ts'
+import { type Identity, identityOf } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
@@ -17,7 +18,7 @@ import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
 import { unknownWorkflow } from '../commands/loops.ts'
-import { refusedCreation } from './capacity.ts'
+import { refusedByOthers } from './capacity.ts'
 import { located } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
@@ -100,7 +101,7 @@ export async function refusedPlan(
           : undefined)
       if (refused) return located(change, refused)
     }
-  return refusedCreation(edge, project, changes)
+  return refusedByOthers(edge, project, changes, identityOf(call.body as Identity))
 }
 /** Runs the preparation of a row only for its checks. */
 async function checked(
