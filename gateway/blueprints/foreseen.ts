@@ -1,6 +1,6 @@
 /**
- * Rules of the actors that a plan can check before anything is written, so that a preview refuses
- * what the apply would refuse. The rules themselves are shared with the actors.
+ * Actor rules that a plan checks in advance, so that a preview refuses what the apply would refuse.
+ * The actors use the same functions.
  */
 import { readPermissions } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
@@ -11,7 +11,7 @@ import { keepUrl, maskUrl, partUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
 
 const anyPart = { sealed: '', digest: '' }
-/** The fault of a URL with masked values that the present record does not have. */
+/** Returns a fault when a URL contains a masked value that the current record does not have. */
 function maskFaults(field: string, url: unknown, before: unknown): FieldError[] {
   if (typeof url !== 'string') return []
   const sent = partUrl(url).values.map((value) => (value === null ? null : anyPart))
@@ -23,7 +23,7 @@ function maskFaults(field: string, url: unknown, before: unknown): FieldError[] 
   return 'fault' in kept ? [{ field, message: kept.fault, actual: maskUrl(url) }] : []
 }
 
-/** Returns the refusal that the actor of a resource would give to a command of the plan. */
+/** Returns the refusal with which the resource's actor would answer a command of the plan. */
 export function foreseenRefusal(
   { resource_type: type, known }: PlannedChange,
   { row, body }: Step,

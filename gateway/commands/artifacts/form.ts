@@ -43,7 +43,7 @@ const bareType = (text: string | undefined): string | undefined => {
   return MEDIA_TYPE.test(type) ? type : undefined
 }
 
-/** Collects the fields of a form. All methods throw `UploadRefused`. */
+/** Collects the fields of a form. The methods throw `UploadRefused` when a field is invalid. */
 export class ArtifactFields {
   readonly #texts = new Map<string, string>()
   readonly #limit: number

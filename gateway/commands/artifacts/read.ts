@@ -1,6 +1,7 @@
 /**
- * Reads artifacts: their records, their bytes, signed URLs and the storage that they use. Only its
- * owner can read a private artifact; other principals receive `not_found`. A view answers the list.
+ * Reads artifacts: their records, their bytes, signed URLs and the used storage. A private artifact
+ * is readable only by its owner; other principals receive `not_found`. Lists are answered by a
+ * view.
  */
 import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
 import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'

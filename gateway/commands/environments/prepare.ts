@@ -128,9 +128,8 @@ const recordOf = ({ world }: Edge, project: string, id: string) =>
     ? world.ask({ project, kind: 'environment', id }, 'get', {})
     : refuse('not_found')
 /**
- * Takes the name for the new scope and owner. Returns the time of the record on which this is
- * based. The environment refuses an update with an outdated time, because the holder releases a
- * name that a concurrent update does not keep.
+ * Takes the name in the new scope. Returns the update time of the record that was read. If the
+ * record has changed since, the environment refuses the update, and the name must be taken again.
  */
 async function takeName(
   edge: Edge,
