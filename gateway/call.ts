@@ -84,9 +84,9 @@ export interface Call {
   readonly request_id: string
   readonly incoming: Incoming
   /**
-   * Present if the call is a part of another call, as for the resources of a blueprint. The
-   * idempotency key of the request is then not that of the part, and other gateways are notified
-   * once, at the end of the whole call.
+   * Present if the call is part of another call, such as the apply of a blueprint. The idempotency
+   * key of the request does not apply to a part. Other gateways are notified once, at the end of
+   * the whole call.
    */
   readonly part?: {
     /** Id of the record that the row creates. */

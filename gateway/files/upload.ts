@@ -12,9 +12,10 @@
  * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
  *     memory is bounded by this number and one read of the socket (512 KiB).
  * U5. Of the uploads that are read by `chunks`, only those with a turn receive bytes or yield
- *     received bytes. A turn ends when the received bytes are consumed, or after `SILENCE_MS`
- *     without a byte. So an upload without a turn only holds the bytes that arrived together with
- *     its headers, and silent clients delay no others for long.
+ * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield
+ *     bytes. A turn ends when the received bytes are consumed, or after `SILENCE_MS` without a
+ *     byte. So an upload without a turn holds only the bytes that arrived with its headers, and
+ *     silent clients do not delay others for long.
  * U6. Bytes that arrive during a turn are copied into buffers of a pool. A buffer is reused when
  *     the reader requests the next bytes. Without a pool, a waiting upload would hold one chunk in
  *     each of its stages, because a suspended generator keeps its last value alive.

@@ -216,9 +216,9 @@ async function definedIn(
  * Creates the preparation of an operation that needs the definition of a turn in an existing
  * session.
  * @param more creates the other parts of the preparation.
- * @param starts `turn`: the command starts a turn. `or_joins`: unless it joins the turn in progress,
- * for which it needs no definition, so the actor decides whether a refused definition matters.
- * `nothing`: it starts no turn, so that no resolver is called.
+ * @param starts whether the command starts a turn. With `or_joins`, the command may instead join
+ * the turn in progress, which needs no definition, so the actor handles a refused definition. With
+ * `nothing`, no turn starts, and the resolver is not called.
  */
 const turning =
   (
