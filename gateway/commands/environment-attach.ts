@@ -89,7 +89,7 @@ const creationOf = (
   ...(tags && { tags }),
 })
 
-/** Refuses a worker that serves an environment other than the one to be attached. */
+/** Refuses a worker that already serves a different environment. */
 async function checkFree(
   { world }: Edge,
   project: string,

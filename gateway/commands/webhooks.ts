@@ -29,7 +29,10 @@ async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | unde
     : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
 }
 
-/** Waits for the outcome of a test delivery. A test that takes too long counts as failed. */
+/**
+ * Waits for the outcome of a test delivery. After `PING_TIMEOUT_MS`, the test is reported as
+ * failed.
+ */
 async function outcomeOf({ world }: Edge, project: string, id: string): Promise<unknown> {
   let wake = () => {}
   const stop = world.live(project, 'delivery', id, () => wake())

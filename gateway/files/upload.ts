@@ -9,8 +9,8 @@
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
- * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
- *     memory is bounded by this number and one read of the socket (512 KiB).
+ * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread.
+ *     So memory is bounded by `AHEAD` and one read of the socket (512 KiB).
  * U5. Of the uploads that are read by `chunks`, only those with a turn receive bytes or yield
  * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield
  *     bytes. A turn ends when the received bytes are consumed, or after `SILENCE_MS` without a
@@ -193,8 +193,7 @@ export class Upload {
     return !this.#over && !this.#whole && this.#slices.length === 0 && this.#fits()
   }
   /**
-   * Lets the client send until bytes have arrived, or until `SILENCE_MS` have passed without a
-   * byte.
+   * Resumes the client until bytes have arrived, or until `SILENCE_MS` have passed without a byte.
    */
   async #receive({ later }: UploadTurns): Promise<void> {
     if (this.#flowing) this.#res.resume()

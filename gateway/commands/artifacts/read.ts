@@ -60,7 +60,6 @@ export async function closedTo(
   const closed = await edge.sessionVisibility.check(scopeId(edge, call), { session_id }, caller)
   return closed?.refused === 'not_found' ? missing : closed
 }
-/** Finds an artifact that is ready and that the caller may read. */
 async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   const { caller, slots } = call
   const project = scopeId(edge, call)
