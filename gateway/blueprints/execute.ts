@@ -40,7 +40,8 @@ export function refusedRows(
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
 ): Refusal | undefined {
-  // Changing a binding requires the permission to change the resource, which the binding protects.
+  // A binding controls who may change or delete its resource. So changing the binding requires the
+  // permission to change the resource.
   const names = new Set(
     changes.flatMap(({ resource_type, steps }) =>
       steps.flatMap(({ row }) =>

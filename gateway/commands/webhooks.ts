@@ -20,7 +20,6 @@ import { withSealedUrl } from './seal-url.ts'
  */
 const PING_TIMEOUT_MS = PROMPT + 12_000
 
-/** Refuses a URL that is not an allowed destination. */
 async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
   const { url } = body as Partial<Webhook>
   const message = url ? await world.unreachable?.(url) : undefined

@@ -167,13 +167,11 @@ export class Upload {
     this.#wake?.()
   }
 
-  /** Discards unread bytes. */
   #drop(): void {
     this.#chunks = []
     for (const { buffer } of this.#slices.splice(0)) this.#pool?.give(buffer)
     this.#unread = 0
   }
-  /** Copies bytes into buffers of the pool. */
   #keep(bytes: Buffer): void {
     const pool = this.#pool
     if (!pool) return

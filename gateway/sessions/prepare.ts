@@ -40,7 +40,6 @@ interface Said {
   readonly idempotency_key?: string
 }
 
-/** Reads the current state of a turn from the view. */
 const turnNow = (
   edge: Edge,
   call: Call,
@@ -192,7 +191,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
 }
 
 /**
- * Returns the session of the path. Refused with `not_found` when it does not exist or has ended.
+ * Returns the session in the path. Refused with `not_found` when it does not exist or has ended.
  */
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
@@ -202,7 +201,6 @@ async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { session, gone } = known
   return session && !gone ? session : missing
 }
-/** Resolves the definition of a turn in a session. */
 async function definedIn(
   edge: Edge,
   call: Call,
