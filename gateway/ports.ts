@@ -57,8 +57,8 @@ export interface World {
   /** Like `unreachable`, for a repository host that only workers of environments call. */
   unreachableRepository?(url: string): Promise<string | undefined>
   /**
-   * Issues a token for a repository, or returns the one that it issued before. The method is absent
-   * when repository hosts cannot be called.
+   * Issues a token for a repository, or returns a previously issued one. The method is absent when
+   * repository hosts cannot be called.
    */
   repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
   /** Definitions from the resolver of the organization. Absent when it cannot be called. */

@@ -35,7 +35,7 @@ const callerOf = (
 
 /**
  * Creates the function that authenticates the worker of an environment. It returns `unauthorized`
- * when no environment accepts the credential as its current worker's.
+ * when no environment accepts the credential.
  * @param projects returns the ids of the projects that have a tag.
  */
 export function openEnvironmentWorkers(

@@ -219,7 +219,8 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
     changes.flatMap(({ resource_type, key, action }) => {
       const prefix = generatedTypes.find((type) => type === resource_type)
       if (action !== 'created' || prefix === undefined) return []
-      // The slot of an agent is random, to spread the agents over the shards.
+      // The memory of an agent is an actor with the same id, so random slots spread memories over
+      // the shards.
       const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
       const slot = isNear ? slotOf(project) : undefined
       return [[placeOf(resource_type, key), edge.world.id(prefix, undefined, slot)]]
