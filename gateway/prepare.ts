@@ -210,8 +210,8 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
 }
 
 /**
- * Returns the caller's permissions, for commands that grant permissions: the actor refuses to grant
- * others.
+ * Returns the caller's permissions, for commands that grant permissions. The actor refuses to grant
+ * a permission that the caller lacks.
  */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
@@ -231,7 +231,8 @@ const makeKey = (
 }
 
 /**
- * Prepares an interaction: checks the people whom it asks and its run, and seals its callback URL.
+ * Prepares an interaction: checks its targets, its reviewers and its run, and seals its callback
+ * URL.
  */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}

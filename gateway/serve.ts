@@ -136,8 +136,9 @@ class Served {
 
   /**
    * Refuses a request whose end is ambiguous, and closes its connection. The answer is sent in the
-   * next turn of the event loop. If it were sent at once, uWS would continue to read from the
-   * connection; without an answer, uWS closes the connection at the first byte of another request.
+   * next turn of the event loop, because uWS would continue to read from the connection after an
+   * immediate answer. Until the answer is sent, uWS closes the connection at the first byte of
+   * another request.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))

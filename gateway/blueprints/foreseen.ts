@@ -1,6 +1,6 @@
 /**
- * Rules of the actors that a plan can check before anything is written, so that a preview refuses
- * what the apply would refuse. The rules themselves are shared with the actors.
+ * Actor rules that a plan checks in advance, so that a preview refuses what the apply would refuse.
+ * The actors use the same functions.
  */
 import { lacking, readPermissions } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
@@ -12,7 +12,7 @@ import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
 import type { Call } from '../call.ts'
 
 const anyPart = { sealed: '', digest: '' }
-/** The fault of a URL with masked values that the present record does not have. */
+/** Returns a fault when a URL contains a masked value that the current record does not have. */
 function maskFaults(field: string, url: unknown, before: unknown): FieldError[] {
   if (typeof url !== 'string') return []
   const sent = partUrl(url).values.map((value) => (value === null ? null : anyPart))

@@ -1,6 +1,6 @@
 /**
- * Checks of a plan before anything is written: the rules of each row that a schema cannot express,
- * and the agents, actions, workflows and providers that definitions name. Resources that the same
+ * Checks a plan before anything is written: the rules of each row that a schema cannot express, and
+ * the agents, actions, workflows and providers that definitions name. Resources that the same
  * request creates count as existing.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
@@ -22,7 +22,7 @@ import { refusedByOthers } from './capacity.ts'
 import { located } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
-/** Names that the resources of the request will have. */
+/** Returns the names that the request gives to resources of one type. */
 function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set<string> {
   const { match, rows: names } = resourceFacts[type]
   return new Set(
@@ -35,12 +35,12 @@ function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set
   )
 }
 
-/** The body without a reference to an agent that the request creates. */
+/** Omits a reference to an agent that the request creates, because the agent has no id yet. */
 function withoutSymbols(body: PlanStep['body']): PlanStep['body'] {
   const { agent_id, ...rest } = body
   return isSymbol(agent_id) ? rest : body
 }
-/** The definition in the body of a loop or a workflow, and its path there. */
+/** Returns the definition in the body of a loop or workflow, and its path in the body. */
 const definitionOf = (
   type: ResourceTypeName,
   body: PlanStep['body'],
@@ -72,7 +72,7 @@ async function unknownWorkflows(
   )
 }
 
-/** Returns the first refusal of a change of the plan, with paths in the request of the blueprint. */
+/** Returns the first refusal of a change of the plan, with field paths in the blueprint request. */
 export async function refusedPlan(
   edge: Edge,
   call: Call,
@@ -103,7 +103,7 @@ export async function refusedPlan(
     }
   return refusedByOthers(edge, project, changes, identityOf(call.body as Identity))
 }
-/** Runs the preparation of a row only for its checks. */
+/** Runs the preparation of a row for its checks only. */
 async function checked(
   edge: Edge,
   call: Call,
