@@ -1,7 +1,7 @@
 /**
  * Reads the settings of a node from flags and environment variables. `config/settings.ts` has the
  * table of all settings. The value of a setting is its flag, else its environment variable, else
- * its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
+ * its default. For example, `--rate-key` is the flag of `BATON_RATE_KEY`.
  */
 
 import { availableParallelism } from 'node:os'
@@ -336,8 +336,8 @@ export function readConfig(
 }
 
 /**
- * Returns the settings of the SMTP listener; undefined when there is none. A string says which
- * settings are missing.
+ * Returns the settings of the SMTP listener, or undefined when there is none. Returns a message
+ * when settings are missing.
  */
 function mailOf(v: Values): Config['mail'] | string {
   const { BATON_SMTP_PORT: port, BATON_INBOX_DOMAIN: domain } = v

@@ -143,7 +143,9 @@ export function createWorld(parts: WorldParts): World {
     })
   }
 
-  /** Start time, which distinguishes the queries of this process from those of an earlier one. */
+  /**
+   * Start time, which distinguishes the queries of this process from those of an earlier process.
+   */
   const born = clock.now()
   let queries = 0
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {

@@ -168,7 +168,7 @@ function ownerKeyNote({ data }: Config, root_hash: string): string {
     : 'A backup does not contain the owner key: use the key of the backed-up system.\n'
 }
 
-/** Adds both commands to the program. */
+/** Adds `baton backup` and `baton restore` to the program. */
 export function addBackupCommands(program: Command): void {
   const place = (command: Command) =>
     command

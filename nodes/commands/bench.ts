@@ -33,7 +33,7 @@ interface Benchmark {
 /**
  * Returns the name and the description of each benchmark. A benchmark is a file of `bench/` that
  * exports `about`, its description. `about` must consist of string literals joined with `+`, one
- * per line, because the files are read as text: listing the benchmarks loads no module.
+ * per line, because the files are read as text and not imported.
  */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()

@@ -219,7 +219,7 @@ export const environmentTable = {
 } as const
 
 /**
- * Returns the configuration of environments. A string says which settings contradict each other.
+ * Returns the configuration of environments, or a message when settings contradict each other.
  * @param roles the roles of the node.
  * @param hasUrl whether the URL of a gateway is configured.
  */

@@ -43,7 +43,7 @@ export function openings(asking: CapabilityReader): Handler {
         origin: systemOrigin(world, world.node),
       })
       if (!isRefusal(told)) return { status: 'completed' }
-      // The run keeps another definition of the agent, with which the next attempt looks up.
+      // The run keeps another definition of the agent. The next attempt uses that definition.
       if (told.refused !== 'conflict') return refused(told)
       const { final: _, ...outcome } = refused(told)
       return { ...outcome, retry_in: 0 }

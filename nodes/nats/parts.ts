@@ -49,8 +49,8 @@ export class RequestParts {
   readonly #incomplete = new Map<string, Uint8Array[]>()
 
   /**
-   * Adds a part, and returns the whole content of the request if it was the last part. Returns
-   * undefined while parts are missing; after the last part, the request is then lost.
+   * Adds a part. Returns the content of the request when the last part arrives, and undefined
+   * before that. A request with a lost part is dropped.
    */
   join({ headers: given, data }: Pick<Msg, 'headers' | 'data'>): Uint8Array | undefined {
     const part = given?.get(PART)

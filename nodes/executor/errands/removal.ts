@@ -1,6 +1,6 @@
 /**
  * Deletes the artifacts of a deleted project and the stored definitions of its agents, and destroys
- * its environments. A repeat finds only those that are left.
+ * its environments. A repeat removes only what is left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'

@@ -250,7 +250,7 @@ export class Membership {
     )
   }
   /**
-   * Records that a node has joined, or may have joined while this one could not receive messages.
+   * Records that a node has joined, or may have joined while this node could not receive messages.
    * `alone` is then false for `LEASE_DURATION_MS`, within which this node reads the new record.
    */
   unsure(): void {
@@ -287,7 +287,9 @@ export class Membership {
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
-  /** Returns the pause before the next round in milliseconds: shorter if a node reaches a limit. */
+  /**
+   * Returns the milliseconds until the next round: fewer if another node reaches a limit earlier.
+   */
   #rest(): number {
     const since = this.#clock.elapsed()
     const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]

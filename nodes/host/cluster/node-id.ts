@@ -113,7 +113,7 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     }
     const revision = await registry.put(key, value, found?.revision ?? 0)
     if (revision !== undefined) return revision
-    // A put that was repeated because its answer was lost finds the record that it wrote itself.
+    // A put may be repeated because its answer was lost. The repeat fails, but the record is ours.
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }

@@ -76,8 +76,8 @@ export class Batch {
 
   /**
    * Decides one command and its tells. An exception in an actor is answered with `internal`; see
-   * `torn`. A command that only a newer release knows is answered with `not_owner`. Its sender then
-   * repeats it until the shard has an owner of that release.
+   * `torn`. An unknown command, which a newer release may have sent, is answered with `not_owner`.
+   * Its sender then repeats it until the shard has an owner of that release.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
    *   unknown format.

@@ -1,8 +1,8 @@
 /**
- * Limits all processes of an environment together, by control groups of Linux. Version 2 is used
+ * Limits all processes of an environment together, with Linux control groups. Version 2 is used
  * where the controllers of memory, processes and processors are delegated to this process.
  * Otherwise the available controllers of version 1 are used. The groups are below the group of this
- * process, so its own limits apply as well.
+ * process, so the limits of that group apply as well.
  */
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
