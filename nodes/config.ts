@@ -31,7 +31,6 @@ import type { Bucket } from './s3/files.ts'
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Folder for all data of the node. */
   readonly data: string
   /**
    * Port of `/healthz`, `/readyz` and `/metrics` for a node that has no gateway, or whose gateway
@@ -53,7 +52,6 @@ export interface Config {
   /** Maximum size of that server's store in bytes. If absent, it may use most of the disk. */
   readonly nats_max_store?: number
   readonly roles: readonly Role[]
-  /** Whether each view runs in a separate thread. */
   readonly view_threads: boolean
   readonly root_key?: string
   /** Which property of a list of runs contains its items: `items`, `data`, or both. */
@@ -71,8 +69,8 @@ export interface Config {
   /** Milliseconds that a request may take before it is answered with 503. */
   readonly deadline: number
   /**
-   * Milliseconds for which a gateway that has received SIGTERM still serves requests while it
-   * reports that it is not ready.
+   * Milliseconds after SIGTERM during which a gateway still serves requests, but reports that it is
+   * not ready.
    */
   readonly drain: number
   /** Milliseconds between comments on a quiet event stream. */
@@ -138,7 +136,6 @@ export interface Config {
     readonly max_bytes: number
     readonly upload_ms: number
   }
-  /** Providers and limits of environments. */
   readonly environments: EnvironmentConfig
   /** The bucket that stores files. If absent, the object store of NATS stores them. */
   readonly bucket?: Bucket
@@ -192,7 +189,6 @@ const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =
     return meant === undefined ? [] : [`${name} is not a setting. Did you mean BATON_${meant}?`]
   })
 
-/** A complete configuration, or the faults that were found. */
 type Read = { readonly config: Config } | { readonly faults: readonly string[] }
 /**
  * Reads the settings.

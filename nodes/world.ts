@@ -1,5 +1,5 @@
 /**
- * Implements `World`, the interface of gateways and executors to the cluster, over the bus.
+ * Implements `World`, the interface of gateways, executors and hosts to the cluster, over the bus.
  * Commands and reads reach the owner of a shard, even when the shard moves.
  */
 import { createHash, createHmac } from 'node:crypto'

@@ -5,7 +5,7 @@
  */
 
 /**
- * Tests of several processes, or with deadlines. They mostly wait: their processes take half of one
+ * Tests that use several processes or deadlines. They mostly wait: their processes take half of one
  * processor (2026-11-26). At most two of them run at once, on any machine.
  */
 const WAITING = new RegExp(

@@ -208,7 +208,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   process.send?.('ready')
 }
 
-/** Returns a sentence that says where the owner key of this installation is, if this is known. */
+/** Returns a sentence about the location of the owner key of this installation. */
 function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): string {
   const { file, holds } = ownerKeyFile(data, installed)
   if (holds === 'the key') return `The owner key is in ${file}`

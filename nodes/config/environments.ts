@@ -38,7 +38,6 @@ export interface EnvironmentLimits {
   readonly disk_bytes: number
   readonly processes: number
 }
-/** The container engine, and the containers of workers. */
 interface DockerConfig {
   /** Path of the engine's Unix socket. */
   readonly socket: string

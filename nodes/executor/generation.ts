@@ -108,7 +108,7 @@ export function generations({
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {
       const request = job.spec['request'] as ModelRequest | undefined
-      // Without a request, the session no longer waits for the answer.
+      // A missing request means that the session no longer waits for the answer.
       if (!request) return { status: 'cancelled' }
       const model = find(job, request)
       const speaker = model && speakers[model.provider]

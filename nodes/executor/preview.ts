@@ -14,7 +14,7 @@ interface Shown {
 }
 export type Previewing = (project: string, job: ClaimedJob) => Shown
 
-/** Milliseconds for which chunks are collected. */
+/** Milliseconds for which chunks are collected before they are sent together. */
 const GATHER = 25
 const NOTHING: Shown = { show: () => {}, end: () => {} }
 

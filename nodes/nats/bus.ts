@@ -6,8 +6,9 @@
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
  *     returns an answer at once. Messages of one publisher stay in order.
- * B2. One listener of a group receives a published message. If it belongs to the publisher's
- *     process, a header tells members of the group in other processes to ignore the message.
+ * B2. One listener of a group receives a published message. If that listener belongs to the
+ *     publisher's process, a header tells members of the group in other processes to ignore the
+ *     message.
  * B3. A handler's failure is logged and counts as no answer.
  *
  * Listeners of one process share the same message object, so no listener may change it.

@@ -1,7 +1,7 @@
 /**
- * Splits requests that are larger than a NATS server accepts, and joins their parts at the
- * receiver. The parts are sent in order on the subject of the request, and only the last part has
- * the reply subject. Answers are not split, because they are always below the limit.
+ * Splits large requests, which a NATS server might reject, and joins their parts at the receiver.
+ * The parts are sent in order on the subject of the request, and only the last part has the reply
+ * subject. Answers are not split, because they are always below the limit.
  *
  * Invariants:
  * P1. A request reaches its handler whole or not at all. The requester repeats a request that is

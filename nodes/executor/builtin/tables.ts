@@ -88,7 +88,7 @@ async function change<R>(
     id: at.id,
     ...sentBy(service, called),
     // With a fingerprint, the table remembers the command like one with an idempotency key. Without
-    // it, the command of a repeated attempt would take effect again after 256 other writes.
+    // it, the command of a repeated attempt could take effect again after 256 other writes.
     fingerprint: called.job.id,
     name,
     input: {

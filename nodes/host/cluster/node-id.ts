@@ -61,7 +61,6 @@ export const createInstance = (): Instance => ({
 
 const subjectOf = (instance: string): string => subjects.node(`instance/${instance}`)
 
-/** Probes an instance. */
 async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
   const answer = await bus.request(subjectOf(instance), {}, PROBE_TIMEOUT_MS)
   if (typeof answer === 'object') return 'there'

@@ -48,7 +48,6 @@ export class WriteGate {
   readonly #context: ShardContext
   readonly #callbacks: GateCallbacks
   #latched: WriteStop | undefined
-  /** Whether the state could not be read, so that queries are not answered either. */
   #unreadable = false
   #wasClosed = false
   /** Why the commands of the current batch are refused; undefined when they are decided. */
@@ -74,8 +73,9 @@ export class WriteGate {
     return this.#latched !== undefined
   }
   /**
-   * Closes the gate until the shard is taken over again, because this takeover could not append its
-   * fence, or found that the journal lacks entries. Reports a damaged journal to the node.
+   * Closes the gate until the shard is taken over again. Called by a takeover that may not write,
+   * could not append its fence, or found that the journal lacks entries. Reports a damaged journal
+   * to the node.
    * @param unreadable whether the state could not be read either.
    */
   latch(stop: WriteStop, unreadable = false): void {

@@ -27,7 +27,7 @@ const AT_ONCE = 256
 
 /**
  * Maximum milliseconds between the start of a read and the start of the check that no stored state
- * was lost. A different server than that of the read might answer a later check.
+ * was lost. A later check might be answered by a different server than the read.
  */
 const MAX_CHECK_DELAY_MS = 1000
 

@@ -19,14 +19,13 @@ import { ProviderFault } from '../provider.ts'
 type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
 interface Call<S extends TSchema> {
   readonly body: Readonly<Record<string, unknown>>
-  /** The schema of the answer. */
   readonly answer: S
   /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
   /** Set if 404 is a valid answer, which means that the environment does not exist. */
   readonly missing?: true
-  /** Secrets in the body. */
+  /** Secrets in the body, which faults must not contain. */
   readonly secrets?: readonly string[]
   /** Maximum number of bytes of the answer. */
   readonly max_bytes?: number

@@ -29,7 +29,6 @@ export interface Isolation {
   readonly seccomp?: string
 }
 export interface IsolationParts {
-  /** Folder of all environments. */
   readonly root: string
   /** The kinds to try, best first. */
   readonly kinds: readonly IsolationKind[]

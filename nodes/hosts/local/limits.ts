@@ -159,7 +159,8 @@ async function remove(folder: string): Promise<void> {
 }
 
 /**
- * Creates the groups of one hierarchy. Resolves with undefined if this process has no permission.
+ * Creates the groups of one hierarchy. Resolves with undefined if none of its controllers is
+ * usable.
  * @param name the name of the parent group of the workers' groups.
  */
 async function open(

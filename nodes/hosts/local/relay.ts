@@ -29,7 +29,6 @@ import { socketBearerPrefix } from '../../../protocol/workers/socket.ts'
 import { AddressRefused, type Guard } from '../../outbound/guard.ts'
 
 export interface RelayParts {
-  /** Folder of the sockets. */
   readonly folder: string
   /** URL at which this process reaches the gateway. */
   readonly gateway_url: string

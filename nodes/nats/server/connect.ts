@@ -51,7 +51,6 @@ export interface Nats {
    * otherwise wait in vain.
    */
   permitted<T>(work: Promise<T>): Promise<T>
-  /** Whether the connection is up. */
   connected(): boolean
   /** Registers a function that runs after every reconnection; the returned function removes it. */
   onReconnect(run: () => void): () => void
