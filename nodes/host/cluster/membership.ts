@@ -11,14 +11,14 @@
  *     connection therefore delays its answers, but never answers from outdated state.
  * M2. Ownership that follows from membership is an intention: two nodes may consider themselves the
  *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
- *     measured up to the last reading of the records, so a node does not mistake its own suspension
- *     for the silence of others.
+ *     measured up to the last reading of the records. A node therefore does not mistake its own
+ *     suspension for the silence of others.
  * M3. A node was away if its previous renewal is older than `FRESH_MS` when it renews its record.
  *     It then checks the ownership of its shards before it is `fresh` again. Its renewals do not
  *     wait for that check; otherwise a busy node would seem to be away because its checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
- *     lease would have expired. A node's record lists the shards that it serves, so that no other
- *     node takes a shard of a live node when the shard's record is missing.
+ *     lease would have expired. A node's record lists the shards that it serves. If a shard's
+ *     record is missing, other nodes therefore do not take the shard from a live node.
  * M5. A node that considers itself alone (`alone`) sends no messages over the network. Therefore a
  *     joining node waits until every other node has answered its greeting, or can no longer
  *     consider itself alone.

@@ -127,8 +127,8 @@ async function appendFence(
 }
 
 /**
- * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Sequences
- * may be missing between its first and its last entry, or it may end before entries that the
+ * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Either
+ * sequences are missing between its first and last entry, or it ends before entries that the
  * checkpoint covers. Deleting the beginning of the journal on purpose causes neither.
  */
 function damage(

@@ -9,8 +9,8 @@
  * W2. The gate never refuses the command of an effect. It answers `not_owner` instead, so that the
  *     sender repeats the command until it is decided.
  * W3. After `latch`, a shard appends no entries until it is taken over again.
- * W4. Commands of effects that arrived together are all decided or all rejected: a batch is decided
- *     or rejected as a whole, and when the gate opens, the commands that still wait are rejected.
+ * W4. Commands of effects that arrived together are all decided or all rejected. A batch is decided
+ *     or rejected as a whole. When the gate opens, the commands that still wait are rejected.
  *     Otherwise a command could be decided although an earlier one from the same sender was
  *     rejected. The receiver would then drop the repeat of the earlier command as outdated.
  * W5. Time during which the gate is closed does not shorten leases. When the gate opens, leases get

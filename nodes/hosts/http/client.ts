@@ -3,8 +3,8 @@
  * secret. docs/operations/providers.md describes the protocol.
  *
  * Invariants:
- * R1. A request is repeated, with the same body and the same idempotency key, while the service
- *     answers 202, and a limited number of times after failures that may be temporary.
+ * R1. A request is repeated, with the same body and idempotency key, while the service answers 202.
+ *     After failures that may be temporary, it is repeated a limited number of times.
  * R2. A fault contains no secret, even if the answer of the service contains one.
  */
 import { type Static, type TSchema, Type } from 'typebox'
