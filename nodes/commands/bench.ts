@@ -113,7 +113,6 @@ export async function runBench(
   process.exit(0)
 }
 
-/** Replaces or adds a benchmark's section in the results file. */
 function keep(name: string, text: string, nats: string): void {
   const file = join(folder, 'RESULTS.md')
   const [cpu] = cpus()

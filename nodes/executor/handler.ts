@@ -10,7 +10,6 @@ import type { JobReport, Take } from '../../protocol/internal.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
-/** A job under a lease. */
 interface Work {
   readonly project: string
   readonly job: ClaimedJob

@@ -31,7 +31,6 @@ interface HttpActions {
   readonly directory: Directory
   readonly post: Post
 }
-/** An action, with the data that is needed to call it. */
 interface Target extends UrlParts {
   readonly id: string
   readonly name: string

@@ -7,7 +7,6 @@ import type { Previews } from '../../gateway/sessions/transcript/previews.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Delta } from './speech.ts'
 
-/** The preview of one attempt. */
 interface Shown {
   show(delta: Delta): void
   end(): void

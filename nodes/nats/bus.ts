@@ -52,7 +52,6 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
 
   const overdue = new Overdue<Limited>()
 
-  /** Calls a listener and returns its answer, or a promise of the answer. */
   const call = (listener: Listener, message: unknown, subject: string): unknown => {
     const failed = (error: unknown): undefined =>
       void log.error({ event: 'listener_failed', subject, error }, 'message listener failed')
@@ -122,7 +121,6 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const decline = ({ reply }: Msg): void => {
     if (reply) nats.tell(reply, Empty, header(DECLINED, '1'))
   }
-  /** Handles a message from another process for one subscription. */
   const receive = async (listener: Listener, message: Msg, parts: RequestParts): Promise<void> => {
     const { group } = listener
     const data = parts.join(message)

@@ -103,7 +103,6 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
   }
   const age = ({ at }: KnownDefinition): number => Math.max(0, clock.now() - at) / 1000
 
-  /** Converts the outcome of a call to an answer. */
   function settle(question: ResolverQuestion, known: Stored, outcome: CalloutOutcome): Answer {
     const { settings } = question.configuration
     const resolution = resolutionOf(settings, definitionIn(known), outcome, clock.now())

@@ -18,7 +18,6 @@ const sent = (world: World) => ({
 /** Deletes an artifact of a deleted project, or abandons its upload. */
 export const removeArtifact = (world: World, project: string, id: string) =>
   world.command({ ...sent(world), project, kind: 'artifact', id, name: 'artifact.remove' })
-/** Requests the destruction of an environment of a deleted project. */
 const removeEnvironment = (world: World, project: string, id: string) =>
   world.command({ ...sent(world), project, kind: 'environment', id, name: 'environment.remove' })
 

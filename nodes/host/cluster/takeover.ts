@@ -45,7 +45,6 @@ const MAX_REPLAY_TURN_MS = 20
  */
 const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
 
-/** The dependencies of a takeover, in addition to the context. */
 interface TakeoverParts {
   readonly checkpointer: Pick<Checkpointer, 'load' | 'complete' | 'confirm' | 'reset'>
   readonly gate: Pick<WriteGate, 'latch'>

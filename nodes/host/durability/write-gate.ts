@@ -29,7 +29,6 @@ const DAMAGE_CHECK_MS = 30_000
 /** Seconds after which a client may repeat a refused command. */
 const RETRY_AFTER_S = 5
 
-/** Callbacks of the shard that a gate belongs to. */
 interface GateCallbacks {
   /** Whether the shard is served. If it is not, the gate is not checked again. */
   isOpen(): boolean

@@ -114,7 +114,6 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
   }
 }
 
-/** Whether a repeat of the request may succeed. */
 const isTemporary = (got: Received | Failed): boolean =>
   'failed' in got
     ? got.failed === 'timeout' || got.failed === 'network'

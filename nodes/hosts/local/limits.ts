@@ -18,7 +18,6 @@ export interface ResourceLimits {
 }
 type Controller = 'memory' | 'pids' | 'cpu'
 const controllers = ['memory', 'pids', 'cpu'] as const
-/** The group of one worker. */
 interface Group {
   /** Files to which a process writes its id in order to join the group. */
   readonly join: readonly string[]

@@ -73,7 +73,6 @@ function answerWith(response: ServerResponse, status: number, reason: string): v
   if (response.headersSent) response.destroy()
   else response.writeHead(status, { 'content-type': 'text/plain' }).end(reason)
 }
-/** Forwards a request and its answer as streams. */
 function pass(
   from: IncomingMessage,
   to: ServerResponse,

@@ -101,7 +101,6 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
   }
 }
 
-/** Returns the prefix of a command that isolates a worker. */
 function isolationCommand({ place, control }: RunParts, readable: readonly string[]) {
   const { isolation } = place
   const { uid } = control
