@@ -2,8 +2,7 @@
  * Tracks cluster membership: which nodes are alive. `assignment.ts` assigns the shards to these
  * nodes. Each node renews one registry record. A node is dead when its record has not changed for
  * `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber
- * for its name (for example because its process was killed). Other nodes measure these times with
- * their own clocks. Timestamps of different machines are never compared.
+ * for its name. Each node measures these times with its own clock.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
@@ -169,9 +168,8 @@ export class Membership {
     return renewing
   }
   /**
-   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended, even if
-   * that run failed because the registry could not be reached. Without a successful renewal,
-   * `fresh` becomes false after `FRESH_MS`.
+   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended or failed.
+   * Without a successful renewal, `fresh` becomes false after `FRESH_MS`.
    */
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
