@@ -28,7 +28,6 @@ import {
 } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
-/** The roles that a node can have. */
 export const roles = ['gateway', 'shards', 'views', 'executor', 'hosts'] as const
 export type Role = (typeof roles)[number]
 export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
