@@ -9,7 +9,7 @@ import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { limitedTypes, refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Edge } from '../call.ts'
-import { handleOf } from '../commands/workflow-handle.ts'
+import { handleOf } from '../commands/workflows/handle.ts'
 import { located } from './execute.ts'
 
 /** Returns the refusal of the first resource for which the project has no room. */

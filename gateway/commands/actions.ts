@@ -15,8 +15,8 @@ import type { Sink } from '../http/respond.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { callersOf, findEntry } from '../queries/action-catalog.ts'
 import { timelineSource } from '../streams/timeline.ts'
-import { childrenOf } from './children.ts'
 import { withSealedUrl } from './seal-url.ts'
+import { childrenOf } from './workflows/children.ts'
 
 /** Length of a signing secret in bytes. */
 const SECRET = 32

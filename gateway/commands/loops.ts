@@ -21,8 +21,8 @@ import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
-import { childrenOf } from './children.ts'
 import { refusedProvider } from './environments/providers.ts'
+import { childrenOf } from './workflows/children.ts'
 
 /**
  * The text shown instead of a secret. A request that contains it leaves the stored secret

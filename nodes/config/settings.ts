@@ -132,7 +132,8 @@ export const table = {
   BATON_JOURNAL_FORMAT: setting(
     '2',
     oneOf('1', '2'),
-    'Newest format of new journal entries, if all nodes read it: 2 is compressed; 1 allows a downgrade to a release that reads only 1',
+    'Newest format of new journal entries, if all nodes read it: 2 is compressed; ' +
+      '1 allows a downgrade to a release that reads only 1',
   ),
   BATON_ROOT_KEY: optional(
     matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'),

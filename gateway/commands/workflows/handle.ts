@@ -1,6 +1,6 @@
 /** The handle of a new workflow. */
-import { slug } from '../../protocol/naming.ts'
-import type { World } from '../ports.ts'
+import { slug } from '../../../protocol/naming.ts'
+import type { World } from '../../ports.ts'
 
 /** Returns the handle that the request names, or the one that follows from the workflow's name. */
 export function handleOf(
