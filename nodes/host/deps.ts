@@ -41,6 +41,12 @@ export interface HostDeps {
   stopped?(partition: number): WriteStop | undefined
   /** Called when entries are missing from a partition's journal. `reason` is the evidence. */
   damaged?(partition: number, reason: string): void
+  /**
+   * Whether every live node can read the index of ended actors. If absent, all nodes can. Otherwise
+   * ended actors are stored as snapshots, because a node that cannot read the index replays the
+   * whole journal.
+   */
+  indexes?(): boolean
   /** The newest envelopes, for the views of this process. */
   readonly recent?: Recent
   /** Whether this node's own lease is fresh. Only then may the node answer reads. */

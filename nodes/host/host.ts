@@ -44,7 +44,8 @@ export class Host {
   #stopped = false
 
   constructor(deps: HostDeps, registry: Registry, membership: Membership) {
-    this.#deps = { ...deps, quarantine: new Quarantine() }
+    const indexes = () => membership.allRead(INDEXES)
+    this.#deps = { ...deps, indexes, quarantine: new Quarantine() }
     this.#registry = registry
     this.#membership = membership
     membership.serve(() => [...this.#shards.keys()])
