@@ -63,6 +63,8 @@ export interface Config {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
+  /** Newest format of new envelopes, if all live nodes read it. */
+  readonly journal_format: 1 | 2
   readonly rate: {
     readonly key: number
     readonly organization: number
@@ -286,6 +288,7 @@ export function readConfig(
       partitions: v.BATON_PARTITIONS,
       shards: v.BATON_SHARDS,
       replicas: v.BATON_REPLICAS,
+      journal_format: v.BATON_JOURNAL_FORMAT === '1' ? 1 : 2,
       rate: {
         key: v.BATON_RATE_KEY,
         organization: v.BATON_RATE_ORG,

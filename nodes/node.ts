@@ -186,6 +186,7 @@ export async function startNode(
       journal,
       snapshots,
       blobs,
+      format: () => (membership.allRead(config.journal_format) ? config.journal_format : 1),
       files,
       bus,
       clock: systemClock,

@@ -8,7 +8,7 @@ import type { EnvironmentCommands, HostTask } from '../../protocol/environments/
 import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, applyPolicy, destroyed, endOperation, endWorker } from './advance.ts'
+import { advance, applyPolicy, destroyed, endOperation, endWorker, request } from './advance.ts'
 import {
   change,
   type Draft,
@@ -26,9 +26,12 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds after the start of a worker in which reports sent before the start may still arrive.
+ * Milliseconds after the start of a worker, or after a progress report of an operation, during which
+ * reports that were sent before it may arrive.
  */
 const OVERLAP_MS = 5000
+/** Minimum time between two requests of an operation, in milliseconds. */
+const REPEAT_MS = 1000
 /** Shortest and longest pause after a failed teardown, in milliseconds. */
 const TEARDOWN_MS = 30_000
 const MAX_TEARDOWN_MS = 3_600_000
@@ -173,9 +176,26 @@ export function seen(
       cause.at >= worker.since + OVERLAP_MS
     )
       endWorker(on, true)
+    continueOperation(on, input.host)
   }
   advance(on)
   return finish(on, { expected: true })
+}
+/**
+ * Continues an operation that waits for a place which has just reported. A host does not report an
+ * environment while it performs an operation of it. An operation that the reporting host claimed
+ * earlier was therefore lost when the host restarted.
+ */
+function continueOperation(on: Draft, reporter: string): void {
+  const { operation } = on.state
+  if (!operation) return
+  const { kind, host, asked, progress = asked } = operation
+  if (host === undefined) {
+    if (on.cause.at >= asked + REPEAT_MS) request(on, kind)
+  } else if (host === reporter && on.cause.at >= progress + OVERLAP_MS) {
+    endOperation(on, 'failed')
+    if (kind === 'start') endWorker(on, true)
+  }
 }
 
 /** Records that the worker's process has ended. */

@@ -182,7 +182,7 @@ function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
     : rest
 }
 
-/** Changes an agent. A change of its name also renames its principal. */
+/** Changes an agent. Renaming an agent also renames its principal. */
 export function updateAgent(
   { brand }: ProjectOptions,
   state: ProjectState,

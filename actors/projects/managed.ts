@@ -1,6 +1,6 @@
 /**
  * The resources of a project that can belong to a blueprint, and their bindings. Loops, tables,
- * channels and environments are actors with bindings of their own.
+ * channels and environments are separate actors and store their own bindings.
  */
 import type { KnownResource } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -23,7 +23,8 @@ type Input = Readonly<Record<string, unknown>>
 const text = (value: unknown): string => String(value ?? '')
 const ids = (given: readonly { readonly id: string }[] = []): string[] => given.map(({ id }) => id)
 /**
- * One record by id. An agent has the ids of its toolkits and skills, and a workflow its latest spec.
+ * Looks up a record by id. The record of an agent includes the ids of its toolkits and skills; that
+ * of a workflow includes its latest spec.
  */
 const recordOf = {
   action: ({ actions }, id) => getOwn(actions, id)?.action,
@@ -83,7 +84,7 @@ const idsOf = (state: ProjectState, type: ProjectType): string[] => Object.keys(
 const known = (state: ProjectState, type: ProjectType, id: string): KnownResource | null =>
   asResource(type, recordOf[type](state, id), bindingOf(state, id))
 
-/** The resources with these ids, and those with these names. */
+/** Returns the resources that have one of these ids or names. */
 export function projectResourcesOf(
   state: ProjectState,
   { ids: wanted, named }: OwnerQueries['project']['resources']['input'],
@@ -115,8 +116,8 @@ export const projectBindingArms = bindingArms<ProjectState>(
 )
 
 /**
- * Wraps the deletion of a toolkit or a skill, which also takes it from all agents. It is refused
- * while a protected agent has it, unless a blueprint deletes it.
+ * Wraps the deletion of a toolkit or a skill, which also removes the assignments to agents. The
+ * deletion is refused while it would change a protected agent, unless a blueprint requests it.
  */
 export const unlessAssigned =
   <I extends { readonly id: string }, E extends Event, R>(

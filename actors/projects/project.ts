@@ -157,7 +157,6 @@ const [principal, role, assignment, agent] = [
   evolveRecord('assignments', 'assignment'),
   evolveRecord('agents', 'agent'),
 ]
-/** Removes the assignments of a deleted principal or role. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
   for (const one of Object.values(state.assignments))
     if (one[of] === id) delete state.assignments[one.id]
@@ -174,7 +173,6 @@ const KEEP_UNUSED = 86_400_000
 export function projectActor(
   options: ProjectOptions,
 ): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands & BindingCommands, Extra> {
-  /** Passes the options to a decision that needs them. */
   const bound =
     <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
     (state: ProjectState, input: I, cause: Cause): D =>

@@ -1,9 +1,10 @@
 /**
  * Webhooks of a project. Deliveries are separate actors (actors/webhooks/delivery.ts).
  *
- * Invariants: names are unique. A webhook has exactly one secret, which is stored sealed, and a
- * delivery attempt is signed with its newest version. The `events` actor, which publishes events,
- * is in the same shard and receives the subscriptions of a webhook in the same commit.
+ * Invariants: names are unique. A webhook has exactly one secret, which is stored sealed. A
+ * delivery attempt is signed with the newest version of the secret. The `events` actor, which
+ * publishes events, is in the same shard and receives the subscriptions of a webhook in the same
+ * commit.
  */
 
 import type { SealedSecret } from '../../protocol/actions/rows.ts'

@@ -130,6 +130,11 @@ export const table = {
     replicas,
     'Number of replicas of each stream; more than 1 requires a NATS cluster',
   ),
+  BATON_JOURNAL_FORMAT: setting(
+    '2',
+    oneOf('1', '2'),
+    'Newest format of new journal entries, if all nodes read it: 2 is compressed; 1 allows a downgrade to a release that reads only 1',
+  ),
   BATON_ROOT_KEY: optional(
     matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'),
     'API key of the first administrator; if absent, it is generated at the first start and stored in the data folder',

@@ -4,6 +4,7 @@ import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
+import type { EnvelopeFormat } from './memory/codec.ts'
 import type { Recent } from './memory/recent.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
@@ -18,6 +19,8 @@ export interface HostDeps {
   readonly journal: Journal
   readonly snapshots: Snapshots
   readonly blobs: Blobs
+  /** Returns the newest envelope format that all live nodes read; absent: `NEWEST_FORMAT`. */
+  format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
   readonly bus: Bus

@@ -368,7 +368,7 @@ export class Shard implements ActorRequests {
     const started = this.deps.clock.elapsed()
     const id = `${this.deps.node}-${this.name}-${position.epoch}-${this.#counter++}`
     const head = { epoch: position.epoch, prev: position.sequence }
-    const data = await encode(head, batch.entries, batch.parts, id, this.deps.blobs)
+    const data = await encode(head, batch, id, this.deps)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
     const sequence = await settle(this.#context, this.#gate, data, id)
     if (sequence === 'conflict') {

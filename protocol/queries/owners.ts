@@ -85,7 +85,9 @@ export interface OwnerQueries {
     /** A repository host with its sealed secrets, or null. */
     repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
     repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
-    /** The resources with these ids, and those with these values of `match` (TypeFacts). */
+    /**
+     * The resources with these ids, and those with these values of the `match` field (`TypeFacts`).
+     */
     resources: {
       input: {
         readonly ids: readonly string[]
@@ -93,7 +95,7 @@ export interface OwnerQueries {
       }
       reply: readonly KnownResource[]
     }
-    /** Ids of all resources that the project holds and that a blueprint can describe. */
+    /** Ids of the resources that the project itself stores and that a blueprint can describe. */
     resource_ids: { input: NoInput; reply: readonly string[] }
     job_spec: JobSpec
   }
@@ -113,7 +115,7 @@ export interface OwnerQueries {
     get: { input: NoInput; reply: Run | null }
   }
   environment: {
-    /** The record as a resource of blueprints, or null. */
+    /** The environment as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
     /** The record, or null when there is no such environment. */
     get: { input: NoInput; reply: Environment | null }
@@ -152,7 +154,7 @@ export interface OwnerQueries {
   }
   channel: {
     job_spec: JobSpec
-    /** The record as a resource of blueprints, or null. */
+    /** The channel as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
   }
   events: {
@@ -170,7 +172,7 @@ export interface OwnerQueries {
     }
   }
   loop: {
-    /** The record as a resource of blueprints, or null. */
+    /** The loop as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
     /** The version with which a new run starts, or null when there is no such loop. */
     version: { input: NoInput; reply: { readonly number: number } | null }
@@ -188,7 +190,7 @@ export interface OwnerQueries {
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   table: {
-    /** The record as a resource of blueprints, or null. */
+    /** The table as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
     /**
      * The definition of the table, or null when there is no such table. The key columns of its

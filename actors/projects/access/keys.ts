@@ -1,5 +1,5 @@
 /**
- * Project keys. A key signs in as its principal. A key that is created without a principal uses the
+ * Project keys. A key acts as its principal. A key that is created without a principal uses the
  * service principal with the key's name, or a new service principal with the role Editor.
  */
 
@@ -39,9 +39,9 @@ type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
 /**
- * Returns the principal that the key signs in as: the given one, the service principal with the
- * key's name, or a new principal. Refuses a person, and a principal without roles unless the
- * request allows it.
+ * Returns the principal that the key acts as: the given one, the service principal with the key's
+ * name, or a new principal. Refuses a person, and a principal without roles unless the request
+ * allows it.
  */
 function holderOf(
   options: ProjectOptions,

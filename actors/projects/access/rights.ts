@@ -1,7 +1,7 @@
 /**
  * Assignments of roles, and the rule against privilege escalation. A caller may grant, create or
  * extend a role, or create a credential for a principal, only if the caller holds all permissions
- * that are granted. Removing access needs only the permission of the row.
+ * that are granted. Removing access requires only the permission of the row.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -32,14 +32,13 @@ export const principalRecord = (
   role_ids: readonly string[],
 ): PrincipalRecord => ({ ...principal, ...(role_ids.length > 0 && { role_ids: [...role_ids] }) })
 
-/** The name of a role, of the system or of the project. */
 const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
 /**
  * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
  * permission.
- * @param brand header brand in any letter case.
+ * @param brand the configured brand, in any letter case.
  */
 export function lacking(
   holds: readonly string[],

@@ -164,7 +164,7 @@ export function revokeToken(
     : refuse('not_found')
 }
 
-/** Creates a token for the caller. It must not outlive the token that authenticated the request. */
+/** Creates a token for the caller. The new token must not outlive the token of the request. */
 export function createOwnToken(
   options: ProjectOptions,
   state: ProjectState,

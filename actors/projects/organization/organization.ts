@@ -1,9 +1,9 @@
 /**
- * The organization actor: the single writer of organization keys, projects and their handles,
- * claims on workflow handles, and the organization's skills, actions, device sign-ins, artifact
- * storage and definition resolver. There is exactly one organization, which exists after
- * `organization.init`. This file contains the table; the decisions are in the other files of this
- * folder.
+ * The organization actor: the single writer of the organization's configuration. This comprises
+ * keys, projects and their handles, claims on workflow handles, skills, actions, device sign-ins,
+ * artifact storage and the definition resolver. There is exactly one organization, which exists
+ * after `organization.init`. This file contains the table; the decisions are in the other files of
+ * this folder.
  */
 
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
@@ -237,7 +237,7 @@ export const organizationActor = (
     skill_grants: grantsOf,
     action: actionOf,
     device: deviceOf,
-    /** The given principal ids that no organization key signs in as. */
+    /** Returns the given ids that are not principals of organization keys. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
       const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
       return ids.filter((id) => !known.has(id))

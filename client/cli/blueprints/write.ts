@@ -5,7 +5,7 @@
  * W2. Reading the files gives the exported resources.
  */
 import { createHash } from 'node:crypto'
-import { Document, Scalar } from 'yaml'
+import { Document, Scalar, visit } from 'yaml'
 import type { ResourceInput, ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
 import { resourceTypes } from '../../../protocol/blueprints/resources.ts'
 import type { Export } from '../../../protocol/blueprints/schema.ts'
@@ -87,6 +87,13 @@ function documentText(
     ),
     { version: '1.2', schema: 'core', aliasDuplicateObjects: false },
   )
+  visit(document, {
+    // `yaml` 2.x writes these texts as block scalars from which it does not read the same text.
+    Scalar: (_, scalar) => {
+      if (typeof scalar.value === 'string' && /^[ \t\n]*\n[ \t\n]*$/.test(scalar.value))
+        scalar.type = 'QUOTE_DOUBLE'
+    },
+  })
   const text = document.toString({ lineWidth: 0, blockQuote: 'literal' })
   return `# yaml-language-server: $schema=${address}\n${text}`
 }

@@ -23,12 +23,14 @@
  *     joining node waits until every other node has answered its greeting, or can no longer
  *     consider itself alone.
  */
+import { NEWEST_FORMAT } from '../memory/codec.ts'
 import type { Clock, Registry } from '../ports.ts'
 import { DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS, RENEWAL_INTERVAL_MS } from '../timing.ts'
 import type { Member, RoleName } from './assignment.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Claimed } from './node-id.ts'
-import { type Instance, idInUse, rivalIn } from './node-id.ts'
+import { idInUse, rivalIn } from './node-id.ts'
+import { type NodeRecord, type Observed, observed } from './node-record.ts'
 
 /**
  * Milliseconds after a renewal for which a node is fresh, and for which it may consider itself
@@ -36,29 +38,6 @@ import { type Instance, idInUse, rivalIn } from './node-id.ts'
  * speeds.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
-
-/**
- * The record of a node. `listens` is set if the node answers presence probes; nodes of older
- * releases do not, and are not probed. `shards` lists the shards that the node serves, and `stops`
- * the reasons why it accepts no writes.
- */
-interface NodeRecord extends Member, Partial<Instance> {
-  readonly beat: number
-  readonly listens?: true
-  readonly shards?: readonly string[]
-  readonly stops?: readonly string[]
-}
-
-interface Observed {
-  readonly member: Member
-  readonly beat: number
-  readonly value: string
-  readonly changed: number
-  readonly listens: boolean
-  readonly shards: readonly string[]
-  readonly stops: readonly string[]
-  gone: boolean
-}
 
 export class Membership {
   readonly #registry: Registry
@@ -140,6 +119,12 @@ export class Membership {
   stops(): readonly string[] {
     const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
     return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
+  }
+  /** Whether all live nodes read this envelope format. */
+  allRead(format: number): boolean {
+    return [...this.#observed.values()].every(
+      (seen) => seen.reads >= format || seen.member.id === this.#self.id || !this.#alive(seen),
+    )
   }
   /** Whether another live node reports that it serves a shard. */
   served(shard: string): boolean {
@@ -313,6 +298,7 @@ export class Membership {
       ...(this.#neighbours && { listens: true }),
       ...(shards.length > 0 && { shards }),
       ...(stops.length > 0 && { stops }),
+      reads: NEWEST_FORMAT,
     } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
     if (revision === undefined) {
@@ -350,24 +336,14 @@ export class Membership {
     const next = new Map<string, Observed>()
     for (const { key, value } of entries) {
       const before = this.#observed.get(key)
-      const record = JSON.parse(value) as NodeRecord
-      const { id, roles, beat, listens = false, shards = [], stops = [] } = record
-      if (before && beat < before.beat && before.member.roles.includes('gateway')) this.#ended++
-      next.set(
-        key,
-        before?.value === value
-          ? before
-          : {
-              member: { id, roles },
-              beat,
-              value,
-              changed: now,
-              listens,
-              shards,
-              stops,
-              gone: false,
-            },
-      )
+      if (before?.value === value) {
+        next.set(key, before)
+        continue
+      }
+      const seen = observed(value, now)
+      if (before && seen.beat < before.beat && before.member.roles.includes('gateway'))
+        this.#ended++
+      next.set(key, seen)
     }
     for (const [key, seen] of this.#observed)
       if (!next.has(key) && asked - seen.changed < LEASE_DURATION_MS) next.set(key, seen)

@@ -231,6 +231,28 @@ t.test('the environment of a run ends with the run', async (t) => {
   t.same(strange.events, [], 'another run')
 })
 
+t.test('a place that reports again is asked at once', async (t) => {
+  const seen = { place: PLACE, host: 'h1', presence: 'present' }
+  // Requests pause for 2, 4, 8 and 16 s.
+  let scene = use(ready(), 'job_1')
+  for (const second of [2, 6, 14]) scene = scene.when('wake', {}, secondsLater(second))
+  t.same(requests(scene.when('wake', {}, secondsLater(15))), [], 'the next request is at 30 s')
+  const back = scene.when('environment.seen', seen, secondsLater(16))
+  t.same(requests(back), ['start 2'], 'the same operation')
+  t.same(requests(back.when('environment.seen', seen, secondsLater(16.5))), [], 'not twice')
+  t.same(requests(scene.when('environment.seen', { ...seen, place: 'local/2' })), [])
+
+  const claimed = claim(use(ready(), 'job_1'))
+  const early = claimed.when('environment.seen', seen, secondsLater(4))
+  t.equal(early.state?.operation?.host, 'h1', 'the report may be older than the claim')
+  const other = claimed.when('environment.seen', { ...seen, host: 'h2' }, secondsLater(10))
+  t.equal(other.state?.operation?.host, 'h1', 'another host of the place')
+  const lost = claimed.when('environment.seen', seen, secondsLater(10))
+  t.equal(lost.state?.operation, undefined, 'the host has restarted')
+  t.same(requests(lost.when('wake', {}, secondsLater(11))), ['start 3'])
+  t.same(asked(lost, 'queue.unavailable'), [], 'the job waits')
+})
+
 t.test('a job creates its environment at the provider for which the name stands', async (t) => {
   const at = (provider?: string) =>
     use(created().when('environment.delete'), 'job_1', agent, {

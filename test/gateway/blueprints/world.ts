@@ -2,8 +2,8 @@
  * Gateways that apply blueprints to real actors and a real view, in memory. A test controls the
  * order in which the calls of the gateways proceed, and can let a gateway die at any of them.
  *
- * Each call of a port is two steps: one before and one after it takes effect. A gateway that has
- * died receives no answer and its timers do not run, but a command that it had sent is decided.
+ * Each call of a port is two steps: one before and one after it takes effect. A dead gateway
+ * receives no answers and its timers do not run, but a command that it had already sent is decided.
  */
 import assert from 'node:assert/strict'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -27,7 +27,6 @@ import { ToyWorld } from '../../host/support/toy.ts'
 import { type ManualClock, MemoryBus, seeded, settleAll, silent } from '../../support/memory.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
-/** The organization and the project are in different shards. */
 const ORGANIZATION = makeId('organization', 0, bytesOf(1), 0)
 export const PROJECT = makeId('project', 0, bytesOf(2), 1)
 const kinds = actorKinds({ brand: 'Service', timing: defaultTiming })
@@ -57,17 +56,14 @@ export interface Plant {
 
 type Body = Readonly<Record<string, unknown>>
 export type Answer = { readonly body: Body } | Refusal
-/** A gateway of the world. */
 export interface Gateway {
   readonly edge: Edge
-  /** Performs the command of a row. */
   command(
     name: keyof typeof api,
     body?: object,
     slots?: Readonly<Record<string, string>>,
     query?: object,
   ): Promise<Answer>
-  /** Performs a query about blueprints. */
   query(name: string, input?: object): Promise<Answer>
 }
 export interface Store {
@@ -78,7 +74,7 @@ export interface Store {
   /** Events since an earlier length of the journal, with the kind of their actor. */
   eventsSince(length: number): readonly (Event & { readonly kind: string })[]
   readonly length: () => number
-  /** A copy, which continues independently. */
+  /** Returns a copy of the store that continues independently. */
   fork(seed: number): Promise<Store>
   close(): void
 }

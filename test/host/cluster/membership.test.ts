@@ -288,3 +288,30 @@ t.test(
     t.equal(await a.buried('unheard of'), undefined)
   },
 )
+
+t.test('a format is read by all only if every live node announces it', async (t) => {
+  const clock = new ManualClock()
+  const registry = new MemoryRegistry()
+  const a = new Membership(registry, clock, node('a'))
+  await a.start(async () => {})
+  t.ok(a.allRead(2), 'alone')
+  let beat = 0
+  let revision = 0
+  const renew = async (record: object) => {
+    const value = JSON.stringify({ ...node('old'), beat: ++beat, ...record })
+    revision = (await registry.put('node.old', value, revision)) ?? revision
+  }
+  await renew({})
+  await a.refresh()
+  t.notOk(a.allRead(2), 'a node of an older release announces nothing')
+  t.ok(a.allRead(1))
+  await renew({ reads: 2 })
+  await a.refresh()
+  t.ok(a.allRead(2), 'it was upgraded')
+  await renew({})
+  await a.refresh()
+  t.notOk(a.allRead(2), 'it was downgraded')
+  await clock.advance(60_000)
+  t.ok(a.allRead(2), 'it is dead')
+  await a.stop()
+})

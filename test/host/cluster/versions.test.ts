@@ -1,9 +1,12 @@
 /**
- * Data of other releases. An envelope of a newer version is refused. Snapshots and checkpoints of
- * an unknown version are ignored and recreated.
+ * Data of other releases. An envelope of a newer version is refused, and one of format 2 is written
+ * only if all nodes read it. Snapshots and checkpoints of an unknown version are ignored and
+ * recreated.
  */
 import t from 'tap'
-import { NewerRelease } from '../../../nodes/host/memory/codec.ts'
+import { decode, encode, encodeEntry, NewerRelease } from '../../../nodes/host/memory/codec.ts'
+import type { Entry } from '../../../protocol/entry.ts'
+import { MemoryBlobs } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const raised = (data: Uint8Array): Uint8Array =>
@@ -20,6 +23,75 @@ t.test('an envelope of a newer version is refused by its version number', async 
     name: NewerRelease.name,
     message: /version 2.*newer release.*run that release/s,
   })
+})
+t.test('an envelope that begins with an unknown byte is refused', async (t) => {
+  await t.rejects(decode(Uint8Array.of(9, 1, 2, 3), new MemoryBlobs()), {
+    name: NewerRelease.name,
+    message: /version 9/,
+  })
+})
+
+const COMPRESSED = 2
+/** Commits 80 commands at once, with `length` characters in each. */
+async function busy(world: ToyWorld, format: 1 | 2, length: number): Promise<Uint8Array> {
+  const shard = await world.owner(0, { ...world.deps(), format: () => format })
+  await Promise.all(
+    Array.from({ length: 80 }, (_, n) =>
+      shard.submit(command(runId(n), 'add', { by: n, text: 'ä𝄞\ud800"'.repeat(length) }, `k${n}`)),
+    ),
+  )
+  shard.drop()
+  return world.journal.messages.at(-1)?.data ?? new Uint8Array()
+}
+t.test(
+  'a busy shard writes the newest format that all nodes read, and both are read',
+  async (t) => {
+    // The last size is above the limit from which another thread compresses.
+    for (const length of [1, 1000]) {
+      const sizes: number[] = []
+      for (const format of [1, 2] as const) {
+        const world = new ToyWorld()
+        const data = await busy(world, format, length)
+        t.equal(data[0] === COMPRESSED, format === 2, `format ${format}`)
+        sizes[format] = data.length
+        const next = await world.owner()
+        for (let n = 0; n < 80; n++)
+          t.same(
+            reply(await next.submit(command(runId(n), 'add', { by: n }, `k${n}`))),
+            { count: n },
+            'the repeated command gets the first reply',
+          )
+        await next.stop()
+      }
+      const [, plain = 0, compressed = 0] = sizes
+      t.ok(compressed < plain * 0.2, `${compressed} of ${plain} bytes`)
+    }
+  },
+)
+t.test('both formats return the same envelope, with values in the object store', async (t) => {
+  const entry = (size: number): Entry => ({
+    project: 'prj_1',
+    kind: 'run',
+    id: runId(1),
+    command: { id: 'c', name: 'add' },
+    origin: { at: 5, principal: { type: 'system', id: 'test' } },
+    events: [{ type: 'counted', text: 'é\ud800\u2028'.repeat(size) } as Entry['events'][number]],
+    reply: { __proto__: null, n: -0, big: 2 ** 60 },
+    prev: -3,
+  })
+  for (const sizes of [[1], [5000], [200_000, 10], [30_000, 30_000]]) {
+    const entries = sizes.map(entry)
+    const parts = entries.map(encodeEntry)
+    const decoded = []
+    for (const format of [1, 2] as const) {
+      const blobs = new MemoryBlobs()
+      const head = { epoch: 7, prev: 12 }
+      const data = await encode(head, { entries, parts }, 'x', { blobs, format: () => format })
+      decoded.push(await decode(data, blobs))
+    }
+    t.strictSame(decoded[1], decoded[0])
+    t.strictSame(decoded[0]?.entries, JSON.parse(JSON.stringify(entries)))
+  }
 })
 
 t.test(

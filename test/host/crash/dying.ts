@@ -20,9 +20,9 @@ const silence = (): Promise<undefined> =>
     .then(() => undefined)
 
 /**
- * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. Commands and
- * queries go to the shard's owner, unless `stays` names the owner of another shard, which does not
- * die.
+ * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The returned
+ * `send` and `ask` address the shard's owner, or `stays`, the owner of another shard, which does
+ * not die.
  */
 export async function dying(
   world: ToyWorld,
@@ -40,7 +40,6 @@ export async function dying(
   } catch {
     await replace()
   }
-  /** Starts a new owner if the first one is dead. */
   const revive = async () => {
     if (first.dead() && owner?.deps === first.deps) await replace()
   }
@@ -88,7 +87,7 @@ export async function dying(
   }
 }
 
-/** Subscribes as the gateway `g`. Returns the assigned jobs by lease token; the map grows. */
+/** Subscribes as the gateway `g`. Returns a live map of the assigned jobs by lease token. */
 export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   const handed = new Map<string, ClaimedJob>()
   bus.subscribe(subjects.gateway('g'), (sent) => {
@@ -99,7 +98,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** The events of the growing journal by kind of actor, each with the id of its actor in `of`. */
+/** The journal's events by kind of actor, each with the id of its actor in `of`. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld

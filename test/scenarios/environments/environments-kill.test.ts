@@ -30,6 +30,8 @@ const it = await processes({
   BATON_SHARDS: '2',
   BATON_GATEWAY_URL: String(url[0]),
   BATON_UNSAFE_LOCAL: 'on',
+  // Starting processes again takes long while other tests run.
+  BATON_ENVIRONMENT_WAKE: '120',
 })
 t.teardown(() => it.stop())
 const owner = await it.node('shards-0', 'shards')
@@ -52,9 +54,8 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, wha
 }
 
 /**
- * Returns the processes of the environments of these hosts, by id, so that the first half belongs to
- * both hosts. Other hosts of the machine, such as
- * those of other tests, have processes with other markers.
+ * Returns the ids of the environment processes of both hosts. Sorting interleaves the two hosts.
+ * Other hosts of the machine, such as those of other tests, have processes with other markers.
  */
 async function workerProcesses(): Promise<number[]> {
   const found = ['host-0', 'host-1'].map((name) => {

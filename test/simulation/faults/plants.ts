@@ -59,13 +59,11 @@ const unfenced: Plant = {
   append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
 }
 
-/** The checkpoint is advanced without waiting for effects. */
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
-/** Each attempt of an effect has a different id. */
 const nameless: Plant = {
   name: 'gives effects new ids',
   deps: (deps) => ({
@@ -119,7 +117,7 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
 }
 
-/** Any report of a leased job is accepted, whatever its token. */
+/** Any report of a leased job is accepted, regardless of its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
   seed: 124,
@@ -148,7 +146,6 @@ const credulous: Plant = {
   },
 }
 
-/** The answer to a question does not reach the waiting run. */
 const deaf: Plant = {
   name: 'does not deliver answers to waiting runs',
   seed: 12,
@@ -175,7 +172,6 @@ const deaf: Plant = {
   },
 }
 
-/** An answer is accepted from a person who has already answered. */
 const greedy: Plant = {
   name: 'accepts two answers of one person',
   seed: 11,
@@ -200,7 +196,6 @@ const greedy: Plant = {
   },
 }
 
-/** A run shows a wait for an event as open before the matcher confirms it. */
 const rash: Plant = {
   name: 'opens waits before the matcher confirms them',
   kinds: (kinds) => {
@@ -232,7 +227,6 @@ const rash: Plant = {
   },
 }
 
-/** A published source event is stored, but has no effects. */
 const mute: Plant = {
   name: 'does not deliver events to waiting runs',
   kinds: (kinds) => ({
@@ -241,7 +235,6 @@ const mute: Plant = {
   }),
 }
 
-/** A run that is being stopped by its loop counts as ended before it has stopped. */
 const hurried: Plant = {
   name: 'counts stopping runs as ended',
   kinds: (kinds) => {
@@ -278,7 +271,6 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
     ]),
   )
 
-/** Every request for a slot is granted. */
 const generous: Plant = {
   name: 'grants slots beyond the limit',
   seed: 23,
@@ -297,7 +289,6 @@ const generous: Plant = {
   }),
 }
 
-/** Loops are not deleted with their project. */
 const careless: Plant = {
   name: 'keeps the loops of a deleted project',
   kinds: (kinds) => ({
@@ -306,7 +297,6 @@ const careless: Plant = {
   }),
 }
 
-/** The end of a connection marks its worker as disconnected, even if the worker has reconnected. */
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
   seed: 15,
@@ -331,7 +321,6 @@ const outdated: Plant = {
   },
 }
 
-/** A new owner treats all leases of its predecessor as ended. */
 const impatient: Plant = {
   name: 'ends leases when the owner of their queue changes',
   seed: 148,

@@ -30,10 +30,8 @@ export class Machine {
   readonly id: string
   readonly name: string
   alive = true
-  /** Functions that are called when the machine dies. */
   readonly onDeath: (() => void)[] = []
   paused = false
-  /** Whether a graceful stop has begun. */
   stopping = false
   /** Whether the servers and the other machines are unreachable. */
   cut = false

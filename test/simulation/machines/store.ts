@@ -28,7 +28,7 @@ export class JournalStore {
       return last?.message_id === message_id ? { sequence: last.sequence } : 'conflict'
     return this.force(shard, data, message_id, at)
   }
-  /** Stores a message without a check of the expected sequence. */
+  /** Stores a message without checking the expected sequence. */
   force(shard: number, data: Uint8Array, message_id: string, at: number): { sequence: number } {
     const message: Message = { shard, data, message_id, sequence: this.messages.length + 1, at }
     this.messages.push(message)

@@ -84,5 +84,4 @@ export function world(journal = new Journal()) {
     },
   }
 }
-/** The ids of an answer, in order; undefined until the answer arrives. */
 export const ids = ({ answer }: { answer?: Answer }) => answer && each(answer, 'id')

@@ -1,0 +1,48 @@
+/** The registry record of a node, and what other nodes remember of it. */
+import type { Member } from './assignment.ts'
+import type { Instance } from './node-id.ts'
+
+/**
+ * The record of a node. `listens` is set if the node answers presence probes; nodes of older
+ * releases do not, and are not probed. `shards` lists the shards that the node serves, and `stops`
+ * the reasons why it accepts no writes. `reads` is the newest envelope format that the node reads; 1
+ * if absent.
+ */
+export interface NodeRecord extends Member, Partial<Instance> {
+  readonly beat: number
+  readonly listens?: true
+  readonly shards?: readonly string[]
+  readonly stops?: readonly string[]
+  readonly reads?: number
+}
+
+/** A record as another node has read it. */
+export interface Observed {
+  readonly member: Member
+  readonly beat: number
+  readonly value: string
+  /** When this value was first read, in monotonic milliseconds. */
+  readonly changed: number
+  readonly listens: boolean
+  readonly shards: readonly string[]
+  readonly stops: readonly string[]
+  readonly reads: number
+  gone: boolean
+}
+
+/** Parses a record that was read for the first time at `now`, in monotonic milliseconds. */
+export function observed(value: string, now: number): Observed {
+  const record = JSON.parse(value) as NodeRecord
+  const { id, roles, beat, listens = false, shards = [], stops = [], reads = 1 } = record
+  return {
+    member: { id, roles },
+    beat,
+    value,
+    changed: now,
+    listens,
+    shards,
+    stops,
+    reads,
+    gone: false,
+  }
+}
