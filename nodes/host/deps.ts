@@ -19,7 +19,10 @@ export interface HostDeps {
   readonly journal: Journal
   readonly snapshots: Snapshots
   readonly blobs: Blobs
-  /** Returns the newest envelope format that all live nodes read; absent: `NEWEST_FORMAT`. */
+  /**
+   * Returns the newest format that all live nodes read; absent: `NEWEST_FORMAT`. Nodes that read
+   * envelopes of format 2 also read the index of ended actors.
+   */
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
@@ -44,12 +47,6 @@ export interface HostDeps {
   stopped?(partition: number): WriteStop | undefined
   /** Called when entries are missing from a partition's journal. `reason` is the evidence. */
   damaged?(partition: number, reason: string): void
-  /**
-   * Whether every live node can read the index of ended actors. If absent, all nodes can. Otherwise
-   * ended actors are stored as snapshots, because a node that cannot read the index replays the
-   * whole journal.
-   */
-  indexes?(): boolean
   /** The newest envelopes, for the views of this process. */
   readonly recent?: Recent
   /** Whether this node's own lease is fresh. Only then may the node answer reads. */

@@ -44,8 +44,7 @@ export class Host {
   #stopped = false
 
   constructor(deps: HostDeps, registry: Registry, membership: Membership) {
-    const indexes = () => membership.allRead(INDEXES)
-    this.#deps = { ...deps, indexes, quarantine: new Quarantine() }
+    this.#deps = { ...deps, quarantine: new Quarantine() }
     this.#registry = registry
     this.#membership = membership
     membership.serve(() => [...this.#shards.keys()])

@@ -192,13 +192,14 @@ export class Checkpointer {
   }
 
   async #round(all: boolean): Promise<void> {
-    const { clock, indexes } = this.#context.deps
+    const { clock, format } = this.#context.deps
+    const indexes = format?.() !== 1
     const now = clock.elapsed()
     const due: ActorInstance[] = []
     const ended: ActorInstance[] = []
     for (const instance of this.#parts.cache.active())
       if (instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)))
-        (this.#isBrief(instance) && (indexes?.() ?? true) ? ended : due).push(instance)
+        (indexes && this.#isBrief(instance) ? ended : due).push(instance)
     const stored: Saved[] = []
     try {
       await this.#checkpoint.announce(

@@ -161,12 +161,12 @@ t.test('the entries after a snapshot are read, and long histories are stored', a
 
 t.test('snapshots are stored while a live node cannot read the index', async (t) => {
   const w = world()
-  let reads = true
-  const deps = (): HostDeps => ({ ...w.deps(), indexes: () => reads })
+  let format: 1 | 2 = 2
+  const deps = (): HostDeps => ({ ...w.deps(), format: () => format })
   let shard = await w.owner(0, deps())
   await end(shard, 1)
   await w.clock.advance(2500)
-  reads = false
+  format = 1
   await end(shard, 2)
   await w.clock.advance(2500)
   t.equal(stored(w, 'run_').length, 1)
