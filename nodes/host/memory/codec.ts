@@ -78,7 +78,7 @@ export async function encode(
  * Returns the JSON text of an envelope.
  * @throws NewerRelease for a first byte that this release does not know.
  */
-function textOf(data: Uint8Array): string {
+export function textOf(data: Uint8Array): string {
   const first = data[0]
   if (first === COMPRESSED) return inflateRawSync(data.subarray(1)).toString()
   if (first !== JSON_BEGIN) throw new NewerRelease(newer(String(first)))

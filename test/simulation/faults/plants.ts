@@ -12,6 +12,7 @@ import type { WorkerState } from '../../../actors/workers/worker.ts'
 import { Batch } from '../../../nodes/host/durability/batch.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
+import { textOf } from '../../../nodes/host/memory/codec.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
@@ -108,7 +109,7 @@ const forgetful: Plant = {
   }),
 }
 function unsigned({ data, sequence }: Stored): Uint8Array {
-  const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
+  const envelope = JSON.parse(textOf(data)) as Envelope
   const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
     entry.command.id.startsWith('e:')
       ? entry
