@@ -22,7 +22,7 @@ import {
   relive,
   restore,
 } from './actor-instance.ts'
-import { pastOf } from './past.ts'
+import { Past } from './past.ts'
 
 /** Assumed maximum delay of a message in milliseconds: twice the default `BATON_DEADLINE`. */
 const MAX_MESSAGE_DELAY_MS = 30_000
@@ -52,6 +52,7 @@ export class Unreadable extends Error {}
 export class ActorCache {
   readonly #deps: HostDeps
   readonly #partition: number
+  readonly #journal: Past
   #since = Number.NEGATIVE_INFINITY
   readonly #instances = new Map<string, ActorInstance>()
   /**
@@ -89,6 +90,7 @@ export class ActorCache {
   ) {
     this.#deps = deps
     this.#partition = partition
+    this.#journal = new Past(deps, partition)
     this.#confirm = confirm
     this.#ended = ended
     this.#wanted = wanted
@@ -227,7 +229,10 @@ export class ActorCache {
     const key = actorKey(address)
     const same = this.#coming.get(key)
     if (same) return same
-    const coming = this.#load(address, key).finally(() => this.#coming.delete(key))
+    const coming = this.#load(address, key).finally(() => {
+      this.#coming.delete(key)
+      if (this.#coming.size === 0) this.#journal.clear()
+    })
     this.#coming.set(key, coming)
     return coming
   }
@@ -269,7 +274,7 @@ export class ActorCache {
   ): Promise<readonly Placed[]> {
     const cursors = await this.#ended(key)
     if (cursors.length === 0) return []
-    return pastOf(this.#deps, this.#partition, address, cursors, snapshot ? placeOf(snapshot) : 0)
+    return this.#journal.of(address, cursors, snapshot ? placeOf(snapshot) : 0)
   }
   #made(
     address: Address,

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { type HostDeps, notOwner } from '../../../nodes/host/deps.ts'
 import { EndedIndex, type SegmentName } from '../../../nodes/host/durability/ended-index.ts'
-import { pastOf } from '../../../nodes/host/memory/past.ts'
+import { Past } from '../../../nodes/host/memory/past.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import { settleAll } from '../../support/memory.ts'
 import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -306,7 +306,9 @@ t.test('an actor that shares its hash with another one is told apart', async (t)
   await w.clock.advance(2500)
   const cursors = [4000, 3000, 2000]
   const past = async (n: number, since = 0) =>
-    (await pastOf(shard.deps, 0, run(n), [5000, ...cursors], since)).map(({ cursor }) => cursor)
+    (await new Past(shard.deps, 0).of(run(n), [5000, ...cursors], since)).map(
+      ({ cursor }) => cursor,
+    )
   t.same(await past(2), [4000, 5000])
   t.same(await past(1), [2000, 3000])
   t.same(await past(3), [])
