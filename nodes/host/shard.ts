@@ -390,7 +390,6 @@ export class Shard implements ActorRequests {
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
       const bytes = (batch.parts[i] as string).length
-      instance.entries++
       this.instances.changed(instance, sequence, bytes)
       instance.used = this.deps.clock.elapsed()
       this.#effects.perform(one, bytes)

@@ -314,13 +314,13 @@ export class Checkpointer {
         )
           continue
         const ended = instance.actor.ended?.(instance.state as never)
-        if ((ended || now - instance.used > IDLE_EVICTION_MS) && !this.#wakesSoon(instance))
+        if ((ended || now - instance.used > IDLE_EVICTION_MS) && !this.#hasNearDeadline(instance))
           cache.evict(instance)
         else if (!ended) cache.rest(instance)
       }
     })
   }
-  #wakesSoon({ key, actor }: ActorInstance): boolean {
+  #hasNearDeadline({ key, actor }: ActorInstance): boolean {
     const at = this.#parts.deadlines.get(key)
     if (at === undefined) return false
     return actor.recover !== undefined || at - this.#context.deps.clock.now() < NEAR_DEADLINE_MS

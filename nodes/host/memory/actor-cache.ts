@@ -120,6 +120,7 @@ export class ActorCache {
   changed(instance: ActorInstance, sequence: number, bytes = 0): void {
     if (instance.dirty === 0) instance.dirty = sequence
     instance.grown += bytes
+    instance.entries++
     this.#active.add(instance)
   }
   /** Returns the actor instance, if it is in memory. */

@@ -176,7 +176,6 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
   for (const event of entry.events)
     instance.state = evolve(instance.actor, instance.state, event, entry.origin.at)
   instance.prev = lastCursor({ cursor, entry })
-  instance.entries++
   note(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
@@ -187,6 +186,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
  */
 export function relive(instance: ActorInstance, past: readonly Placed[], now: number): void {
   for (const place of past) replay(instance, place)
+  instance.entries += past.length
   const { actor } = instance
   if (actor.recover) instance.state = actor.recover(instance.state as never, now)
 }
