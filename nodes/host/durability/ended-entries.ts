@@ -10,9 +10,12 @@ export interface Entries {
   readonly cursors: Float64Array
 }
 
-/** Bits of a filter per entry, and bits that an entry sets: 0.1 % of foreign hashes pass. */
-const BITS_PER_ENTRY = 16
-const PROBES = 6
+/**
+ * Bits of a filter per entry, and bits that an entry sets. 0.002 % of foreign hashes pass: a shard
+ * with a million ended actors has about 200 filters.
+ */
+const BITS_PER_ENTRY = 24
+const PROBES = 10
 
 /**
  * Returns a hash of a text with 53 bits (https://github.com/bryc/code, cyrb53). It is stored, so it
