@@ -47,6 +47,12 @@ export interface Journal {
    */
   last(partition: number, shard: number): Promise<Stored | undefined>
   /**
+   * Returns the envelope with a sequence according to the stream's leader; undefined if there is
+   * none.
+   * @throws Error when the leader does not answer.
+   */
+  at(partition: number, sequence: number): Promise<Stored | undefined>
+  /**
    * Yields the shard's envelopes with a sequence ≥ `from`, in order, up to the last envelope at the
    * time of the call.
    */

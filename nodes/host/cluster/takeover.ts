@@ -8,7 +8,8 @@
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;
- *     every other actor equals its snapshot.
+ *     every other actor equals its snapshot, or its entries up to the last event that the index of
+ *     ended actors names.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
  *     except obsolete messages. Entries up to its `state` are read for their effects only, not
  *     applied to actors.
@@ -237,7 +238,7 @@ async function replayFrom(
       const instance =
         instances.loaded(entry) ??
         (entry.prev === 0 ? instances.fresh(entry) : await instances.get(entry))
-      if (replay(instance, place) && instance.dirty === 0) instance.dirty = sequenceOf(place.cursor)
+      if (replay(instance, place)) instances.changed(instance, sequenceOf(place.cursor))
       count++
       await pause()
     }

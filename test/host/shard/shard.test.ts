@@ -369,6 +369,7 @@ t.test('an owner does not start with a journal that ends too early', async (t) =
   const stale = {
     append: deps.journal.append.bind(deps.journal),
     last: deps.journal.last.bind(deps.journal),
+    at: deps.journal.at.bind(deps.journal),
     position: deps.journal.position.bind(deps.journal),
     follow: deps.journal.follow.bind(deps.journal),
     read: async function* () {},

@@ -11,6 +11,7 @@ import { watched } from '../../../actors/runs/inbound/deliver.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { WorkerState } from '../../../actors/workers/worker.ts'
 import { Batch } from '../../../nodes/host/durability/batch.ts'
+import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
 import { envelopeText } from '../../../nodes/host/memory/codec.ts'
@@ -64,6 +65,11 @@ const unfenced: Plant = {
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
   install: () => replace(Effects.prototype, 'low', () => undefined),
+}
+
+const negligent: Plant = {
+  name: 'omits ended actors from the index of its checkpoint',
+  install: () => replace(EndedIndex.prototype, 'add', async () => {}),
 }
 
 const nameless: Plant = {
@@ -342,6 +348,7 @@ export const plants: readonly Plant[] = [
   early,
   unfenced,
   hasty,
+  negligent,
   nameless,
   forgetful,
   credulous,
