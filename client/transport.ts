@@ -169,8 +169,8 @@ export class Transport {
   }
 
   /**
-   * Returns the run that an earlier start under the same idempotency key created, if the start was
-   * rejected for this reason.
+   * Returns the run of the earlier start if a start was rejected because its idempotency key is in
+   * use.
    * @throws the given error if it has another reason.
    */
   #startedRun(path: string, error: unknown): Promise<unknown> {

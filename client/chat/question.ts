@@ -49,7 +49,6 @@ export class QuestionRow {
   }
 }
 
-/** Describes the outcome of a question. */
 function outcomeOf({
   status,
   outcome,

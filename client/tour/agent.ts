@@ -24,7 +24,7 @@ export const toolsOf = (tour: string) => ({
 })
 
 /**
- * The question for the agent.
+ * Returns the question for the agent.
  * @param ending suffix of the file names.
  */
 export const questionOf = (ending: string): string =>

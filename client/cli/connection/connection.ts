@@ -26,8 +26,8 @@ export interface ConnectionFlags {
 }
 
 /**
- * Names of the flags that every command has. The flag of an API field with one of these names gets
- * the prefix `field-`.
+ * Names of the connection flags. The flag of an API field with one of these names gets the prefix
+ * `field-`.
  */
 export const connectionFlags: readonly string[] = ['server', 'key', 'project', 'profile']
 
