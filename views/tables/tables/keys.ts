@@ -117,7 +117,9 @@ export function inverted(bytes: Buffer): Buffer {
 export const keyOf = (fields: readonly SortField[], read: (field: QueryField) => unknown): Buffer =>
   Buffer.concat(fields.map((field) => partOf(field, read(field.field))))
 
-/** The part of a key for a time in Unix milliseconds. All such parts have the same length. */
+/**
+ * Returns the part of a key for a time in Unix milliseconds. All such parts have the same length.
+ */
 export function timePart(at: number, descending: boolean): Buffer {
   const bytes = numberBytes(at)
   return descending ? inverted(bytes) : bytes

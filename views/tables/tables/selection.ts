@@ -150,7 +150,7 @@ export function narrowest(
   return best
 }
 
-/** Returns those of the given rows that are on the page. */
+/** Returns the given rows that belong on the page. */
 function chosen(selection: Selection, rows: Iterable<RowRecord>): readonly Selected[] {
   const best = new Best(selection)
   for (const row of rows) best.offer(row)

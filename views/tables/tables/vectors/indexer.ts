@@ -221,7 +221,7 @@ export class VectorIndexer {
     }
     return { changed, local }
   }
-  /** The first rows that fit into a request. */
+  /** Returns the first rows that fit into a request. */
   #batch(items: readonly Item[]): readonly Item[] {
     const most = this.#single > 0 ? 1 : semanticLimits.batch
     const batch: Item[] = []
