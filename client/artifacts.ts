@@ -24,7 +24,7 @@ export interface PutOptions {
   /** Media type; `application/octet-stream` if absent. */
   readonly mime?: string
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** Requests the text of a DOCX, XLSX or PPTX file as Markdown. */
+  /** Requests the conversion of a DOCX, XLSX or PPTX file to Markdown. */
   readonly convert?: boolean
   /** Lease token of the job that produced the file. The run of the job then owns the artifact. */
   readonly lease?: string

@@ -14,7 +14,6 @@ export interface ClientOptions {
    * one is unavailable.
    */
   readonly url: string | readonly string[]
-  /** API key. */
   readonly key: string
   /** Handle of the project that calls refer to; `default` if absent. */
   readonly project?: string

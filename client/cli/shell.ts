@@ -34,7 +34,6 @@ export interface Shell {
 interface Progress {
   /** Shows the completed part, 0 to 1, and the number of items that are done. */
   update(part: number, count: number): void
-  /** Removes the bar. */
   stop(): void
 }
 function startProgress(what: string): Progress {

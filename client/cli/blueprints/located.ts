@@ -20,7 +20,6 @@ export interface Located {
   readonly place: Place
   /** Members of an object by name, each with the place of its name. */
   readonly members?: ReadonlyMap<string, Member>
-  /** Items of an array. */
   readonly items?: readonly Located[]
 }
 interface Member {

@@ -27,7 +27,7 @@ const jsonIn = (text: string): unknown => {
   }
 }
 
-/** The narrowest type that fits a value of a file. */
+/** Returns the narrowest type that fits a value of a file. */
 function typeOf(value: unknown, format: FileFormat): ColumnType {
   if (typeof value === 'string') {
     if (isOfType('date', value)) return 'date'
