@@ -230,7 +230,7 @@ export class Store {
     this.#lastRun ??= this.one<{ n: number | null }>('SELECT max(n) AS n FROM runs')?.n ?? 0
     return ++this.#lastRun
   }
-  /** The cache of one table, created on first use. */
+  /** Returns the cache of a table, which is created on first use. */
   kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
     let kept = this.#kept.get(table) as Kept<V> | undefined
     if (!kept) this.#kept.set(table, (kept = make(this)) as unknown as Kept<never>)

@@ -9,7 +9,7 @@ import { startSplit } from '../support/split.ts'
 import type { Probes } from './probes.ts'
 import type { Tree } from './trees.ts'
 
-/** The roles of the processes besides the gateway, when the roles are separate. */
+/** The roles of the processes other than the gateway, when the roles are separate. */
 const SEPARATE = ['shards', 'views,executor']
 
 /** The amount of data that an installation has stored. */

@@ -218,7 +218,7 @@ export function agentsOf(store: Store, project: number, id: string): { items: st
   }
 }
 
-/** Returns the ids of a principal's channels, from which a deleted principal is removed. */
+/** Returns the ids of the channels that a principal is a member of. */
 export const channelsOf = (store: Store, project: number, member: string): { items: string[] } => ({
   items: store
     .all<{ channel_id: string }>(

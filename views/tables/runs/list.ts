@@ -1,6 +1,6 @@
 /**
- * Lists of runs, newest first. For every combination of filters, this file chooses one index to
- * scan, instead of SQLite.
+ * Lists of runs, newest first. This file chooses the index for every combination of filters,
+ * instead of leaving the choice to SQLite.
  */
 
 import type { Refusal } from '../../../protocol/errors.ts'

@@ -24,7 +24,7 @@ const MISSING = 0xf0
 const BEFORE = Buffer.from([0x01])
 const PAST = Buffer.from([0xff])
 
-/** Number of bytes of UTF-8 by which a text is sorted. */
+/** Number of leading UTF-8 bytes that determine the position of a text. */
 export const TEXT_BYTES = 512
 
 /**

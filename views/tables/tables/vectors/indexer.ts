@@ -72,7 +72,6 @@ const SHORTEST = 250
 const READ = 100
 const DAY_MS = 86_400_000
 
-/** A row that is being embedded. */
 interface Item {
   readonly key: string
   readonly tbl: number
