@@ -22,3 +22,36 @@ export function patch<T extends object>(record: T, change: Patch<T> | undefined)
   for (const key in next) if (values[key] !== null) rest[key] = next[key]
   return rest as T
 }
+
+/**
+ * Applies the changes to a record that only the caller uses. Returns this record, or a new one when
+ * the patch removes a field.
+ */
+export function amend<T extends object>(record: T, change: Patch<T> | undefined): T {
+  if (!change) return record
+  const values = change as Readonly<Record<string, unknown>>
+  const fields = record as Record<string, unknown>
+  for (const key in values) if (values[key] === null && key in fields) return patch(record, change)
+  for (const key in values) if (values[key] !== null) fields[key] = values[key]
+  return record
+}
+/**
+ * Returns a new record that begins with these fields. The result equals that of `patch`, but most
+ * first patches contain the fields, in the same order, and are copied as a whole.
+ */
+export function begin<T extends object>(fields: Partial<T>, change: Patch<T> | undefined): T {
+  if (!change) return { ...fields } as T
+  const first = fields as Readonly<Record<string, unknown>>
+  const values = change as Readonly<Record<string, unknown>>
+  const names = Object.keys(first)
+  let at = 0
+  for (const key in values) {
+    if (
+      values[key] === null ||
+      (at < names.length && (key !== names[at] || values[key] !== first[key]))
+    )
+      return patch(fields as T, change)
+    at++
+  }
+  return at < names.length ? patch(fields as T, change) : ({ ...change } as T)
+}

@@ -41,14 +41,14 @@ export const interactionVisibleTo = (
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
- * True for rows whose record names no session, or a session that is not closed to a viewer.
- * @param alias the alias of a table with the columns `project` and `record`, JSON that may have a
- * `session_id`.
+ * True for rows that belong to no session, or to a session that is not closed to a viewer.
+ * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
+ * session, of one that the view does not know, or null.
  */
-export const recordOpenTo = (
+export const notClosedTo = (
   alias: string,
 ): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
-  AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
+  AND s.id = ${alias}.session AND NOT ${visibleTo('s')})`
 /**
  * The values of the parameters of `visibleTo`, in order. The parameters of the other conditions
  * begin with the same values.
