@@ -16,10 +16,15 @@ export function patch<T extends object>(record: T, change: Patch<T> | undefined)
     if (values[key] !== null) next[key] = values[key]
     else if (key in next) removed = true
   }
-  // `delete` is avoided, because V8 copies an object slowly after a property was deleted from it.
-  if (!removed) return next as T
+  return removed ? without(next, values) : (next as T)
+}
+// `delete` is avoided, because V8 copies an object slowly after a property was deleted from it.
+function without<T>(
+  fields: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
+): T {
   const rest: Record<string, unknown> = {}
-  for (const key in next) if (values[key] !== null) rest[key] = next[key]
+  for (const key in fields) if (values[key] !== null) rest[key] = fields[key]
   return rest as T
 }
 
@@ -31,9 +36,12 @@ export function amend<T extends object>(record: T, change: Patch<T> | undefined)
   if (!change) return record
   const values = change as Readonly<Record<string, unknown>>
   const fields = record as Record<string, unknown>
-  for (const key in values) if (values[key] === null && key in fields) return patch(record, change)
-  for (const key in values) if (values[key] !== null) fields[key] = values[key]
-  return record
+  let removed = false
+  for (const key in values) {
+    if (values[key] !== null) fields[key] = values[key]
+    else if (key in fields) removed = true
+  }
+  return removed ? without(fields, values) : record
 }
 /**
  * Returns a new record that begins with these fields. The result equals that of `patch`, but most

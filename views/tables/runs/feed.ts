@@ -5,16 +5,15 @@
  * stores many frames. The newest frames are also held in memory, see `FeedTail`.
  */
 
-import { type JsonObject, timestamp } from '../../../protocol/common.ts'
+import { timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineTypes } from '../../../protocol/runs/events.ts'
-import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 import { CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionEntry } from '../actions/actions.ts'
-import { type Frame, framesOf } from './frames.ts'
+import { type Frame, unpackFrames } from './frames.ts'
 import { keptRuns, type RunRow } from './run-row.ts'
 import { eventAt } from './timeline.ts'
 
@@ -30,13 +29,13 @@ export function feedRun(
   at: number,
 ): void {
   const { type, step = null, payload = null, run } = event
-  const { n, project, record } = row
+  const { project, fed } = row
   if (type.startsWith('action.') && timelineTypes.has(type))
     store.tail.add(project, {
       kind: 'action_appended',
       cursor,
       at,
-      run: { n, id: record.id },
+      run: fed,
       call: { cursor, type, step, payload, at },
     })
   if (run?.status)
@@ -44,7 +43,7 @@ export function feedRun(
       kind: 'run_updated',
       cursor,
       at,
-      run: { n, id: record.id, definition_id: record.definition_id, loop_id: record.loop_id },
+      run: fed,
       status: run.status,
       stop_reason: run.stop_reason ?? undefined,
     })
@@ -61,7 +60,7 @@ export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Jo
     kind: 'job_updated',
     cursor,
     at: entry.origin.at,
-    run: { n: run.n, id: run.record.id },
+    run: run.fed,
     job: id,
     step: step_key,
     status,
@@ -69,37 +68,30 @@ export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Jo
   })
 }
 
-function dataOf(store: Store, frame: Frame): JsonObject {
-  if (frame.kind === 'run_updated') {
-    const { status, stop_reason, run } = frame
-    return {
-      status,
-      ...(stop_reason && { stop_reason }),
-      ...(run.definition_id && { definition_id: run.definition_id }),
-      ...(run.loop_id !== undefined && { loop_id: run.loop_id }),
-    }
+/** The `data` of a frame: the call of an action, or what has changed. */
+function dataOf(store: Store, frame: Frame): string {
+  if (frame.kind === 'action_appended') {
+    const call = frame.call ?? eventAt(store, frame.run, frame.cursor)
+    return JSON.stringify((call && actionEntry(frame.run.id, call)) ?? {})
   }
+  const status = `"status":${JSON.stringify(frame.status)}`
   if (frame.kind === 'job_updated') {
-    const { job, status, step, attempt } = frame
-    return {
-      job_id: job,
-      status,
-      ...(step !== undefined && { step_key: step }),
-      claim_attempt: attempt,
-    }
+    const { job, step, attempt } = frame
+    return `{${member('job_id', job)}${status},${member('step_key', step)}"claim_attempt":${attempt}}`
   }
-  const call = frame.call ?? eventAt(store, frame.run, frame.cursor)
-  return call ? { ...actionEntry(frame.run.id, call) } : {}
+  const { stop_reason, run } = frame
+  const more =
+    member('stop_reason', stop_reason || undefined) +
+    member('definition_id', run.definition_id || undefined) +
+    member('loop_id', run.loop_id)
+  return more === '' ? `{${status}}` : `{${status},${more.slice(0, -1)}}`
 }
-/** A frame as clients receive it. */
+const member = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `"${name}":${JSON.stringify(value)},`
+/** A frame as clients receive it: the JSON of a `ProjectRunEvent`. */
 const textOf = (store: Store, frame: Frame): string =>
-  JSON.stringify({
-    type: frame.kind,
-    run_id: frame.run.id,
-    seq: frame.cursor,
-    timestamp: timestamp(frame.at),
-    data: dataOf(store, frame),
-  } satisfies ProjectRunEvent)
+  `{"type":"${frame.kind}",${member('run_id', frame.run.id)}"seq":${frame.cursor},` +
+  `"timestamp":"${timestamp(frame.at)}","data":${dataOf(store, frame)}}`
 
 /**
  * Reads frames after a cursor from the table: whole rows, until there are at least `limit` frames.
@@ -111,7 +103,8 @@ function read(store: Store, project: number, after: number, limit: number): Fram
     project,
     after,
   )) {
-    for (const frame of framesOf(store, row.frames)) if (frame.cursor > after) frames.push(frame)
+    for (const frame of unpackFrames(store, row.frames))
+      if (frame.cursor > after) frames.push(frame)
     if (frames.length >= limit) break
   }
   return frames

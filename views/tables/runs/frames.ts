@@ -6,9 +6,11 @@ import type { Store } from '../../store.ts'
 import type { Shown } from './timeline.ts'
 
 /** The run of a frame. These values never change. */
-interface FedRun {
+export interface FedRun {
   readonly n: number
   readonly id: string
+  readonly definition_id: string | undefined
+  readonly loop_id: string | undefined
 }
 interface FrameBase {
   /** Cursor of the event that caused the frame. */
@@ -19,10 +21,6 @@ interface FrameBase {
 }
 interface RunFrame extends FrameBase {
   readonly kind: 'run_updated'
-  readonly run: FedRun & {
-    readonly definition_id: string | undefined
-    readonly loop_id: string | undefined
-  }
   readonly status: string
   readonly stop_reason: string | undefined
 }
@@ -42,66 +40,60 @@ interface CallFrame extends FrameBase {
 export type Frame = RunFrame | JobFrame | CallFrame
 
 /**
- * A stored row: the jobs of its frames with their steps, and the frames. Cursor, time and number of
- * the run are differences from the previous frame of the row. A third of these values is the index
- * of a job, followed by its status and attempt; or the status of a run and, if there is one, its
- * `stop_reason`; a call of an action has no more values.
+ * A stored row, a JSON list: the jobs of its frames, each with its step or 0, and the values of the
+ * frames. Each frame begins with its cursor, its time and the number of its run, as differences from
+ * the previous frame. The status of a run and its `stop_reason` or 0 follow; or the index of a job
+ * plus 1, its status and its attempt; or 0 for the call of an action.
  */
-type Stored = readonly [
-  jobs: readonly (readonly [job: string, step?: string])[],
-  ...frames: (readonly [cursor: number, at: number, run: number, ...rest: (string | number)[]])[],
-]
+type Row = readonly [jobs: readonly (string | 0)[], ...values: (string | number)[]]
 
 /** The stored form of frames. */
-export function rowOf(frames: readonly Frame[]): string {
-  const jobs = new Map<string, number>()
-  let names = ''
-  let json = ''
-  let [cursor, at, run] = [0, 0, 0]
+export function packFrames(frames: readonly Frame[]): string {
+  const jobs: (string | 0)[] = []
+  const row: [typeof jobs, ...(string | number)[]] = [jobs]
+  let [cursor, at, n] = [0, 0, 0]
   for (const frame of frames) {
-    json += `,[${frame.cursor - cursor},${frame.at - at},${frame.run.n - run}`
+    row.push(frame.cursor - cursor, frame.at - at, frame.run.n - n)
     cursor = frame.cursor
     at = frame.at
-    run = frame.run.n
-    if (frame.kind === 'run_updated') {
-      json += `,${JSON.stringify(frame.status)}`
-      if (frame.stop_reason) json += `,${JSON.stringify(frame.stop_reason)}`
-    } else if (frame.kind === 'job_updated') {
-      const { job, step, status, attempt } = frame
-      let index = jobs.get(job)
-      if (index === undefined) {
-        jobs.set(job, (index = jobs.size))
-        names += `${index > 0 ? ',' : ''}${JSON.stringify(step === undefined ? [job] : [job, step])}`
-      }
-      json += `,${index},${JSON.stringify(status)},${attempt}`
+    n = frame.run.n
+    if (frame.kind === 'run_updated') row.push(frame.status, frame.stop_reason || 0)
+    else if (frame.kind === 'action_appended') row.push(0)
+    else {
+      let index = jobs.lastIndexOf(frame.job)
+      if (index < 0) index = jobs.push(frame.job, frame.step ?? 0) - 2
+      row.push(index + 1, frame.status, frame.attempt)
     }
-    json += ']'
   }
-  return `[[${names}]${json}]`
+  return JSON.stringify(row)
 }
 
 /** The frames of a row. */
-export function framesOf(store: Store, row: string): Frame[] {
-  const [jobs, ...stored] = JSON.parse(row) as Stored
-  const runs = new Map<number, RunFrame['run']>()
+export function unpackFrames(store: Store, text: string): Frame[] {
+  const [jobs, ...values] = JSON.parse(text) as Row
+  const runs = new Map<number, FedRun>()
+  const frames: Frame[] = []
   let [cursor, at, n] = [0, 0, 0]
-  return stored.map(([ahead, later, further, what, ...rest]): Frame => {
-    cursor += ahead
-    at += later
-    n += further
+  for (let i = 0; i < values.length; ) {
+    cursor += values[i++] as number
+    at += values[i++] as number
+    n += values[i++] as number
     let run = runs.get(n)
     if (!run) runs.set(n, (run = runOf(store, n)))
-    if (what === undefined) return { kind: 'action_appended', cursor, at, run }
-    if (typeof what === 'string') {
-      const stop_reason = rest[0] as string | undefined
-      return { kind: 'run_updated', cursor, at, run, status: what, stop_reason }
+    const what = values[i++]
+    if (what === 0) frames.push({ kind: 'action_appended', cursor, at, run })
+    else if (typeof what === 'number') {
+      const [job, step] = [jobs[what - 1] as string, jobs[what] || undefined]
+      const [status, attempt] = [values[i++] as string, values[i++] as number]
+      frames.push({ kind: 'job_updated', cursor, at, run, job, step, status, attempt })
+    } else {
+      const stop_reason = (values[i++] as string | 0) || undefined
+      frames.push({ kind: 'run_updated', cursor, at, run, status: what as string, stop_reason })
     }
-    const [job = '', step] = jobs[what] ?? []
-    const [status, attempt] = rest as [string, number]
-    return { kind: 'job_updated', cursor, at, run, job, step, status, attempt }
-  })
+  }
+  return frames
 }
-function runOf(store: Store, n: number): RunFrame['run'] {
+function runOf(store: Store, n: number): FedRun {
   const row = store.one<{ id: string; definition_id: string | null; loop: string | null }>(
     'SELECT id, definition_id, loop FROM runs WHERE n = ?',
     n,

@@ -4,6 +4,7 @@ import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
+import type { FedRun } from './frames.ts'
 
 /** A stored run. `last`: cursor of its newest applied event. */
 export interface RunRow {
@@ -15,6 +16,8 @@ export interface RunRow {
    * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
    */
   readonly spec: string | null
+  /** The run as frames of the feed refer to it. */
+  readonly fed: FedRun
   record: RunRecord
   last: number
   /** The values of the indexed columns as they are stored; undefined before the first write. */
@@ -150,7 +153,8 @@ function load(store: Store, id: string): RunRow | undefined {
   if (!row) return undefined
   const { n, project, created_at, spec, last } = row
   const record = recordOf(store, row)
-  return { n, project, created_at, spec, last, record, stored: indexed(record) }
+  const fed = fedRun(n, record)
+  return { n, project, created_at, spec, last, fed, record, stored: indexed(record) }
 }
 
 /** The cache of runs by id. Applying entries fills it; queries add nothing to it. */
@@ -179,6 +183,14 @@ export function runRow(store: Store, project: number, id: string): RunRow | unde
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined
 }
+
+/** The run as frames of the feed refer to it. */
+export const fedRun = (n: number, { id, definition_id, loop_id }: RunRecord): FedRun => ({
+  n,
+  id,
+  definition_id,
+  loop_id,
+})
 
 /** The refusal for a run that the project does not have. */
 export const missingRun: Refusal = refuse(

@@ -15,7 +15,7 @@ import { type Including, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { feedRun } from './feed.ts'
-import { keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
+import { fedRun, keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
 import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
@@ -90,8 +90,10 @@ function rowOf(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   const spec =
     event.spec &&
     (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
+  const n = store.nextRun()
   return {
-    n: store.nextRun(),
+    n,
+    fed: fedRun(n, record),
     project,
     created_at,
     spec: spec ?? null,

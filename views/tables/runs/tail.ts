@@ -3,7 +3,7 @@
  * at the end of the feed is therefore answered without reading a table. The frames are divided into
  * two generations; when the younger one is full, the older one is dropped.
  */
-import { type Frame, rowOf } from './frames.ts'
+import { type Frame, packFrames } from './frames.ts'
 
 /**
  * Frames by project. `after`: every frame after this cursor is in this generation or in a younger
@@ -89,7 +89,7 @@ export class FeedTail {
         // Frames of one event are in one row, so a cursor never separates them.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)
-        store(project, row.at(-1)?.cursor ?? 0, rowOf(row))
+        store(project, row.at(-1)?.cursor ?? 0, packFrames(row))
         from = to
       }
     }
