@@ -16,9 +16,50 @@ export function patch<T extends object>(record: T, change: Patch<T> | undefined)
     if (values[key] !== null) next[key] = values[key]
     else if (key in next) removed = true
   }
-  // `delete` is avoided, because V8 copies an object slowly after a property was deleted from it.
-  if (!removed) return next as T
+  return removed ? without(next, values) : (next as T)
+}
+// `delete` is avoided, because V8 copies an object slowly after a property was deleted from it.
+function without<T>(
+  fields: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
+): T {
   const rest: Record<string, unknown> = {}
-  for (const key in next) if (values[key] !== null) rest[key] = next[key]
+  for (const key in fields) if (values[key] !== null) rest[key] = fields[key]
   return rest as T
+}
+
+/**
+ * Applies the changes to a record that only the caller uses. Returns this record, or a new one when
+ * the patch removes a field.
+ */
+export function amend<T extends object>(record: T, change: Patch<T> | undefined): T {
+  if (!change) return record
+  const values = change as Readonly<Record<string, unknown>>
+  const fields = record as Record<string, unknown>
+  let removed = false
+  for (const key in values) {
+    if (values[key] !== null) fields[key] = values[key]
+    else if (key in fields) removed = true
+  }
+  return removed ? without(fields, values) : record
+}
+/**
+ * Returns a new record that begins with these fields. The result equals that of `patch`, but most
+ * first patches contain the fields, in the same order, and are copied as a whole.
+ */
+export function begin<T extends object>(fields: Partial<T>, change: Patch<T> | undefined): T {
+  if (!change) return { ...fields } as T
+  const first = fields as Readonly<Record<string, unknown>>
+  const values = change as Readonly<Record<string, unknown>>
+  const names = Object.keys(first)
+  let at = 0
+  for (const key in values) {
+    if (
+      values[key] === null ||
+      (at < names.length && (key !== names[at] || values[key] !== first[key]))
+    )
+      return patch(fields as T, change)
+    at++
+  }
+  return at < names.length ? patch(fields as T, change) : ({ ...change } as T)
 }

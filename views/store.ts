@@ -12,6 +12,7 @@
 
 import type { Database, Statement } from 'better-sqlite3'
 import { CHARACTERS, sizeOf } from './page.ts'
+import { Shapes } from './shapes.ts'
 import { FeedTail } from './tables/runs/tail.ts'
 import { OrderDemand } from './tables/tables/demand.ts'
 import { addDistance, type DistanceEngine } from './tables/tables/vectors/distance.ts'
@@ -21,10 +22,28 @@ export type Value = string | number | null
 /** A value with which a statement can be executed. */
 type Bound = Value | Uint8Array
 
+/** How a table's cache treats its values. */
+interface Keeping<V> {
+  /**
+   * Maximum number of records that stay cached after a flush; if there are more, all that are
+   * written are dropped.
+   */
+  readonly most?: number
+  /** Copies a value for `edit`. By default, the fields of the value itself are copied. */
+  readonly copy?: (value: V) => V
+  /**
+   * Whether a value will probably change soon. A partial flush leaves such a value in memory, and
+   * every flush drops the others from the cache. If absent, every flush writes all values, and
+   * written values stay cached.
+   */
+  readonly changes?: (value: V, key: string) => boolean
+}
+
 /**
  * A write-back cache of one table. Between two flushes, a record is loaded at most once and written
- * at most once, regardless of how many events change it. Events replace a value and never mutate
- * it, so that `undo` can restore the previous value.
+ * at most once, regardless of how many events change it. A value that existed before the current
+ * batch is never mutated, so that `undo` can restore it: events replace a value by `set`, or change
+ * the copy that `edit` returns.
  */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
@@ -34,18 +53,22 @@ export class Kept<V> {
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
   readonly #most: number
-  /**
-   * @param most maximum number of records that stay cached after a flush; if there are more, the
-   * cache is cleared.
-   */
+  readonly #copy: (value: V) => V
+  readonly #changes: ((value: V, key: string) => boolean) | undefined
   constructor(
     load: (key: string) => V | undefined,
     save: (value: V, key: string) => void,
-    most = KEPT_ROWS,
+    { most = KEPT_ROWS, copy = (value) => ({ ...value }), changes }: Keeping<V> = {},
   ) {
     this.#load = load
     this.#save = save
     this.#most = most
+    this.#copy = copy
+    this.#changes = changes
+  }
+  /** The number of records that wait to be written. */
+  get waiting(): number {
+    return this.#dirty.size
   }
   /**
    * Returns the value of a key. The value is loaded if it is not cached.
@@ -68,10 +91,34 @@ export class Kept<V> {
     this.#rows.set(key, value)
     this.#dirty.add(key)
   }
-  flush(): void {
-    for (const key of this.#dirty) this.#save(this.#rows.get(key) as V, key)
-    this.#dirty.clear()
-    if (this.#rows.size > this.#most) this.#rows.clear()
+  /**
+   * Returns a value that the current batch may mutate; undefined if the key has no value. The value
+   * is copied once for each batch.
+   * @param fresh as for `get`.
+   */
+  edit(key: string, fresh = false): V | undefined {
+    const value = this.get(key, fresh)
+    if (value === undefined || this.#before.has(key)) return value
+    const copy = this.#copy(value)
+    this.set(key, copy)
+    return copy
+  }
+  /**
+   * Writes the changed values.
+   * @param all whether values that will probably change soon are written too.
+   */
+  flush(all: boolean): void {
+    const changes = this.#changes
+    for (const key of this.#dirty) {
+      const value = this.#rows.get(key) as V
+      const soon = changes?.(value, key) === true
+      if (soon && !all) continue
+      this.#save(value, key)
+      this.#dirty.delete(key)
+      if (changes && !soon) this.#rows.delete(key)
+    }
+    if (this.#rows.size - this.#dirty.size <= this.#most) return
+    for (const key of this.#rows.keys()) if (!this.#dirty.has(key)) this.#rows.delete(key)
   }
   keep(): void {
     this.#before.clear()
@@ -96,18 +143,21 @@ const ROWS_AT_ONCE = 32
 
 /**
  * Rows that wait to be inserted into a table, and the statements that insert one row or
- * `ROWS_AT_ONCE` rows. The first `kept` rows belong to batches that `keep` has accepted.
+ * `ROWS_AT_ONCE` rows.
  */
 interface Appended {
-  rows: Value[][]
+  /** The values of all rows, in order. */
+  values: Value[]
+  /** The number of values of rows of batches that `keep` has accepted. */
   kept: number
+  readonly columns: number
   readonly one: string
   readonly many: string
 }
-function inserts(table: string, columns: number): { one: string; many: string } {
+function inserts(table: string, columns: number): Omit<Appended, 'values' | 'kept'> {
   const row = `(${new Array(columns).fill('?').join(', ')})`
   const sql = `INSERT INTO ${table} VALUES `
-  return { one: sql + row, many: sql + new Array(ROWS_AT_ONCE).fill(row).join(', ') }
+  return { columns, one: sql + row, many: sql + new Array(ROWS_AT_ONCE).fill(row).join(', ') }
 }
 
 export class Store {
@@ -117,6 +167,8 @@ export class Store {
   readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #kept = new Map<string, Kept<never>>()
   readonly #appended = new Map<string, Appended>()
+  /** The compact form of records. */
+  readonly shapes = new Shapes()
   /** The newest frames of the feed, in memory. */
   readonly tail = new FeedTail()
   /** The orders of tables that queries need. */
@@ -128,19 +180,21 @@ export class Store {
   constructor(db: Database) {
     this.db = db
     this.distances = addDistance(db)
-    this.#loadProjects()
+    this.#loadNames()
   }
   /** The number of characters in the appended rows that wait to be written. */
   get size(): number {
     return this.#size
   }
-  /** The number of appended rows that wait to be written. */
+  /** The number of rows that wait to be written. */
   get rows(): number {
     let rows = 0
-    for (const added of this.#appended.values()) rows += added.rows.length
+    for (const { values, columns } of this.#appended.values()) rows += values.length / columns
+    for (const kept of this.#kept.values()) rows += kept.waiting
     return rows
   }
-  #loadProjects(): void {
+  #loadNames(): void {
+    this.shapes.begin(this.all('SELECT shape FROM shapes ORDER BY n'))
     this.#newProjects = []
     this.#projects = new Map(
       this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]),
@@ -193,18 +247,22 @@ export class Store {
   append(table: string, ...row: Value[]): void {
     let added = this.#appended.get(table)
     if (!added)
-      this.#appended.set(table, (added = { rows: [], kept: 0, ...inserts(table, row.length) }))
-    added.rows.push(row)
-    for (const value of row) if (typeof value === 'string') this.#size += value.length
+      this.#appended.set(table, (added = { values: [], kept: 0, ...inserts(table, row.length) }))
+    for (const value of row) {
+      added.values.push(value)
+      if (typeof value === 'string') this.#size += value.length
+    }
   }
   #writeAppended(): void {
     for (const added of this.#appended.values()) {
-      const { rows, one, many } = added
-      const whole = rows.length - (rows.length % ROWS_AT_ONCE)
-      for (let at = 0; at < whole; at += ROWS_AT_ONCE)
-        this.#prepare(many).run(rows.slice(at, at + ROWS_AT_ONCE).flat() as never)
-      for (const row of rows.slice(whole)) this.#prepare(one).run(row as never)
-      added.rows = []
+      const { values, columns, one, many } = added
+      for (let at = 0; at < values.length; ) {
+        const several = values.length - at >= columns * ROWS_AT_ONCE
+        const end = at + columns * (several ? ROWS_AT_ONCE : 1)
+        this.#prepare(several ? many : one).run(values.slice(at, end) as never)
+        at = end
+      }
+      added.values = []
       added.kept = 0
     }
     this.#size = 0
@@ -242,7 +300,7 @@ export class Store {
    */
   keep(current: number): void {
     for (const kept of this.#kept.values()) kept.keep()
-    for (const added of this.#appended.values()) added.kept = added.rows.length
+    for (const added of this.#appended.values()) added.kept = added.values.length
     this.tail.keep(current)
   }
   /**
@@ -251,17 +309,23 @@ export class Store {
    */
   undo(): void {
     for (const kept of this.#kept.values()) kept.undo()
-    for (const added of this.#appended.values()) added.rows.length = added.kept
+    for (const added of this.#appended.values()) added.values.length = added.kept
     this.tail.undo()
   }
-  /** Writes to the tables all changes that wait in memory. */
-  flush(): void {
+  /**
+   * Writes changes that wait in memory to the tables.
+   * @param all whether records that will probably change soon are written too.
+   */
+  flush(all = true): void {
     for (const project of this.#newProjects)
       this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
     this.#newProjects = []
-    for (const kept of this.#kept.values()) kept.flush()
-    this.tail.flush((project, seq, frames) => this.append('feed', project, seq, frames))
+    for (const kept of this.#kept.values()) kept.flush(all)
+    this.tail.flush((project, seq, frames) => this.append('feed', seq, project, frames))
     this.#writeAppended()
+    this.shapes.flush((n, shape) =>
+      this.run('INSERT INTO shapes (n, shape) VALUES (?, ?)', n, shape),
+    )
   }
   /**
    * Discards all changes that are not written, and all caches.
@@ -273,6 +337,6 @@ export class Store {
     this.#size = 0
     this.tail.begin(current)
     this.#lastRun = undefined
-    this.#loadProjects()
+    this.#loadNames()
   }
 }

@@ -9,7 +9,24 @@ import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import { Store } from '../../views/store.ts'
 import { View } from '../../views/view.ts'
-import { ask, at, each, event, Journal, moved, run, started } from './support/journal.ts'
+import {
+  ask,
+  at,
+  claimed,
+  type Draft,
+  each,
+  ended,
+  event,
+  Journal,
+  jobBorn,
+  moved,
+  queue,
+  queued,
+  run,
+  started,
+  stepBorn,
+  type Written,
+} from './support/journal.ts'
 
 const feed = (view: View, after = 0, limit = 10_000) =>
   ask<{ items: readonly { seq: number }[]; last: number }>(view, 'feed', { after, limit })
@@ -190,5 +207,103 @@ t.test('entries of many rows are written in chunks, so that nothing waits for al
   t.ok(Math.max(...most) >= 2000 && Math.max(...most) < 2500, `${Math.max(...most)} rows at once`)
   t.equal(ask<{ items: unknown[] }>(view, 'event.list', { limit: 100 }).items.length, 100)
   view.close()
+  t.end()
+})
+
+/**
+ * A journal of runs with a completed step, a step and its job. A run ends `apart` runs after it was started, every
+ * tenth never, and every seventh is retried much later and ends again.
+ */
+function busy(runs: number, apart: number): Written[] {
+  const journal = new Journal()
+  const starting = (i: number): Draft[] => [
+    started(`run_${i}`, i),
+    run(`run_${i}`, [
+      event('step.completed', {
+        step: 'first',
+        row: stepBorn(`run_${i}`, 'first', 0, { status: 'completed' }),
+      }),
+      event('step.started', { step: 's', row: stepBorn(`run_${i}`, 's', 1), payload: { i } }),
+      event('run.suspended', { run: { status: 'suspended' }, payload: { step: 's' } }),
+    ]),
+    queue([queued(jobBorn(`job_${i}`, `run_${i}`, i))]),
+    queue([claimed(`job_${i}`, `wst_${i % 3}`, 'w1', i + 60)]),
+  ]
+  const ending = (i: number, result: object): Draft[] => [
+    queue([ended(`job_${i}`, 'completed')]),
+    run(`run_${i}`, [
+      event('action.completed', {
+        step: 's',
+        payload: { action: 'a', job_id: `job_${i}`, result: { i } },
+        row: { status: 'completed', waiting_on: null, result },
+      }),
+      event('step.retried', { step: 'first', row: { attempt: 2 } }),
+      event('run.failed', { run: { status: 'failed', result }, payload: { status: 'failed' } }),
+    ]),
+  ]
+  for (let i = 0; i < runs; i++) {
+    journal.commit(i % 3, ...starting(i))
+    const last = i - apart
+    if (last >= 0 && last % 10 > 0) journal.commit(0, ...ending(last, { i }))
+    const late = i - 3 * apart
+    if (late < 0 || late % 7 > 0) continue
+    journal.commit(1, moved(`run_${late}`, 'running'))
+    journal.commit(2, ...ending(late, { again: i }))
+  }
+  return journal.messages
+}
+const fail = (): never => {
+  throw new Error('no')
+}
+/** The answers to queries about all runs. */
+function answers(view: View, runs: number): string {
+  const found: unknown[] = [feed(view)]
+  for (let i = 0; i < runs; i++)
+    for (const name of ['run.get', 'run.steps', 'run.jobs', 'run.events'])
+      found.push(ask(view, name, { id: `run_${i}` }))
+  for (let i = 0; i < 3; i++) found.push(ask(view, 'leases', { session: `wst_${i}` }))
+  found.push(ask(view, 'run.list', { status: ['suspended', 'running'], limit: 200 }))
+  return JSON.stringify(found)
+}
+
+t.test('records that wait longer than others are neither lost nor stored twice', (t) => {
+  const [runs, apart] = [600, 90]
+  const messages = busy(runs, apart)
+  const dir = mkdtempSync(join(tmpdir(), 'view-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const path = join(dir, 'view.sqlite')
+  const patient = View.open(path)
+  for (const message of messages) patient.apply([message])
+  const asked = View.open(':memory:')
+  for (const [i, message] of messages.entries()) {
+    asked.apply([message])
+    if (i % 50 === 0) ask(asked, 'run.list')
+  }
+  const wanted = answers(asked, runs)
+  patient.close()
+  const reopened = View.open(path)
+  t.equal(answers(reopened, runs), wanted, 'saved without any query before')
+  reopened.close()
+  const interrupted = View.open(path)
+  interrupted.reset()
+  for (const [i, message] of messages.entries()) {
+    interrupted.apply([message])
+    if (i % 37 > 0) continue
+    const who = Math.floor(i / 4)
+    const bad = new Journal(message.sequence + 1).commit(
+      0,
+      run(`run_${who}`, [
+        event('run.started', { run: { status: 'running' } }),
+        event('action.completed', { payload: { job_id: `job_${who}`, result: {} } }),
+        event('step.started', { step: 's', row: { status: 'failed', attempt: 9 } }),
+        event('step.failed', { payload: { toJSON: fail } }),
+      ]),
+    )
+    const entries = bad.data.entries.map((entry) => ({ ...entry, prev: cursorOf(1, 0) }))
+    t.throws(() => interrupted.apply([{ ...bad, data: { ...bad.data, entries } }]), /no/)
+  }
+  t.equal(answers(interrupted, runs), wanted, 'batches that failed have changed nothing')
+  interrupted.close()
+  asked.close()
   t.end()
 })

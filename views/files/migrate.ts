@@ -5,20 +5,22 @@
  * Each row of a project contains the project's number or id, or belongs to a row that does; queries
  * about one project filter by that value, directly or through that row. Projects, runs, channels
  * and sessions have short numbers that are local to the file and keep keys small. Integer times are
- * Unix milliseconds; `record` is JSON, mostly as clients see it. A row of the timeline holds the
- * events of one entry, see `TimelineRow`; a row of the feed holds many frames and the cursor of the
- * last of them.
+ * Unix milliseconds. `record` is JSON, mostly as clients see it; in the tables `runs`, `steps`, `jobs`
+ * and `invocations` it is in the compact form of `Shapes`. A row of the timeline holds the events of
+ * one entry, see `TimelineRow`; a row of the feed holds many frames, see `frames.ts`, and the cursor
+ * of the last of them.
  */
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'
 
 /** Must be incremented with every change of the schema or of the data stored in it. */
-export const SCHEMA_VERSION = 23
+export const SCHEMA_VERSION = 24
 
 /** The tables that all views use. */
 const common = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE shapes (n INTEGER PRIMARY KEY, shape TEXT NOT NULL);
 `
 
 /**

@@ -49,7 +49,7 @@ const keptNames = (store: Store): Kept<string> =>
             resource,
           )?.name ?? undefined,
         () => {},
-        NAMES,
+        { most: NAMES },
       ),
   )
 

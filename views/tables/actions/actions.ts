@@ -73,7 +73,7 @@ export function actionLog(
     limitOf(input) + 2,
   )
   const calls = rows
-    .flatMap(eventsOf)
+    .flatMap((row) => eventsOf(store, input.id, row))
     .filter(
       ({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'),
     )

@@ -11,10 +11,11 @@ import {
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
-import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import type { Known, Packed } from '../../shapes.ts'
 import type { Store, Value } from '../../store.ts'
-import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+import { stepOf } from '../runs/steps.ts'
+import { notClosedTo, viewerValues } from '../sessions/visibility.ts'
 import { definitionId } from './definitions.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
@@ -100,9 +101,31 @@ export function addInvocation(
     delivery_id ?? null,
     null,
     record.status,
-    JSON.stringify(record),
+    session_id ?? null,
+    JSON.stringify(
+      store.shapes.pack(record, known({ run: run_id ?? null, job: job.id, ...record })),
+    ),
   )
 }
+
+/** A stored invocation, with the columns with which its record is unpacked. */
+interface PackedInvocation {
+  readonly cursor: number
+  readonly run: string | null
+  readonly job: string
+  readonly action_name: string
+  readonly status: string
+  readonly record: string
+}
+const known = ({
+  run,
+  job,
+  action_name,
+  status,
+}: Omit<PackedInvocation, 'cursor' | 'record'>): Known => ({
+  texts: [run, job, invocationIdOf(job), action_name, status],
+  at: 0,
+})
 
 /** Filters of the list; all must match. */
 export interface InvocationFilters extends Paging {
@@ -150,12 +173,14 @@ export function invocationList(
     values.push(value)
   }
   if (input.viewer) {
-    conditions.push(recordOpenTo('invocations'))
+    conditions.push(notClosedTo('invocations'))
     values.push(...viewerValues(input.viewer))
   }
   const after = beyond(['cursor'], 'DESC', input.after)
-  const rows = store.upToPage<{ cursor: number; record: string }>(
-    `SELECT cursor, record FROM invocations WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+  const rows = store.upToPage<PackedInvocation>(
+    `SELECT cursor, run, job, action_name, status, record
+     FROM invocations
+     WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
     ...values,
     ...after.values,
     limitOf(input) + 1,
@@ -163,26 +188,38 @@ export function invocationList(
   return page(
     rows,
     input,
-    ({ record }) => whole(store, project, JSON.parse(record) as Invocation),
+    (row) =>
+      whole(
+        store,
+        project,
+        store.shapes.unpack<Invocation>(JSON.parse(row.record) as Packed, known(row)),
+      ),
     ({ cursor }) => [cursor],
   )
 }
 
+/** The columns of a run that an invocation needs. */
+interface Run {
+  readonly n: number
+  readonly id: string
+  readonly created_at: number
+  readonly loop: string | null
+}
 /** Completes a record with fields of other tables: the loop and the parameters. */
 function whole(store: Store, project: number, record: Invocation): Invocation {
   const { run_id } = record
   const run =
     run_id === undefined
       ? undefined
-      : store.one<{ n: number; loop: string | null }>(
-          'SELECT n, loop FROM runs WHERE id = ? AND project = ?',
+      : store.one<Run>(
+          'SELECT n, id, created_at, loop FROM runs WHERE id = ? AND project = ?',
           run_id,
           project,
         )
   const parameters =
     record.tool_call_id !== undefined
       ? inputOf(store, project, record)
-      : run && inputsOf(store, run.n, record)
+      : run && inputsOf(store, run, record)
   return {
     ...record,
     ...(typeof run?.loop === 'string' && { loop_id: run.loop }),
@@ -195,15 +232,10 @@ function whole(store: Store, project: number, record: Invocation): Invocation {
  */
 function inputsOf(
   store: Store,
-  run: number,
+  run: Run,
   { step_name = '', job_id }: Invocation,
 ): JsonObject | undefined {
-  const row = store.one<{ record: string }>(
-    'SELECT record FROM steps WHERE run = ? AND step = ?',
-    run,
-    step_name,
-  )
-  const step = row && (JSON.parse(row.record) as RunStep)
+  const step = stepOf(store, run, step_name)
   return step?.job_id === job_id ? step?.inputs : undefined
 }
 /** Returns the parameters of an agent's call from the transcript; undefined if it lacks them. */

@@ -30,6 +30,7 @@ CREATE TABLE invocations (
   delivery TEXT,
   correlation TEXT,
   status TEXT NOT NULL,
+  session TEXT,
   record TEXT NOT NULL
 );
 CREATE INDEX invocations_new ON invocations (project, cursor);

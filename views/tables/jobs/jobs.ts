@@ -8,50 +8,83 @@ import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/co
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { isUnlisted, type Job, type QueueEvent } from '../../../protocol/jobs/rows.ts'
-import { type Patch, patch } from '../../../protocol/patch.ts'
+import { amend, begin, type Patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { terminal } from '../../../protocol/runs/schema.ts'
 import { beyond, type Including, limitOf, type Page, type Paging, page, wants } from '../../page.ts'
+import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store } from '../../store.ts'
 import { addInvocation } from '../actions/invocations.ts'
 import { feedJob } from '../runs/feed.ts'
 import { missingRun, type RunRow, runRow } from '../runs/run-row.ts'
 import { type KeptJob, type Watch, waitingOfJob } from '../runs/waiting.ts'
-import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+import { notClosedTo, viewerValues } from '../sessions/visibility.ts'
 
+/** Columns that never change after the first write. */
+interface Fixed {
+  readonly run: string | null
+  readonly step: string | null
+  readonly created_at: number
+  readonly queue: string
+}
 interface JobRow {
   readonly project: number
-  readonly record: KeptJob
+  record: KeptJob
   /** Id of the worker session that holds the lease; null if there is no lease. */
-  readonly session: string | null
-  stored: boolean
+  holder: string | null
+  /** The columns as they are stored; undefined before the first write. */
+  fixed: Fixed | undefined
 }
+/** A stored job, with the columns with which its record is unpacked. */
+interface PackedJob extends Fixed {
+  readonly id: string
+  readonly status: string
+  readonly record: string
+}
+const COLUMNS = 'id, run, step, created_at, status, queue, record'
+
+const known = (id: string, status: string, { run, step, created_at, queue }: Fixed): Known => ({
+  texts: [id, run, `${run}:${step}`, step, status, queue],
+  at: created_at,
+})
+const recordOf = (store: Store, row: PackedJob): KeptJob =>
+  store.shapes.unpack(JSON.parse(row.record) as Packed, known(row.id, row.status, row))
 
 function save(store: Store, row: JobRow, id: string): void {
-  const { record, session, project } = row
-  const json = JSON.stringify(record)
-  if (row.stored)
+  const { record, holder, project } = row
+  const { status } = record
+  const fixed = row.fixed ?? {
+    run: record.run_id ?? null,
+    step: record.step_key ?? null,
+    created_at: parseTimestamp(record.created_at) ?? 0,
+    queue: record.queue,
+  }
+  const packed = JSON.stringify(store.shapes.pack(record, known(id, status, fixed)))
+  if (row.fixed)
     store.run(
-      'UPDATE jobs SET status = ?, session = ?, record = ? WHERE id = ?',
-      record.status,
-      session,
-      json,
+      'UPDATE jobs SET status = ?, holder = ?, record = ? WHERE id = ?',
+      status,
+      holder,
+      packed,
       id,
     )
   else
     store.run(
-      `INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO jobs (${COLUMNS}, project, holder, session)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
+      fixed.run,
+      fixed.step,
+      fixed.created_at,
+      status,
+      fixed.queue,
+      packed,
       project,
-      record.run_id ?? null,
-      parseTimestamp(record.created_at) ?? 0,
-      record.status,
-      record.queue,
-      session,
-      json,
+      holder,
+      record.session_id ?? null,
     )
-  row.stored = true
+  row.fixed = fixed
 }
 const kept = (store: Store): Kept<JobRow> =>
   store.kept(
@@ -59,13 +92,19 @@ const kept = (store: Store): Kept<JobRow> =>
     () =>
       new Kept(
         (id): JobRow | undefined => {
-          const row = store.one<{ project: number; record: string; session: string | null }>(
-            'SELECT project, record, session FROM jobs WHERE id = ?',
+          const row = store.one<PackedJob & Pick<JobRow, 'project' | 'holder'>>(
+            `SELECT project, holder, ${COLUMNS} FROM jobs WHERE id = ?`,
             id,
           )
-          return row && { ...row, record: JSON.parse(row.record) as KeptJob, stored: true }
+          if (!row) return undefined
+          const { project, holder } = row
+          return { project, holder, record: recordOf(store, row), fixed: row }
         },
         (row, id) => save(store, row, id),
+        {
+          copy: (row) => ({ ...row, record: { ...row.record } }),
+          changes: ({ record }) => !terminal.has(record.status),
+        },
       ),
   )
 
@@ -80,30 +119,28 @@ export function applyQueue(store: Store, place: Placed): void {
     const event = any as QueueEvent
     if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
     if (event.type === 'job.queued' && isUnlisted(event.header.kind)) return
-    const row = jobs.get(event.id, event.type === 'job.queued')
-    if (row ? row.project !== project : event.type !== 'job.queued') return
     const change: Patch<Job> | undefined =
       event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
     if (!change) return
-    const begun: KeptJob =
-      row?.record ??
-      ({
-        id: event.id,
-        ...(event.type === 'job.queued' && event.header.workers_only && { workers_only: true }),
-        ...(event.type === 'job.queued' && event.header.environment && { gated: true }),
-      } as KeptJob)
-    const { gated, ...rest }: KeptJob = patch(begun, change)
-    const record: KeptJob = {
-      ...rest,
-      ...(gated && event.type !== 'job.admitted' && rest.status === 'queued' && { gated }),
+    let row = jobs.edit(event.id, event.type === 'job.queued')
+    if (row ? row.project !== project : event.type !== 'job.queued') return
+    if (row) row.record = amend<KeptJob>(row.record, change)
+    else {
+      row = { project, record: begin(begunBy(event), change), holder: null, fixed: undefined }
+      jobs.set(event.id, row)
     }
-    const session =
-      event.type === 'job.claimed'
-        ? event.lease.session
-        : record.status === 'claimed'
-          ? (row?.session ?? null)
-          : null
-    jobs.set(event.id, { project, record, session, stored: row?.stored ?? false })
+    let { record } = row
+    if (record.gated) {
+      // The field is the last one, wherever the patch has added others.
+      const { gated, ...rest } = record
+      record = {
+        ...rest,
+        ...(event.type !== 'job.admitted' && rest.status === 'queued' && { gated }),
+      }
+    }
+    row.record = record
+    if (event.type === 'job.claimed') row.holder = event.lease.session
+    else if (record.status !== 'claimed') row.holder = null
     if (change.status) feedJob(store, place, place.cursor + i, record)
     if (
       event.type === 'job.completed' ||
@@ -112,6 +149,14 @@ export function applyQueue(store: Store, place: Placed): void {
     )
       addInvocation(store, project, place.cursor + i, record, event)
   })
+}
+
+/** The fields with which the record of a new job begins. */
+function begunBy(event: QueueEvent & { readonly id: string }): Partial<KeptJob> {
+  const { id } = event
+  if (event.type !== 'job.queued') return { id }
+  const { workers_only, environment } = event.header
+  return { id, ...(workers_only && { workers_only: true }), ...(environment && { gated: true }) }
 }
 
 /** Adds the result in a run's `action.completed` event to the record of the job. */
@@ -125,22 +170,20 @@ export function applyResult(store: Store, { project }: RunRow, event: RunEvent):
     Array.isArray(result)
   )
     return
-  const jobs = kept(store)
-  const row = jobs.get(job_id)
-  if (row?.project === project)
-    jobs.set(job_id, { ...row, record: { ...row.record, result: result as JsonObject } })
+  const row = kept(store).edit(job_id)
+  if (row?.project === project) row.record = amend(row.record, { result: result as JsonObject })
 }
 
 /** Returns a function that finds a stored job of the project by id. */
 export const jobsById =
   (store: Store, project: number) =>
   (id: string): KeptJob | undefined => {
-    const row = store.one<{ record: string }>(
-      'SELECT record FROM jobs WHERE id = ? AND project = ?',
+    const row = store.one<PackedJob>(
+      `SELECT ${COLUMNS} FROM jobs WHERE id = ? AND project = ?`,
       id,
       project,
     )
-    return row && (JSON.parse(row.record) as KeptJob)
+    return row && recordOf(store, row)
   }
 
 /**
@@ -158,10 +201,10 @@ export function runJobs(
   if (!run) return missingRun
   const { viewer } = input
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
+  const rows = store.upToPage<PackedJob>(
+    `SELECT ${COLUMNS}
      FROM jobs
-     WHERE run = ? AND project = ?${viewer ? ` AND ${recordOpenTo('jobs')}` : ''}${after.sql}
+     WHERE run = ? AND project = ?${viewer ? ` AND ${notClosedTo('jobs')}` : ''}${after.sql}
      ORDER BY created_at, id LIMIT ?`,
     input.id,
     project,
@@ -169,8 +212,8 @@ export function runJobs(
     ...after.values,
     limitOf(input) + 1,
   )
-  const item = (row: { record: string }): Job => {
-    const kept = JSON.parse(row.record) as KeptJob
+  const item = (row: PackedJob): Job => {
+    const kept = recordOf(store, row)
     const { workers_only: _, gated: __, ...job } = kept
     const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(kept, watch) : undefined
     return { ...job, ...(waiting_on && { waiting_on }) }
@@ -185,15 +228,16 @@ export const leases = (
   session: string,
 ): ViewQueries['leases']['reply'] => ({
   items: store
-    .all<{ job_id: string; queue: string; record: string }>(
-      'SELECT id AS job_id, queue, record FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id',
+    .all<PackedJob>(
+      `SELECT ${COLUMNS} FROM jobs WHERE holder = ? AND project = ? ORDER BY created_at, id`,
       session,
       project,
     )
-    .map(({ record, ...lease }) => {
-      const { kind, session_id } = JSON.parse(record) as Job
+    .map((row) => {
+      const { kind, session_id } = recordOf(store, row)
       return {
-        ...lease,
+        job_id: row.id,
+        queue: row.queue,
         ...(kind === 'llm_generation' && session_id !== undefined && { session_id }),
       }
     }),

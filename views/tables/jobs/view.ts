@@ -8,14 +8,16 @@ CREATE TABLE jobs (
   id TEXT PRIMARY KEY,
   project INTEGER NOT NULL,
   run TEXT,
+  step TEXT,
   created_at INTEGER NOT NULL,
   status TEXT NOT NULL,
   queue TEXT NOT NULL,
+  holder TEXT,
   session TEXT,
   record TEXT NOT NULL
 );
 CREATE INDEX jobs_run ON jobs (run, created_at, id) WHERE run IS NOT NULL;
-CREATE INDEX jobs_session ON jobs (session) WHERE session IS NOT NULL;
+CREATE INDEX jobs_holder ON jobs (holder) WHERE holder IS NOT NULL;
 `
 
 export const jobs = defineView({

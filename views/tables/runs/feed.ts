@@ -1,32 +1,21 @@
 /**
  * The stream of all runs of a project: their changes, in journal order. An event produces one frame
  * when it changes the status of a run or of a job, and one frame when it records a call of an
- * action or its outcome. Frames of the second kind are read from the timeline instead of being
- * stored twice. One row of the table stores many frames. The newest frames are also held in memory,
- * see `FeedTail`.
+ * action or its outcome. The text of a frame is made when somebody reads it. One row of the table
+ * stores many frames. The newest frames are also held in memory, see `FeedTail`.
  */
 
-import { type JsonObject, timestamp } from '../../../protocol/common.ts'
+import { timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineTypes } from '../../../protocol/runs/events.ts'
-import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 import { CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionEntry } from '../actions/actions.ts'
+import { type Frame, unpackFrames } from './frames.ts'
 import { keptRuns, type RunRow } from './run-row.ts'
-import type { Frame } from './tail.ts'
-import { eventAt, type Shown } from './timeline.ts'
-
-type Kind = ProjectRunEvent['type']
-const text = (type: Kind, run_id: string, seq: number, at: number, data: JsonObject): string =>
-  JSON.stringify({ type, run_id, seq, timestamp: timestamp(at), data } satisfies ProjectRunEvent)
-const called = (
-  run: string,
-  { cursor, at }: { readonly cursor: number; readonly at: number },
-  call: Shown | undefined,
-): string => text('action_appended', run, cursor, at, call ? { ...actionEntry(run, call) } : {})
+import { eventAt } from './timeline.ts'
 
 /**
  * Adds the frames of a run event; `row` is the run after the event.
@@ -40,30 +29,24 @@ export function feedRun(
   at: number,
 ): void {
   const { type, step = null, payload = null, run } = event
-  const { id, definition_id, loop_id } = row.record
-  if (type.startsWith('action.') && timelineTypes.has(type)) {
-    const call = { cursor, type, step, payload, at }
-    let json: string | undefined
-    store.tail.add(row.project, {
-      cursor,
+  const { project, fed } = row
+  if (type.startsWith('action.') && timelineTypes.has(type))
+    store.tail.add(project, {
       kind: 'action_appended',
-      json: () => (json ??= called(id, call, call)),
-      stored: [cursor, row.n, id, at],
-    })
-  }
-  if (run?.status)
-    add(
-      store,
-      row.project,
       cursor,
-      'run_updated',
-      text('run_updated', id, cursor, at, {
-        status: run.status,
-        ...(run.stop_reason && { stop_reason: run.stop_reason }),
-        ...(definition_id && { definition_id }),
-        ...(loop_id !== undefined && { loop_id }),
-      }),
-    )
+      at,
+      run: fed,
+      call: { cursor, type, step, payload, at },
+    })
+  if (run?.status)
+    store.tail.add(project, {
+      kind: 'run_updated',
+      cursor,
+      at,
+      run: fed,
+      status: run.status,
+      stop_reason: run.stop_reason ?? undefined,
+    })
 }
 /**
  * Adds the frame of a job event that set a status; `job` is the job after the event. Jobs outside
@@ -73,34 +56,43 @@ export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Jo
   const run = job.run_id === undefined ? undefined : keptRuns(store).get(job.run_id)
   if (!run) return
   const { id, status, step_key, claim_attempt } = job
-  add(
-    store,
-    run.project,
+  store.tail.add(run.project, {
+    kind: 'job_updated',
     cursor,
-    'job_updated',
-    text('job_updated', run.record.id, cursor, entry.origin.at, {
-      job_id: id,
-      status,
-      ...(step_key !== undefined && { step_key }),
-      claim_attempt,
-    }),
-  )
+    at: entry.origin.at,
+    run: run.fed,
+    job: id,
+    step: step_key,
+    status,
+    attempt: claim_attempt,
+  })
 }
-const add = (store: Store, project: number, cursor: number, kind: Kind, json: string): void =>
-  store.tail.add(project, { cursor, kind, json: () => json, stored: [cursor, kind, json] })
 
-/** Restores a frame from its stored form. */
-function shown(store: Store, stored: Frame['stored']): Frame {
-  const [cursor] = stored
-  if (stored.length === 3) return { cursor, kind: stored[1], json: () => stored[2], stored }
-  const [, n, run, at] = stored
-  return {
-    cursor,
-    kind: 'action_appended',
-    json: () => called(run, { cursor, at }, eventAt(store, n, cursor)),
-    stored,
+/** The `data` of a frame: the call of an action, or what has changed. */
+function dataOf(store: Store, frame: Frame): string {
+  if (frame.kind === 'action_appended') {
+    const call = frame.call ?? eventAt(store, frame.run, frame.cursor)
+    return JSON.stringify((call && actionEntry(frame.run.id, call)) ?? {})
   }
+  const status = `"status":${JSON.stringify(frame.status)}`
+  if (frame.kind === 'job_updated') {
+    const { job, step, attempt } = frame
+    return `{${member('job_id', job)}${status},${member('step_key', step)}"claim_attempt":${attempt}}`
+  }
+  const { stop_reason, run } = frame
+  const more =
+    member('stop_reason', stop_reason || undefined) +
+    member('definition_id', run.definition_id || undefined) +
+    member('loop_id', run.loop_id)
+  return more === '' ? `{${status}}` : `{${status},${more.slice(0, -1)}}`
 }
+const member = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `"${name}":${JSON.stringify(value)},`
+/** A frame as clients receive it: the JSON of a `ProjectRunEvent`. */
+const textOf = (store: Store, frame: Frame): string =>
+  `{"type":"${frame.kind}",${member('run_id', frame.run.id)}"seq":${frame.cursor},` +
+  `"timestamp":"${timestamp(frame.at)}","data":${dataOf(store, frame)}}`
+
 /**
  * Reads frames after a cursor from the table: whole rows, until there are at least `limit` frames.
  */
@@ -111,8 +103,8 @@ function read(store: Store, project: number, after: number, limit: number): Fram
     project,
     after,
   )) {
-    for (const stored of JSON.parse(row.frames) as Frame['stored'][])
-      if (stored[0] > after) frames.push(shown(store, stored))
+    for (const frame of unpackFrames(store, row.frames))
+      if (frame.cursor > after) frames.push(frame)
     if (frames.length >= limit) break
   }
   return frames
@@ -131,17 +123,18 @@ export function feed(
   oldest: number,
 ): ViewQueries['feed']['reply'] {
   const { after, limit } = input
-  const rows = store.tail.reaches(after)
+  const frames = store.tail.reaches(after)
     ? store.tail.read(project, after, limit + 2)
     : read(store, project, after, limit + 2)
-  const items: { seq: number; type: Kind; json: string }[] = []
+  const items: { seq: number; type: Frame['kind']; json: string }[] = []
   let characters = 0
-  for (const { cursor, kind, json } of rows) {
+  for (const frame of frames) {
+    const { cursor, kind } = frame
     if ((items.length >= limit || characters >= CHARACTERS) && cursor !== items.at(-1)?.seq) break
-    const frame = json()
-    items.push({ seq: cursor, type: kind, json: frame })
-    characters += frame.length
+    const json = textOf(store, frame)
+    items.push({ seq: cursor, type: kind, json })
+    characters += json.length
   }
-  const more = rows.length > items.length
+  const more = frames.length > items.length
   return { items, last: more ? (items.at(-1)?.seq ?? current) : current, oldest, more }
 }

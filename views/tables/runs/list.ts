@@ -4,12 +4,13 @@
  */
 
 import type { Refusal } from '../../../protocol/errors.ts'
-import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
+import { shownRun } from '../../../protocol/loops/record.ts'
 import { runStatuses } from '../../../protocol/loops/run.ts'
 import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
+import { type PackedRun, RUN_COLUMNS, recordOf } from './run-row.ts'
 
 /** Filters of the list; all must match. */
 export interface RunFilters extends Paging {
@@ -23,12 +24,6 @@ export interface RunFilters extends Paging {
   readonly loop_id?: string
   readonly source_event_id?: string
 }
-interface ListRow {
-  readonly id: string
-  readonly created_at: number
-  readonly record: string
-}
-
 // Ordered from the most to the least selective. If `byStatus` is true, the index is read once for
 // each requested status, or for every status if none is requested.
 const filters = [
@@ -62,7 +57,7 @@ export function planRuns(project: number, input: RunFilters): { sql: string; val
   const values = given.map(({ name }) => input[name] as string)
   const statement = (statuses: readonly string[] | undefined) => ({
     sql:
-      `SELECT id, created_at, record FROM runs INDEXED BY ${index} WHERE project = ?${equal}` +
+      `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY ${index} WHERE project = ?${equal}` +
       (statuses
         ? ` AND status ${statuses.length === 1 ? '= ?' : `IN (${statuses.map(() => '?').join(', ')})`}`
         : '') +
@@ -74,7 +69,7 @@ export function planRuns(project: number, input: RunFilters): { sql: string; val
     : [statement(wanted)]
 }
 
-const newest = (a: ListRow, b: ListRow) =>
+const newest = (a: PackedRun, b: PackedRun) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /**
@@ -84,13 +79,13 @@ const newest = (a: ListRow, b: ListRow) =>
  */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>
-    store.upToPage<ListRow>(sql, ...values),
+    store.upToPage<PackedRun>(sql, ...values),
   )
   const rows = lists.length === 1 ? (lists[0] ?? []) : lists.flat().sort(newest)
   return page(
     rows,
     input,
-    (row) => shownRun(JSON.parse(row.record) as RunRecord),
+    (row) => shownRun(recordOf(store, row)),
     (row) => [row.created_at, row.id],
   )
 }

@@ -1,7 +1,10 @@
 /** The stored row of a run, its cache, and the lookup of a project's run. */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
+import { terminal } from '../../../protocol/runs/schema.ts'
+import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
+import type { FedRun } from './frames.ts'
 
 /** A stored run. `last`: cursor of its newest applied event. */
 export interface RunRow {
@@ -13,6 +16,8 @@ export interface RunRow {
    * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
    */
   readonly spec: string | null
+  /** The run as frames of the feed refer to it. */
+  readonly fed: FedRun
   record: RunRecord
   last: number
   /** The values of the indexed columns as they are stored; undefined before the first write. */
@@ -72,6 +77,32 @@ function indexed(record: RunRecord): Value[] {
   ]
 }
 
+/** The columns with which a record is unpacked. */
+export const RUN_COLUMNS = 'id, created_at, status, queue, initiated_by, record'
+
+/** Columns of a stored run, as `RUN_COLUMNS` names them. */
+export interface PackedRun {
+  readonly id: string
+  readonly created_at: number
+  readonly status: string
+  readonly queue: string
+  readonly initiated_by: string | null
+  readonly record: string
+}
+const known = ({
+  id,
+  created_at,
+  status,
+  queue,
+  initiated_by,
+}: Omit<PackedRun, 'record'>): Known => ({
+  texts: [id, status, queue, initiated_by],
+  at: created_at,
+})
+/** The record of a stored run. */
+export const recordOf = (store: Store, row: PackedRun): RunRecord =>
+  store.shapes.unpack(JSON.parse(row.record) as Packed, known(row))
+
 const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')})
                 VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
 
@@ -87,35 +118,44 @@ const REPLACE = `UPDATE runs
 // columns that its kind of change needs.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
-  const json = JSON.stringify(row.record)
   const next = indexed(row.record)
-  const { stored } = row
+  const [status, queue, , , initiated_by] = next as [
+    string,
+    string,
+    unknown,
+    unknown,
+    string | null,
+  ]
+  const { stored, created_at } = row
+  const json = JSON.stringify(
+    store.shapes.pack(row.record, known({ id, created_at, status, queue, initiated_by })),
+  )
   if (!stored)
     store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
   else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, n)
   else if (next.every((value, i) => i === 0 || value === stored[i]))
-    store.run(MOVE, row.last, json, next[0] ?? null, n)
+    store.run(MOVE, row.last, json, status, n)
   else store.run(REPLACE, row.last, json, ...next, n)
   row.stored = next
 }
 
-interface Stored {
+interface Stored extends PackedRun {
   readonly n: number
   readonly project: number
-  readonly created_at: number
   readonly spec: string | null
-  readonly record: string
   readonly last: number
 }
 
 function load(store: Store, id: string): RunRow | undefined {
   const row = store.one<Stored>(
-    'SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?',
+    `SELECT n, project, spec, last, ${RUN_COLUMNS} FROM runs WHERE id = ?`,
     id,
   )
   if (!row) return undefined
-  const record = JSON.parse(row.record) as RunRecord
-  return { ...row, record, stored: indexed(record) }
+  const { n, project, created_at, spec, last } = row
+  const record = recordOf(store, row)
+  const fed = fedRun(n, record)
+  return { n, project, created_at, spec, last, fed, record, stored: indexed(record) }
 }
 
 /** The cache of runs by id. Applying entries fills it; queries add nothing to it. */
@@ -126,14 +166,32 @@ export const keptRuns = (store: Store): Kept<RunRow> =>
       new Kept(
         (id) => load(store, id),
         (row, id) => save(store, row, id),
+        {
+          copy: (row) => ({ ...row, record: { ...row.record } }),
+          changes: ({ record }) => !terminal.has(record.status),
+        },
       ),
   )
+
+/** Whether a run is cached and has not ended. */
+export function isActive(store: Store, id: string): boolean {
+  const row = keptRuns(store).peek(id)
+  return row !== undefined && !terminal.has(row.record.status)
+}
 
 /** Returns the row of a project's run. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined
 }
+
+/** The run as frames of the feed refer to it. */
+export const fedRun = (n: number, { id, definition_id, loop_id }: RunRecord): FedRun => ({
+  n,
+  id,
+  definition_id,
+  loop_id,
+})
 
 /** The refusal for a run that the project does not have. */
 export const missingRun: Refusal = refuse(

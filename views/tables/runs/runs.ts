@@ -3,11 +3,11 @@
  * by.
  */
 import { createHash } from 'node:crypto'
-import { parseTimestamp } from '../../../protocol/common.ts'
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
-import { patch } from '../../../protocol/patch.ts'
+import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
@@ -15,7 +15,7 @@ import { type Including, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { feedRun } from './feed.ts'
-import { keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
+import { fedRun, keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
 import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
@@ -63,15 +63,15 @@ export function applyRun(store: Store, place: Placed): void {
   const { entry, cursor } = place
   const { at } = entry.origin
   const runs = keptRuns(store)
-  const known = entry.prev === 0 ? undefined : runs.get(entry.id)
-  let row = known?.project === store.numberOf(entry.project) ? { ...known } : undefined
+  const known = entry.prev === 0 ? undefined : runs.edit(entry.id)
+  let row = known?.project === store.numberOf(entry.project) ? known : undefined
   const events = entry.events as readonly RunEvent[]
   const begun = row ? 0 : events.findIndex(({ type }) => type === 'run.created')
   if (begun < 0) return
   for (let i = begun; i < events.length; i++) {
     const event = events[i] as RunEvent
-    if (!row) row = begin(store, place, event)
-    else if (event.run) row.record = patch(row.record, event.run)
+    if (!row) runs.set(entry.id, (row = rowOf(store, place, event)))
+    else row.record = amend(row.record, event.run)
     applyStep(store, row, event)
     applyResult(store, row, event)
     feedRun(store, row, event, cursor + i, at)
@@ -79,18 +79,21 @@ export function applyRun(store: Store, place: Placed): void {
   if (!row || events.length === 0) return
   store.tail.weigh(applyTimeline(store, row, events.slice(begun), cursor + begun, at))
   row.last = lastCursor(place)
-  runs.set(entry.id, row)
 }
 
-function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
-  const record = patch({ id: entry.id } as RunRecord, event.run)
+function rowOf(store: Store, { entry }: Placed, event: RunEvent): RunRow {
+  const record = begin<RunRecord>({ id: entry.id }, event.run)
   const project = store.numberOf(entry.project)
-  const created_at = parseTimestamp(record.created_at ?? '') ?? entry.origin.at
+  const { at } = entry.origin
+  const { created_at: created = '' } = record
+  const created_at = created === timestamp(at) ? at : (parseTimestamp(created) ?? at)
   const spec =
     event.spec &&
     (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
+  const n = store.nextRun()
   return {
-    n: store.nextRun(),
+    n,
+    fed: fedRun(n, record),
     project,
     created_at,
     spec: spec ?? null,

@@ -1,89 +1,108 @@
 /** Steps of runs: the folded patches of run events. */
 
-import { patch } from '../../../protocol/patch.ts'
+import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
+import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store } from '../../store.ts'
-import type { RunRow } from './run-row.ts'
+import { isActive, keptRuns, type RunRow } from './run-row.ts'
 
 interface StepRow {
-  readonly project: number
-  /** Number of the run in the view's file. */
-  readonly run: number
-  readonly record: RunStep
+  /** The run, of which only values are used that never change. */
+  readonly run: RunRow
+  record: RunStep
   stored: boolean
 }
 
+const known = (run: { readonly id: string; readonly created_at: number }, step: string): Known => ({
+  texts: [run.id, `${run.id}:${step}`, step],
+  at: run.created_at,
+})
+/** The record of a stored step; undefined if the run has no such step. */
+export function stepOf(
+  store: Store,
+  run: { readonly n: number; readonly id: string; readonly created_at: number },
+  step: string,
+): RunStep | undefined {
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM steps WHERE run = ? AND step = ?',
+    run.n,
+    step,
+  )
+  return row && store.shapes.unpack(JSON.parse(row.record) as Packed, known(run, step))
+}
+
+// Keys are ids of steps: the id of the run, a colon, and the key of the step.
 const keptSteps = (store: Store): Kept<StepRow> =>
   store.kept(
     'steps',
     () =>
       new Kept(
         (key): StepRow | undefined => {
-          const [run, step] = split(key)
-          const row = store.one<{ project: number; record: string }>(
-            'SELECT project, record FROM steps WHERE run = ? AND step = ?',
-            run,
-            step,
-          )
-          return (
-            row && {
-              project: row.project,
-              run,
-              record: JSON.parse(row.record) as RunStep,
-              stored: true,
-            }
-          )
+          const [id, step] = split(key)
+          const run = keptRuns(store).get(id)
+          const record = run && stepOf(store, { ...run, id }, step)
+          return record && { run, record, stored: true }
         },
         (row, key) => {
-          const json = JSON.stringify(row.record)
-          const [run, step] = split(key)
+          const [id, step] = split(key)
+          const { n, project, created_at } = row.run
+          const packed = JSON.stringify(
+            store.shapes.pack(row.record, known({ id, created_at }, step)),
+          )
           if (row.stored)
-            store.run('UPDATE steps SET record = ? WHERE run = ? AND step = ?', json, run, step)
+            store.run('UPDATE steps SET record = ? WHERE run = ? AND step = ?', packed, n, step)
           else
             store.run(
               'INSERT INTO steps (run, step, project, record) VALUES (?, ?, ?, ?)',
-              run,
+              n,
               step,
-              row.project,
-              json,
+              project,
+              packed,
             )
           row.stored = true
         },
+        {
+          copy: (row) => ({ ...row, record: { ...row.record } }),
+          // All steps of a run wait with the run, so a run that is not stored has no stored steps.
+          changes: (_, key) => isActive(store, split(key)[0]),
+        },
       ),
   )
-const split = (key: string): [number, string] => {
+const split = (key: string): [string, string] => {
   const at = key.indexOf(':')
-  return [Number(key.slice(0, at)), key.slice(at + 1)]
+  return [key.slice(0, at), key.slice(at + 1)]
 }
 
 /** Applies the part of a run event that concerns a step. */
 export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   const step_key = event.step ?? event.row?.step_key
   if (!event.row || typeof step_key !== 'string') return
-  const key = `${run.n}:${step_key}`
+  const { id } = run.record
+  const key = `${id}:${step_key}`
   const steps = keptSteps(store)
-  const row = steps.get(key, run.stored === undefined)
-  const known =
-    row?.record ??
-    ({ id: `${run.record.id}:${step_key}`, run_id: run.record.id, step_key } as RunStep)
-  steps.set(key, {
-    project: run.project,
-    run: run.n,
-    record: patch(known, event.row),
-    stored: row?.stored ?? false,
-  })
+  const row = steps.edit(key, run.stored === undefined)
+  if (row) row.record = amend(row.record, event.row)
+  else {
+    const record = begin<RunStep>({ id: key, run_id: id, step_key }, event.row)
+    steps.set(key, { run, record, stored: false })
+  }
 }
 
 /** Returns the steps of a run, ordered by `seq`. */
-export const stepsOf = (store: Store, { n, project }: RunRow): RunStep[] =>
+export const stepsOf = (store: Store, { n, project, created_at, record }: RunRow): RunStep[] =>
   store
-    .all<{ record: string }>(
-      'SELECT record FROM steps WHERE run = ? AND project = ? ORDER BY step',
+    .all<{ step: string; record: string }>(
+      'SELECT step, record FROM steps WHERE run = ? AND project = ? ORDER BY step',
       n,
       project,
     )
-    .map(({ record }) => JSON.parse(record) as RunStep)
+    .map((row) =>
+      store.shapes.unpack<RunStep>(
+        JSON.parse(row.record) as Packed,
+        known({ id: record.id, created_at }, row.step),
+      ),
+    )
     .sort((a, b) => a.seq - b.seq)
 
 /** Returns the number of steps by status. */

@@ -3,23 +3,7 @@
  * at the end of the feed is therefore answered without reading a table. The frames are divided into
  * two generations; when the younger one is full, the older one is dropped.
  */
-import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
-
-/** A frame of a project's feed. */
-export interface Frame {
-  /** Cursor of the event that caused the frame. */
-  readonly cursor: number
-  readonly kind: ProjectRunEvent['type']
-  /** The frame as clients receive it. */
-  readonly json: () => string
-  /**
-   * The frame as it is stored: its JSON or, for a call of an action, the run and the time of its
-   * event in the timeline.
-   */
-  readonly stored:
-    | readonly [cursor: number, kind: ProjectRunEvent['type'], json: string]
-    | readonly [cursor: number, run_n: number, run: string, at: number]
-}
+import { type Frame, packFrames } from './frames.ts'
 
 /**
  * Frames by project. `after`: every frame after this cursor is in this generation or in a younger
@@ -50,7 +34,7 @@ const SIZE = 16_000_000
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
  * exceed this number.
  */
-const IN_ROW = 64
+const IN_ROW = 32
 
 export class FeedTail {
   #old = generation(0)
@@ -105,7 +89,7 @@ export class FeedTail {
         // Frames of one event are in one row, so a cursor never separates them.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)
-        store(project, row.at(-1)?.cursor ?? 0, JSON.stringify(row.map(({ stored }) => stored)))
+        store(project, row.at(-1)?.cursor ?? 0, packFrames(row))
         from = to
       }
     }

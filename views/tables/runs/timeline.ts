@@ -9,6 +9,7 @@ import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineRecord, timelineTypes } from '../../../protocol/runs/events.ts'
 import { type RunEventRecord, terminal } from '../../../protocol/runs/schema.ts'
 import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
+import type { Packed } from '../../shapes.ts'
 import type { Store } from '../../store.ts'
 import { missingRun, type RunRow, runRow } from './run-row.ts'
 
@@ -22,22 +23,19 @@ export interface Shown {
 }
 /**
  * A row: the events of an entry that the timeline shows, at least one. `cursor` is the cursor of
- * the last event. `events` is JSON; each event is stored as the distance from its cursor to that of
- * the last event, its type, its step, and its payload. A payload of 0 means that the previous
- * payload is repeated: payloads often repeat, for example when a step, its wait and the run are
- * suspended together.
+ * the last event. `events` is a JSON list. It has for each event the distance from its cursor to
+ * that of the last event, its step, and the compact form of its payload with its type as the label.
+ * A step of 0 means no step, and 1 the previous step. Payloads often repeat, for example when a
+ * step, its wait and the run are suspended together; `SAME` stands for the previous payload.
  */
 export interface TimelineRow {
   readonly cursor: number
   readonly at: number
   readonly events: string
 }
-type Packed = readonly [
-  back: number,
-  type: string,
-  step: string | null,
-  payload: JsonObject | null | 0,
-]
+/** What precedes the type in the label of an event without a payload of its own. */
+const [NONE, SAME] = ['-', '=']
+const nothing = {}
 
 /**
  * Stores the events of a run's entry that the timeline shows.
@@ -47,38 +45,89 @@ type Packed = readonly [
  */
 export function applyTimeline(
   store: Store,
-  { n, project }: RunRow,
+  { n, project, record }: RunRow,
   events: readonly RunEvent[],
   cursor: number,
   at: number,
 ): number {
   const last = events.findLastIndex(({ type }) => timelineTypes.has(type))
   if (last < 0) return 0
-  const packed: string[] = []
+  const texts: string[] = [record.id]
+  const known = { texts, at }
+  const packed: unknown[] = []
   let actions = 0
-  let before: string | undefined
+  let before: JsonObject | null = null
+  let previous: string | null = null
   for (let i = 0; i <= last; i++) {
     const { type, step = null, payload = null } = events[i] as RunEvent
     if (!timelineTypes.has(type)) continue
-    const text = JSON.stringify(payload)
-    packed.push(
-      `[${last - i},${JSON.stringify(type)},${JSON.stringify(step)},${text === before ? 0 : text}]`,
-    )
-    before = text
+    const place = step === null ? 0 : step === previous ? 1 : step
+    const mark = payload === null ? NONE : before && isSame(payload, before) ? SAME : ''
+    packed.push(last - i, place)
+    if (mark !== '' || payload === null) store.shapes.pack(nothing, known, mark + type, packed)
+    else {
+      store.shapes.pack(payload, known, type, packed)
+      learn(texts, payload)
+    }
+    before = payload
+    previous = step ?? previous
     if (type.startsWith('action.')) actions = 1
   }
-  const json = `[${packed.join(',')}]`
+  const json = JSON.stringify(packed)
   store.append('timeline', cursor + last, n, project, actions, at, json)
   return json.length
 }
+/** Whether two payloads have the same JSON. */
+function isSame(a: JsonObject, b: JsonObject): boolean {
+  const names = Object.keys(b)
+  let i = 0
+  for (const name in a) {
+    if (name !== names[i++]) return false
+    const [one, other] = [a[name], b[name]]
+    if (one === other) continue
+    if (typeof one !== 'object' || typeof other !== 'object') return false
+    if (JSON.stringify(one) !== JSON.stringify(other)) return false
+  }
+  return i === names.length
+}
+/**
+ * Adds the ids of a payload to the texts that later payloads of the entry may equal. The newest are
+ * first, so that the payloads of all steps refer to the ids of their step by the same shape.
+ */
+function learn(texts: string[], payload: JsonObject): void {
+  for (const name in payload) {
+    const value = payload[name]
+    if (typeof value !== 'string' || value.length < ID || texts.includes(value)) continue
+    texts.splice(1, 0, value)
+    if (texts.length > TEXTS) texts.pop()
+  }
+}
+/** Minimum number of characters of a text that is stored once for an entry. */
+const ID = 20
+/** Maximum number of texts to which a payload may refer. */
+const TEXTS = 6
 
-/** Returns the events of a row, oldest first. */
-export function eventsOf({ cursor, at, events }: TimelineRow): Shown[] {
+/** Returns the events of a row of a run, oldest first. */
+export function eventsOf(store: Store, run: string, { cursor, at, events }: TimelineRow): Shown[] {
+  const { shapes } = store
+  const texts: string[] = [run]
+  const known = { texts, at }
   let before: JsonObject | null = null
-  return (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => {
-    if (payload !== 0) before = payload
-    return { cursor: cursor - back, type, step, payload: before, at }
-  })
+  let previous: string | null = null
+  const packed = JSON.parse(events) as Packed
+  const shown: Shown[] = []
+  for (let i = 0; i < packed.length; i += 2 + shapes.lengthOf(packed, i + 2)) {
+    const [back, place] = [packed[i] as number, packed[i + 1] as string | 0 | 1]
+    const step: string | null = place === 0 ? null : place === 1 ? previous : place
+    const label = shapes.labelOf(packed, i + 2)
+    const mark = label.charAt(0)
+    if (mark === NONE) before = null
+    else if (mark !== SAME) learn(texts, (before = shapes.unpack<JsonObject>(packed, known, i + 2)))
+    previous = step ?? previous
+    const type = mark === NONE || mark === SAME ? label.slice(1) : label
+    shown.push({ cursor: cursor - back, type, step, payload: before, at })
+  }
+  return shown
 }
 
 const record =
@@ -92,7 +141,7 @@ const record =
 // Every row has an event after the cursor, so `limit + 1` rows contain enough events.
 const after = (
   store: Store,
-  { n, project }: RunRow,
+  { n, project, record: { id } }: RunRow,
   cursor: number,
   limit: number,
 ): { readonly items: readonly Shown[]; readonly more: boolean } => {
@@ -107,21 +156,25 @@ const after = (
   )) {
     size += sizeOf(row)
     if (size > CHARACTERS && items.length > 0) return { items: items.slice(0, limit), more: true }
-    items.push(...eventsOf(row).filter((event) => event.cursor > cursor))
+    items.push(...eventsOf(store, id, row).filter((event) => event.cursor > cursor))
     if (items.length > limit) break
   }
   return { items: items.slice(0, limit), more: items.length > limit }
 }
 
-/** Returns the event of a run at a cursor. */
-export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
+/** Returns the event of a run at this cursor. */
+export const eventAt = (
+  store: Store,
+  run: { readonly n: number; readonly id: string },
+  cursor: number,
+): Shown | undefined =>
   store
     .all<TimelineRow>(
       'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor >= ? ORDER BY cursor LIMIT 1',
-      run,
+      run.n,
       cursor,
     )
-    .flatMap(eventsOf)
+    .flatMap((row) => eventsOf(store, run.id, row))
     .find((event) => event.cursor === cursor)
 
 /**

@@ -85,10 +85,8 @@ CREATE TABLE timeline (
   events TEXT NOT NULL
 );
 CREATE INDEX timeline_run ON timeline (run, cursor);
-CREATE TABLE feed (
-  project INTEGER NOT NULL, seq INTEGER NOT NULL, frames TEXT NOT NULL,
-  PRIMARY KEY (project, seq)
-) WITHOUT ROWID;
+CREATE TABLE feed (seq INTEGER PRIMARY KEY, project INTEGER NOT NULL, frames TEXT NOT NULL);
+CREATE INDEX feed_project ON feed (project, seq);
 `
 
 export const runs = defineView({

@@ -42,15 +42,14 @@ export const interactionVisibleTo = (
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
- * Returns a condition that is true for rows whose record names no session, or a session that is not
- * closed to a viewer.
- * @param alias the alias of a table with the columns `project` and `record`, JSON that may have a
- * `session_id`.
+ * Returns a condition that is true for rows of no session, or of one that is not closed to a viewer.
+ * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
+ * session, of one that the view does not know, or null.
  */
-export const recordOpenTo = (
+export const notClosedTo = (
   alias: string,
 ): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
-  AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
+  AND s.id = ${alias}.session AND NOT ${visibleTo('s')})`
 /**
  * Returns the values of the parameters of `visibleTo`, in order. The parameters of the other
  * conditions begin with the same values.

@@ -104,7 +104,7 @@ const nextIndexes = (store: Store): Kept<number> =>
   store.kept('stamps', () => {
     const load = (at: string) =>
       store.one<{ next: number }>(NEXT_INDEX, ...new Array<number>(6).fill(Number(at)))?.next ?? 0
-    return new Kept<number>(load, () => undefined, 100)
+    return new Kept<number>(load, () => undefined, { most: 100 })
   })
 /** Allocates the next stamp of a millisecond. */
 function nextStamp(store: Store, at: number): Stamp {

@@ -106,7 +106,7 @@ export function workerList(
 ): { items: Worker[] } {
   const rows = store.all<WorkerRow>(
     `SELECT session, connected, draining, gone_at, last_seen, registration,
-       (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.session = workers.session) AS leased
+       (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.holder = workers.session) AS leased
      FROM workers WHERE project = ? AND (gone_at IS NULL OR gone_at > ?) ORDER BY id`,
     project,
     now - lasting,
