@@ -248,8 +248,8 @@ const deleted = (
   ...(session_id !== undefined && { session_id }),
 })
 /**
- * Deletes the artifact or abandons its upload, because the project or the file of the session was
- * deleted.
+ * Deletes the artifact or abandons its upload, because the project was deleted, or because the
+ * session deleted the attachment or abandoned its upload.
  */
 function removeByService(
   state: State,

@@ -1,7 +1,8 @@
 /**
- * Members of a channel: adding, removing and the read marker. A channel with several members has an
- * administrator, unless its last administrator was expelled because that principal was disabled or
- * archived.
+ * Members of a channel: adding, removing and the read marker. The last administrator of a channel
+ * cannot leave while there are other members. A channel can still be without an administrator:
+ * after the last one was expelled, because that principal was disabled or archived, or after the
+ * last one left as the only member and others joined.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {

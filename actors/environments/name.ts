@@ -33,7 +33,7 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** Data that the gateway adds to an attachment: the connected worker. */
+/** Data that the gateway adds to `environment.attach`: that of a creation, and the worker. */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }

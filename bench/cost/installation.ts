@@ -17,14 +17,14 @@ export interface Stored {
   /** Bytes and messages of the journals. */
   readonly journal: number
   readonly messages: number
-  /** Bytes of the files of views without free pages. */
+  /** Bytes of the view files, excluding free pages. */
   readonly views: number
   /**
    * Bytes of snapshots and checkpoints, including those in the object store, and number of keys.
    */
   readonly state: number
   readonly keys: number
-  /** Changes with every message that a stream stores. */
+  /** Sum of the last sequences of the journals and snapshot buckets. */
   readonly sequence: number
 }
 export interface Installation extends Target {

@@ -8,8 +8,9 @@
  */
 import type { Cancel, Clock } from '../worker/ports.ts'
 
-/** Milliseconds without work after which the worker ends. */
+/** The times after which a worker without work ends. */
 export interface KeepWarm {
+  /** Milliseconds after the last job or terminal has ended. */
   readonly idle_ms: number
   /** Milliseconds to wait for the first job. */
   readonly first_ms: number

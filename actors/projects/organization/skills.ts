@@ -25,7 +25,7 @@ export interface SkillHolds extends SkillOwner {
   readonly grants: Record<string, number>
 }
 
-/** Places a hold on skills during their assignment, which prevents their deletion. */
+/** Places a hold on skills so that they cannot be deleted while they are being assigned. */
 export function holdSkills(
   { skills, holds }: SkillHolds,
   input: SkillHoldCommands['skill.hold']['input'],

@@ -13,8 +13,8 @@ const request: HostRequest = {
   kind: 'provision',
 }
 /**
- * An actor that requests an operation with each event: from any host of the provider if the count
- * is one, and otherwise from the hosts of a place.
+ * An actor that requests an operation for each event: from any host of the provider if the event
+ * adds 1, and from the hosts of a place if it adds more.
  */
 const requesting: AnyActor = {
   ...counter,
