@@ -6,8 +6,8 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findServer } from '../../../nodes/nats/server/install.ts'
-import { freePort } from '../../../nodes/nats/server/server.ts'
 import { endWithUs } from '../../../nodes/process/ending.ts'
+import { freePort } from '../../support/ports.ts'
 
 export interface PlainServer {
   /** `127.0.0.1:<port>`. */

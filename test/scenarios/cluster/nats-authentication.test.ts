@@ -17,12 +17,12 @@ import {
   configurationOf,
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
-import { freePort } from '../../../nodes/nats/server/server.ts'
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { createAuthority, whyNoCertificates } from '../../nodes/support/certificates.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { jetstreamBlock, startPlainServer } from '../../nodes/support/plain-server.ts'
 import { silent } from '../../support/memory.ts'
+import { freePort } from '../../support/ports.ts'
 import { instant } from '../support/given.ts'
 
 type Settings = Readonly<Record<string, string>>

@@ -21,12 +21,12 @@ import {
   type Permissions,
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
-import { freePort } from '../../../nodes/nats/server/server.ts'
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { systemClock } from '../../../nodes/system.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { silent } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
+import { freePort } from '../../support/ports.ts'
 import { startOwner, startTestHost, worldOn } from '../support/hosts.ts'
 
 t.setTimeout(240_000)

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { freePort } from '../../../nodes/nats/server/server.ts'
+import { freePort } from '../../support/ports.ts'
 import { until } from '../support/given.ts'
 
 const root = join(import.meta.dirname, '../../..')

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Child, startNodeProcess } from '../../../nodes/commands/child.ts'
-import { freePort } from '../../../nodes/nats/server/server.ts'
+import { freePort } from '../../support/ports.ts'
 import { instant } from '../support/given.ts'
 
 type Json = Readonly<Record<string, unknown>>

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../../nodes/nats/server/server.ts'
 import { endWithUs } from '../../../nodes/process/ending.ts'
+import { freePort } from '../../support/ports.ts'
 
 const root = join(import.meta.dirname, '../../..')
 export const SECRET = 'secret of the adapter'.replaceAll(' ', '-')

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
-import { freePort, type Server, startServer } from '../../../nodes/nats/server/server.ts'
+import { type Server, startServer } from '../../../nodes/nats/server/server.ts'
+import { freePort } from '../../support/ports.ts'
 
 export const accessTo = (servers: readonly Server[]): Access => ({
   ...servers[0]?.access,

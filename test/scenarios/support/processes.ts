@@ -9,7 +9,8 @@ import { type Child, startNodeProcess } from '../../../nodes/commands/child.ts'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
-import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
+import { startServer } from '../../../nodes/nats/server/server.ts'
+import { freePort } from '../../support/ports.ts'
 
 interface Killable {
   kill(): Promise<void>

@@ -1,0 +1,19 @@
+/** Free ports for servers that start later, or again. */
+import { randomInt } from 'node:crypto'
+import { createServer } from 'node:net'
+
+/** Ports outside of the range from which Linux takes the ports of outgoing connections. */
+const [FIRST, LAST] = [12_000, 32_000]
+
+/**
+ * Returns a TCP port that is currently free. No outgoing connection takes it before the server
+ * starts.
+ */
+export const freePort = (host = '127.0.0.1'): Promise<number> =>
+  new Promise((done, failed) => {
+    const port = randomInt(FIRST, LAST)
+    const probe = createServer().once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? done(freePort(host)) : failed(error),
+    )
+    probe.listen(port, host, () => probe.close(() => done(port)))
+  })
