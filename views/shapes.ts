@@ -56,6 +56,8 @@ export class Shapes {
   #added: number[] = []
   /** Times of records by their text; NaN for texts that are no times. */
   readonly #times = new Map<string, number>()
+  /** Texts of times that were restored. Records repeat times. */
+  readonly #texts = new Map<number, string>()
 
   /** Discards all shapes, and defines those of the table, in the order of their numbers. */
   begin(rows: readonly { readonly shape: string }[]): void {
@@ -117,7 +119,7 @@ export class Shapes {
     for (const [kind, name] of this.#shapes[n] ?? []) {
       if (kind === PLAIN) record[name] = packed[next++]
       else if (kind < TEXTS) record[name] = texts[kind]
-      else if (kind === TIME) record[name] = timestamp(at + (packed[next++] as number))
+      else if (kind === TIME) record[name] = this.#textOf(at + (packed[next++] as number))
       else if (kind !== LABEL) record[name] = constants[kind]
     }
     return record as T
@@ -157,6 +159,15 @@ export class Shapes {
       this.#times.set(text, at)
     }
     return !Number.isNaN(at)
+  }
+  #textOf(at: number): string {
+    let text = this.#texts.get(at)
+    if (text === undefined) {
+      text = timestamp(at)
+      if (this.#texts.size >= MAX_TIMES) this.#texts.clear()
+      this.#texts.set(at, text)
+    }
+    return text
   }
   /**
    * The continuation of a node; undefined if the tree is full, or if the value or the name cannot be

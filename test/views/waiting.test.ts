@@ -229,7 +229,7 @@ function busy(runs: number, apart: number): Written[] {
     queue([queued(jobBorn(`job_${i}`, `run_${i}`, i))]),
     queue([claimed(`job_${i}`, `wst_${i % 3}`, 'w1', i + 60)]),
   ]
-  const ending = (i: number, result: object): Draft[] => [
+  const ending = (i: number, result: Record<string, number>): Draft[] => [
     queue([ended(`job_${i}`, 'completed')]),
     run(`run_${i}`, [
       event('action.completed', {
