@@ -53,7 +53,7 @@ export class Shard implements ActorRequests {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  /** The pending answers to commands that have not been answered yet. */
+  /** The pending answers by command. A repeat of a waiting command shares its answer. */
   readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
   #open = false

@@ -57,7 +57,6 @@ const NEAR_DEADLINE_MS = 60_000
 /** Milliseconds between two visits of all actors, to find idle ones. */
 const IDLE_VISIT_MS = 5000
 
-/** The dependencies of a checkpointer, in addition to the context. */
 interface CheckpointerParts {
   /** Names the actors to store, and removes those that are stored. */
   readonly cache: Pick<ActorCache, 'active' | 'evict' | 'rest'>

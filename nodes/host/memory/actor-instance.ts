@@ -190,7 +190,7 @@ export function relive(instance: ActorInstance, past: readonly Placed[], now: nu
   const { actor } = instance
   if (actor.recover) instance.state = actor.recover(instance.state as never, now)
 }
-/** Records a command, so that a repeat of it is harmless. */
+/** Records a command, so that repeating it is harmless. */
 export function note(
   instance: ActorInstance,
   id: string,

@@ -2,6 +2,7 @@
  * Deliberate faults. Each breaks one guarantee of the service, and the checks of the simulation
  * must detect it.
  */
+
 import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
@@ -13,7 +14,7 @@ import { Batch } from '../../../nodes/host/durability/batch.ts'
 import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
-import { textOf } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
@@ -115,7 +116,7 @@ const forgetful: Plant = {
   }),
 }
 function unsigned({ data, sequence }: Stored): Uint8Array {
-  const envelope = JSON.parse(textOf(data)) as Envelope
+  const envelope = JSON.parse(envelopeText(data)) as Envelope
   const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
     entry.command.id.startsWith('e:')
       ? entry
