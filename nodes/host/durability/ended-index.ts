@@ -51,10 +51,8 @@ const classOf = (count: number): number => (31 - Math.clz32(count)) >> 1
 
 export class EndedIndex {
   readonly #context: ShardContext
-  /** The segments that the stored record names. */
-  #stored: readonly Segment[] = []
   /** The segments that the next record names. */
-  #next: readonly Segment[] = []
+  #segments: readonly Segment[] = []
   /** Segments that the next record does not name. They are deleted after it was stored. */
   readonly #dropped = new Set<Segment>()
   #written = 0
@@ -66,7 +64,7 @@ export class EndedIndex {
   }
   /** The names of the segments for the next record. */
   get names(): readonly SegmentName[] {
-    return this.#next.map(({ name }) => name)
+    return this.#segments.map(({ name }) => name)
   }
   #key([epoch, number]: SegmentName, part = ''): string {
     return `_/${this.#context.shard}/ended/${epoch}/${number}${part}`
@@ -75,8 +73,8 @@ export class EndedIndex {
   /** Reads the segments that a record names. Returns false when one is missing. */
   async load(names: readonly SegmentName[]): Promise<boolean> {
     const segments = await Promise.all(names.map((name) => this.#open(name)))
-    this.#stored = this.#next = segments.filter((segment) => segment !== undefined)
-    return this.#next.length === names.length
+    this.#segments = segments.filter((segment) => segment !== undefined)
+    return this.#segments.length === names.length
   }
   async #open(name: SegmentName): Promise<Segment | undefined> {
     if (name[2] < FULL) {
@@ -101,7 +99,7 @@ export class EndedIndex {
   async add(actors: readonly { readonly key: string; readonly prev: number }[]): Promise<void> {
     if (actors.length === 0) return
     let entries = entriesOf(actors)
-    let kept = this.#next
+    let kept = this.#segments
     for (let small = smaller(kept, entries); small.length > 0; small = smaller(kept, entries)) {
       for (const segment of small) if (segment.entries) entries = merge(segment.entries, entries)
       kept = kept.slice(0, -small.length)
@@ -109,8 +107,8 @@ export class EndedIndex {
     const { epoch } = this.#context.position
     const name: SegmentName = [epoch, this.#written++, entries.hashes.length]
     const added = await this.#write(name, entries)
-    for (const segment of this.#next.slice(kept.length)) this.#dropped.add(segment)
-    this.#next = [...kept, added]
+    for (const segment of this.#segments.slice(kept.length)) this.#dropped.add(segment)
+    this.#segments = [...kept, added]
   }
   async #write(name: SegmentName, entries: Entries): Promise<Segment> {
     if (name[2] < FULL) {
@@ -133,27 +131,16 @@ export class EndedIndex {
 
   /** Called after a record with `names` was stored. */
   adopt(): void {
-    this.#stored = this.#next
     void this.#erase([...this.#dropped])
     this.#dropped.clear()
-  }
-  /**
-   * Called when it is unknown whether the record was stored. The next record names the segments of
-   * the last one again, and the actors that were added since are added again.
-   */
-  discard(): void {
-    for (const segment of this.#stored) this.#dropped.delete(segment)
-    for (const segment of this.#next)
-      if (!this.#stored.includes(segment)) this.#dropped.add(segment)
-    this.#next = this.#stored
   }
   /**
    * Empties the index, because everything is replayed.
    * @param erase whether a record without segments was stored.
    */
   clear(erase: boolean): void {
-    if (erase) void this.#erase(this.#next)
-    this.#stored = this.#next = []
+    if (erase) void this.#erase(this.#segments)
+    this.#segments = []
     this.#pages.clear()
   }
   /** Deletes segments. A segment that remains after a failure only wastes space. */
@@ -174,7 +161,7 @@ export class EndedIndex {
   async find(key: string): Promise<readonly number[]> {
     const hash = hashOfKey(key)
     const found: number[] = []
-    for (const segment of this.#next) {
+    for (const segment of this.#segments) {
       if (segment.entries) found.push(...cursorsOf(segment.entries, hash))
       else if (segment.filter && mayInclude(segment.filter, hash))
         found.push(...cursorsOf(await this.#page(segment), hash))

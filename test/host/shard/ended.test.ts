@@ -3,32 +3,15 @@
  * read from the journal. Invariant: an owner answers about them as it would with a snapshot.
  */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
 import { type HostDeps, notOwner } from '../../../nodes/host/deps.ts'
 import { EndedIndex, type SegmentName } from '../../../nodes/host/durability/ended-index.ts'
 import { Past } from '../../../nodes/host/memory/past.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import { settleAll } from '../../support/memory.ts'
-import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
+import { command, endingKinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const CHECKPOINT = '0/_/0/checkpoint'
-interface Ending extends Count {
-  over?: boolean
-}
-const ending: AnyActor = {
-  ...counter,
-  decide: {
-    ...counter.decide,
-    end: ((state: Ending) => ({
-      events: [{ type: 'over' }],
-      reply: { end: state.count },
-    })) as never,
-  },
-  evolve: { ...counter.evolve, over: ((state: Ending) => ({ ...state, over: true })) as never },
-  ended: ((state: Ending) => state.over === true) as never,
-  final: ((state: Ending) => state.over === true) as never,
-}
-const world = (): ToyWorld => new ToyWorld(undefined, { ...kinds, run: ending })
+const world = (): ToyWorld => new ToyWorld(undefined, endingKinds)
 const record = ({ snapshots }: ToyWorld): { v: number; state: number; ended?: SegmentName[] } =>
   JSON.parse(new TextDecoder().decode(snapshots.values.get(CHECKPOINT)?.data)) as never
 const stored = ({ snapshots }: ToyWorld, part: string): string[] =>
