@@ -165,6 +165,8 @@ t.test('a checkpoint is stored in version 1 until an actor is in the index', asy
   await shard.submit(command(runId(1), 'add', { by: 1 }))
   await w.clock.advance(5000)
   t.equal(record(w).v, 1)
+  t.equal(shard.instances.size, 1)
+  t.same([...shard.instances.active()], [], 'the next round does not visit it')
   await end(shard, 2)
   await w.clock.advance(2500)
   t.equal(record(w).v, 2)
