@@ -211,7 +211,6 @@ export class Checkpointer {
     } catch (error) {
       // It is unknown whether these snapshots still exist, so they are stored again.
       for (const saved of stored) saved.taint()
-      this.#checkpoint.ended.discard()
       throw error
     }
     if (!all) this.#relieve(now)

@@ -4,10 +4,12 @@
  * (`../memory/past.ts`). The index consists of segments, each of which is one stored value.
  *
  * Invariants:
- * I1. A segment is written once and never replaced. The keys of the segments contain the epoch of
- *     their writer, so owners never overwrite each other's segments.
- * I2. A segment is stored before the record of the checkpoint that names it, and deleted after a
- *     record that no longer names it was stored.
+ * I1. The keys of the segments contain the epoch of their writer, so owners never overwrite each
+ *     other's segments.
+ * I2. A segment is stored before the record of the checkpoint that names it. After a record that no
+ *     longer names it was stored, its owner uses its key again, by compare-and-set: a write that
+ *     timed out may still arrive. Only segments of earlier owners are deleted, because the server
+ *     stores the list of all keys after each deletion.
  * I3. Segments that are not full are in memory. Of a full segment, a filter is in memory, and its
  *     entries are read when the filter lets a hash pass.
  * I4. Each entry is written at most once per size class: when the index has many segments of one
@@ -27,7 +29,7 @@ import {
 } from './ended-entries.ts'
 import { LostState } from './lost-state.ts'
 
-/** A segment as the record names it. */
+/** A segment as the record names it. `count` is 0 for a key that contains no segment any more. */
 export type SegmentName = readonly [epoch: number, number: number, count: number]
 
 /** Number of segments of one size class, or of smaller ones, that are merged into one. */
@@ -40,6 +42,8 @@ const PAGES = 8
 
 interface Segment {
   readonly name: SegmentName
+  /** Revision of the value, if this owner wrote it. */
+  readonly revision?: number
   /** Present if the segment is not full. */
   readonly entries?: Entries
   /** Present if the segment is full. */
@@ -51,12 +55,11 @@ const classOf = (count: number): number => (31 - Math.clz32(count)) >> 1
 
 export class EndedIndex {
   readonly #context: ShardContext
-  /** The segments that the stored record names. */
-  #stored: readonly Segment[] = []
   /** The segments that the next record names. */
-  #next: readonly Segment[] = []
-  /** Segments that the next record does not name. They are deleted after it was stored. */
-  readonly #dropped = new Set<Segment>()
+  #segments: readonly Segment[] = []
+  /** Segments that the next record does not name, and after it was stored, keys for new ones. */
+  #dropped: Segment[] = []
+  readonly #free: { readonly number: number; readonly revision: number }[] = []
   #written = 0
   /** Entries of full segments that were read or written last. */
   readonly #pages = new Map<Segment, Promise<Entries>>()
@@ -64,9 +67,14 @@ export class EndedIndex {
   constructor(context: ShardContext) {
     this.#context = context
   }
-  /** The names of the segments for the next record. */
+  /** The names of the segments for the next record, and of keys for the next owner to delete. */
   get names(): readonly SegmentName[] {
-    return this.#next.map(({ name }) => name)
+    const { epoch } = this.#context.position
+    return [
+      ...this.#segments.map(({ name }) => name),
+      ...this.#dropped.map(({ name: [of, number] }): SegmentName => [of, number, 0]),
+      ...this.#free.map(({ number }): SegmentName => [epoch, number, 0]),
+    ]
   }
   #key([epoch, number]: SegmentName, part = ''): string {
     return `_/${this.#context.shard}/ended/${epoch}/${number}${part}`
@@ -74,9 +82,11 @@ export class EndedIndex {
 
   /** Reads the segments that a record names. Returns false when one is missing. */
   async load(names: readonly SegmentName[]): Promise<boolean> {
-    const segments = await Promise.all(names.map((name) => this.#open(name)))
-    this.#stored = this.#next = segments.filter((segment) => segment !== undefined)
-    return this.#next.length === names.length
+    const used = names.filter((name) => name[2] > 0)
+    this.#dropped = names.filter((name) => name[2] === 0).map((name) => ({ name }))
+    const segments = await Promise.all(used.map((name) => this.#open(name)))
+    this.#segments = segments.filter((segment) => segment !== undefined)
+    return this.#segments.length === used.length
   }
   async #open(name: SegmentName): Promise<Segment | undefined> {
     if (name[2] < FULL) {
@@ -101,59 +111,55 @@ export class EndedIndex {
   async add(actors: readonly { readonly key: string; readonly prev: number }[]): Promise<void> {
     if (actors.length === 0) return
     let entries = entriesOf(actors)
-    let kept = this.#next
+    let kept = this.#segments
     for (let small = smaller(kept, entries); small.length > 0; small = smaller(kept, entries)) {
       for (const segment of small) if (segment.entries) entries = merge(segment.entries, entries)
       kept = kept.slice(0, -small.length)
     }
-    const { epoch } = this.#context.position
-    const name: SegmentName = [epoch, this.#written++, entries.hashes.length]
-    const added = await this.#write(name, entries)
-    for (const segment of this.#next.slice(kept.length)) this.#dropped.add(segment)
-    this.#next = [...kept, added]
+    const added = await this.#write(entries)
+    this.#dropped.push(...this.#segments.slice(kept.length))
+    this.#segments = [...kept, added]
   }
-  async #write(name: SegmentName, entries: Entries): Promise<Segment> {
-    if (name[2] < FULL) {
-      await this.#put(this.#key(name), pack(entries))
-      return { name, entries }
+  async #write(entries: Entries): Promise<Segment> {
+    const { epoch } = this.#context.position
+    const count = entries.hashes.length
+    // After a failed write, the key is not used again.
+    const { number, revision } = this.#free.pop() ?? { number: this.#written++, revision: 0 }
+    const name: SegmentName = [epoch, number, count]
+    if (count < FULL) {
+      const stored = await this.#put(this.#key(name), pack(entries), revision)
+      return { name, entries, revision: stored }
     }
     const segment = { name, filter: filterOf(entries) }
     await Promise.all([
-      this.#put(this.#key(name), pack(entries)),
-      this.#put(this.#key(name, '/filter'), segment.filter),
+      this.#put(this.#key(name), pack(entries), revision),
+      this.#put(this.#key(name, '/filter'), segment.filter, 0),
     ])
     void this.#keep(segment, Promise.resolve(entries))
     return segment
   }
-  async #put(key: string, data: Uint8Array): Promise<void> {
+  async #put(key: string, data: Uint8Array, revision: number): Promise<number> {
     const { deps, partition } = this.#context
-    if ((await deps.snapshots.put(partition, key, data, 0)) === undefined)
-      throw new Error(`${key} exists already`)
+    const stored = await deps.snapshots.put(partition, key, data, revision)
+    if (stored === undefined) throw new Error(`${key} was overwritten`)
+    return stored
   }
 
   /** Called after a record with `names` was stored. */
   adopt(): void {
-    this.#stored = this.#next
-    void this.#erase([...this.#dropped])
-    this.#dropped.clear()
-  }
-  /**
-   * Called when it is unknown whether the record was stored. The next record names the segments of
-   * the last one again, and the actors that were added since are added again.
-   */
-  discard(): void {
-    for (const segment of this.#stored) this.#dropped.delete(segment)
-    for (const segment of this.#next)
-      if (!this.#stored.includes(segment)) this.#dropped.add(segment)
-    this.#next = this.#stored
+    const dropped = this.#dropped
+    this.#dropped = []
+    for (const { name, revision } of dropped)
+      if (revision !== undefined) this.#free.push({ number: name[1], revision })
+    void this.#erase(dropped.filter(({ revision }) => revision === undefined))
   }
   /**
    * Empties the index, because everything is replayed.
    * @param erase whether a record without segments was stored.
    */
   clear(erase: boolean): void {
-    if (erase) void this.#erase(this.#next)
-    this.#stored = this.#next = []
+    if (erase) void this.#erase(this.#segments)
+    this.#segments = []
     this.#pages.clear()
   }
   /** Deletes segments. A segment that remains after a failure only wastes space. */
@@ -174,7 +180,7 @@ export class EndedIndex {
   async find(key: string): Promise<readonly number[]> {
     const hash = hashOfKey(key)
     const found: number[] = []
-    for (const segment of this.#next) {
+    for (const segment of this.#segments) {
       if (segment.entries) found.push(...cursorsOf(segment.entries, hash))
       else if (segment.filter && mayInclude(segment.filter, hash))
         found.push(...cursorsOf(await this.#page(segment), hash))

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
-import { settleAll, silent } from '../../support/memory.ts'
+import { MemoryJournal, settleAll, silent } from '../../support/memory.ts'
 import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] =>
@@ -365,16 +365,9 @@ t.test('an owner does not start with a journal that ends too early', async (t) =
   await shard.submit(command(runId(1), 'add', { by: 1 }, 'again'))
   shard.drop()
   // A server that was paused and still acts as leader reports nothing after the checkpoint.
-  const deps = world.deps()
-  const stale = {
-    append: deps.journal.append.bind(deps.journal),
-    last: deps.journal.last.bind(deps.journal),
-    at: deps.journal.at.bind(deps.journal),
-    position: deps.journal.position.bind(deps.journal),
-    follow: deps.journal.follow.bind(deps.journal),
-    read: async function* () {},
-  }
-  await t.rejects(world.owner(0, { ...deps, journal: stale }), /ends at/)
+  const { messages } = world.journal
+  const stale = Object.assign(new MemoryJournal(), { messages, read: async function* () {} })
+  await t.rejects(world.owner(0, { ...world.deps(), journal: stale }), /ends at/)
   const next = await world.owner()
   t.match(await get(next, runId(1)), { count: 2 })
   t.same(reply(await next.submit(command(runId(1), 'add', { by: 1 }, 'again'))), { count: 2 })

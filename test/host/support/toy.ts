@@ -112,6 +112,28 @@ export const kinds = Object.fromEntries(
   ),
 ) as unknown as Record<Kind, AnyActor>
 
+interface Ending extends Count {
+  over?: boolean
+}
+const isOver = (state: Ending): boolean => state.over === true
+/** The toy actors, of which runs also end: with the command `end`, after which they still count. */
+export const endingKinds: HostDeps['kinds'] = {
+  ...kinds,
+  run: {
+    ...counter,
+    decide: {
+      ...counter.decide,
+      end: ((state: Ending) => ({
+        events: [{ type: 'over' }],
+        reply: { end: state.count },
+      })) as never,
+    },
+    evolve: { ...counter.evolve, over: ((state: Ending) => ({ ...state, over: true })) as never },
+    ended: isOver as never,
+    final: isOver as never,
+  },
+}
+
 /** Journal, storage and clock in memory, which outlive the nodes started on them. */
 export class ToyWorld {
   readonly clock = new ManualClock()
