@@ -21,6 +21,7 @@ import { createNeighbours, listenAs } from './host/cluster/neighbours.ts'
 import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
+import { LocalShards } from './host/local-shards.ts'
 import { Recent } from './host/memory/recent.ts'
 import type { Bus } from './host/ports.ts'
 import { createBlobs } from './nats/blobs.ts'
@@ -175,6 +176,7 @@ export async function startNode(
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())
     const random = systemRandom()
+    const local = new LocalShards()
     const hasViews = config.roles.includes('views')
     const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
@@ -189,6 +191,7 @@ export async function startNode(
       format: () => (membership.allRead(config.journal_format) ? config.journal_format : 1),
       files,
       bus,
+      local,
       clock: systemClock,
       random,
       log,
@@ -247,6 +250,7 @@ export async function startNode(
       secret: Buffer.from(installed.secret, 'hex'),
       organization: installed.organization,
       bus,
+      local,
       files,
       ...(embedder && { embedder }),
       clock: systemClock,

@@ -13,13 +13,14 @@
  * S4. Queries (`ask`) pass through the mailbox and are answered together with their batch, so they
  *     return committed state only.
  */
+import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
 import { isForShard, namedBy } from './admission.ts'
 import { takeOver } from './cluster/takeover.ts'
-import { type HostDeps, notOwner, type ShardAnswer } from './deps.ts'
+import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
 import { Checkpointer } from './durability/checkpointer.ts'
 import { settle } from './durability/settle.ts'
@@ -29,14 +30,22 @@ import { announce } from './effects/announce.ts'
 import { Deadlines } from './effects/deadlines.ts'
 import { Effects } from './effects/effects.ts'
 import { Offers } from './effects/offers.ts'
+import type { LocalShard } from './local-shards.ts'
 import { Mailbox } from './mailbox.ts'
-import { type MailboxMessage, reject } from './mailbox-message.ts'
+import {
+  type Answered,
+  type AskMessage,
+  CommandMessage,
+  type MailboxMessage,
+  type OpenCommands,
+  reject,
+} from './mailbox-message.ts'
 import { ActorCache } from './memory/actor-cache.ts'
-import type { ActorInstance } from './memory/actor-instance.ts'
+import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
 import { encode } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 
-export class Shard implements ActorRequests {
+export class Shard implements ActorRequests, LocalShard {
   readonly partition: number
   readonly shard: number
   readonly name: string
@@ -53,8 +62,9 @@ export class Shard implements ActorRequests {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  /** The pending answers to commands that have not been answered yet. */
-  readonly #asked = new Map<string, Promise<ShardAnswer>>()
+  readonly #asked: OpenCommands = new Map()
+  /** The messages of the current batch, until they are answered. */
+  #taken: readonly (CommandMessage | AskMessage)[] = []
   #pumping = false
   #open = false
   #lastAt = 0
@@ -153,12 +163,14 @@ export class Shard implements ActorRequests {
     this.#open = true
     const { bus } = this.deps
     const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
-      this.receive(message),
+      this.hear(message),
     )
+    const here = this.deps.local?.add(this.partition, this.shard, this)
     const demand = bus.subscribe(subjects.demandAll, (message) =>
       this.#offers.kickProject((message as { project: string }).project),
     )
     this.#unsubscribe = () => {
+      here?.()
       own()
       demand()
     }
@@ -211,7 +223,7 @@ export class Shard implements ActorRequests {
    * Handles a message from the bus. Commands of one list are decided separately, in order. A
    * message that is not for this shard is refused as `not_found`.
    */
-  receive(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
+  hear(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
     const { partitions, shards, log } = this.deps
     if (
       !isForShard(message, { partition: this.partition, shard: this.shard, partitions, shards })
@@ -222,33 +234,31 @@ export class Shard implements ActorRequests {
       )
       return Promise.resolve(refuse('not_found'))
     }
-    if (message.type === 'commands')
-      return Promise.all(message.commands.map((command) => this.submit(command)))
-    return message.type === 'command'
-      ? this.submit(message.command)
-      : this.ask(message.to, message.name, message.input)
+    return message.type === 'commands'
+      ? Promise.all(message.commands.map((command) => this.submit(command)))
+      : new Promise((answer) => this.receive(message, answer))
+  }
+  receive(request: ShardRequest, answer: Answered): void {
+    if (request.type === 'command') this.decide(request.command, answer)
+    else {
+      const { to, name, input } = request
+      this.#post({ type: 'ask', to, key: actorKey(to), name, input, answer })
+    }
   }
   /**
    * Decides a command. A repeat that arrives while the first copy waits gets the same answer, so a
    * sender that retries causes no extra work.
    */
+  decide(command: Command, answer: Answered): void {
+    const same = this.#asked.get(command.command_id)
+    if (same?.isRepeatedBy(command)) same.join(answer)
+    else this.#post(new CommandMessage(command, this.#asked, answer))
+  }
   submit(command: Command): Promise<ShardAnswer> {
-    const key = `${command.project} ${command.kind} ${command.id} ${command.command_id} ${command.fingerprint ?? ''}`
-    const same = this.#asked.get(key)
-    if (same) return same
-    let answer: (given: ShardAnswer) => void = () => {}
-    const asked = new Promise<ShardAnswer>((done) => {
-      answer = (given) => {
-        this.#asked.delete(key)
-        done(given)
-      }
-    })
-    this.#asked.set(key, asked)
-    this.#post({ type: 'command', command, answer })
-    return asked
+    return new Promise((answer) => this.decide(command, answer))
   }
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
-    return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
+    return new Promise((answer) => this.receive({ type: 'ask', to, name, input }, answer))
   }
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
     const instance = this.instances.loaded(to)
@@ -307,6 +317,7 @@ export class Shard implements ActorRequests {
         'shard loop failed',
       )
       this.lose('shard loop failed')
+      for (const mailboxMessage of this.#taken) reject(mailboxMessage)
     } finally {
       this.#pumping = false
     }
@@ -321,43 +332,54 @@ export class Shard implements ActorRequests {
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
       this.instances.get(address),
     )
-    const answers: (() => void)[] = []
-    const waiting: MailboxMessage[] = []
+    const answers: ShardAnswer[] = []
+    const waiting: (CommandMessage | AskMessage)[] = []
     let taken = 0
-    for (; taken < ready.length && !batch.full; taken++) {
+    for (; taken < ready.length && !batch.full && this.#open; taken++) {
       const mailboxMessage = ready[taken] as MailboxMessage
       if (mailboxMessage.type === 'task') {
         if (batch.entries.length > 0) break
         mailboxMessage.run()
-      } else {
-        waiting.push(mailboxMessage)
-        if (mailboxMessage.type === 'ask')
-          answers.push(await answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt))
-        else {
-          const stopped = this.#gate.refusal(mailboxMessage.command)
-          const decided = stopped ?? (await batch.decide(mailboxMessage.command))
-          answers.push(() => mailboxMessage.answer(decided))
-          if (!('not_owner' in decided))
-            this.deps.measure.command(mailboxMessage.command.kind, outcomeOf(decided))
-        }
+        continue
       }
+      const given =
+        mailboxMessage.type === 'ask'
+          ? answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt)
+          : this.#decided(batch, mailboxMessage)
+      answers.push(given instanceof Promise ? await given : given)
+      waiting.push(mailboxMessage)
     }
+    // All messages of the mailbox, including these, were rejected.
+    if (!this.#open) return
     this.#mailbox.take(ready, taken)
+    this.#taken = waiting
     await this.#offers.ahead(batch)
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
+    this.#taken = []
     if (failed) {
-      for (const mailboxMessage of waiting)
-        if (mailboxMessage.type !== 'task') mailboxMessage.answer(failed)
+      for (const mailboxMessage of waiting) mailboxMessage.answer(failed)
       return
     }
     // A batch without changes appends nothing, so only the node's lease shows that its state is not
     // outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
-      for (const mailboxMessage of waiting) reject(mailboxMessage)
-    else for (const answer of answers) answer()
+      waiting.forEach(reject)
+    else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
     if (batch.torn) this.lose('an actor failed during a decision')
+  }
+  #decided(batch: Batch, { command, key }: CommandMessage): MaybePromise<ShardAnswer> {
+    const stopped = this.#gate.refusal(command)
+    if (stopped) return this.#counted(command, stopped)
+    const decided = batch.decide(command, this.instances.find(key))
+    return decided instanceof Promise
+      ? decided.then((late) => this.#counted(command, late))
+      : this.#counted(command, decided)
+  }
+  #counted({ kind }: Command, decided: ShardAnswer): ShardAnswer {
+    if (!('not_owner' in decided)) this.deps.measure.command(kind, outcomeOf(decided))
+    return decided
   }
 
   /** Appends a batch and performs its effects. On failure, returns the answer to its messages. */
