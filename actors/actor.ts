@@ -30,7 +30,10 @@ export interface Cause extends Origin {
   readonly self: Address
   /** Index of the deciding actor's shard, for the ids of queues in the same shard. */
   readonly shard: number
-  /** Returns a new id, which belongs to the same shard as the deciding actor. */
+  /**
+   * Returns a new id. It has the slot of the deciding actor, so both are in the same shard. An id
+   * that a queue generates has a random slot.
+   */
   mint(prefix: Prefix): string
   /** Returns a random secret of 100 bits, as letters and digits. */
   secret(): string
@@ -176,11 +179,11 @@ export interface Actor<
    */
   readonly recover?: (state: S, at: number) => S
   /**
-   * Whether a message that may already have been sent is obsolete, so that a new owner need not
-   * send it again.
+   * Whether a message that may already have been sent is obsolete. A new owner does not send
+   * obsolete messages again.
    */
   readonly isObsolete?: (state: S, push: Push) => boolean
-  /** Whether the actor has ended, so that it can leave memory at once. */
+  /** Whether the actor has ended and can be evicted from memory at once. */
   readonly ended?: (state: S) => boolean
   /**
    * Present if the state alone makes every command idempotent. No command ids or replies are then

@@ -26,7 +26,7 @@ interface StoredKey {
 }
 /** Keys by id. */
 export type Keys = Record<string, StoredKey>
-/** The part of the state of the organization or of a project that holds keys. */
+/** The keys in the state of the organization or of a project. */
 export interface KeyHolder {
   keys: Keys
   /** Hashes of revoked keys whose text could be derived again, the most recently revoked last. */

@@ -19,7 +19,6 @@ import {
 import { type Patch, patch } from '../protocol/patch.ts'
 import { type Change, changeOf } from './configuration.ts'
 
-/** A change to a record and to the sealed values of its URL. */
 type UrlChange<T> = Change<T> & ChangedUrlParts
 
 /**

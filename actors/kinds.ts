@@ -37,7 +37,8 @@ import { workerActor } from './workers/worker.ts'
  * `plan_concurrency`: maximum number of concurrent runs of loops; absent: no limit. `access`:
  * limits on access records. `artifacts`: bytes that artifacts may use (`QuotaOptions`), and the
  * deadline of their uploads. `triggers`: limits on the runs that triggers start for events that
- * runs caused. `table_rows`: maximum number of rows of a table.
+ * runs caused. `table_rows`: maximum number of rows of a table. `environments`: default provider
+ * and time limits of environments.
  */
 export const actorKinds = (settings: {
   brand: string

@@ -36,7 +36,6 @@ import { webhooks } from './webhooks/rows.ts'
 import { workers } from './workers/socket.ts'
 import { workflows } from './workflows/rows.ts'
 
-/** All rows, by name. */
 export const api = {
   ...projects,
   ...access,

@@ -120,15 +120,15 @@ export type Tags = Static<typeof Tags>
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
 
-/** A schema of a request object that rejects unknown fields. */
+/** Returns the schema of a request object that rejects unknown fields. */
 export const Closed = <P extends TProperties>(
   properties: P,
   options: Readonly<Record<string, unknown>> = {},
 ): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
 /**
- * A schema of a field that a client may also send as null, which means absent. The default `null`
- * causes validation to remove such a field.
+ * Returns the schema of a field for which null means absent. The default `null` causes validation
+ * to remove such a field.
  */
 export const orAbsent = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
@@ -156,7 +156,7 @@ export const cutting = {
     Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' }),
   ),
 }
-/** A schema of one page of a list. `next_cursor` is present when there are more items. */
+/** Returns the schema of a page of a list. `next_cursor` is present when there are more items. */
 export const pageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
@@ -164,8 +164,8 @@ export const pageOf = <T extends TSchema>(item: T) =>
     next_cursor: Type.Optional(Type.String()),
   })
 /**
- * A schema of a page of runs. The operator configures under which of the names `items` and `data`
- * the array is returned; the default is both. Lists that are filtered by `loop_id` or
+ * Returns the schema of a page of runs. The operator configures under which of the names `items`
+ * and `data` the array is returned; the default is both. Lists that are filtered by `loop_id` or
  * `source_event_id` have only `items`, because only clients that read `items` use these filters.
  */
 export const runPageOf = <T extends TSchema>(item: T) =>
@@ -175,7 +175,7 @@ export const runPageOf = <T extends TSchema>(item: T) =>
     has_more: Type.Boolean(),
     next_cursor: Type.Optional(Type.String()),
   })
-/** A schema of a list that is not paged. */
+/** Returns the schema of a list that is not paged. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
-/** A schema of a query parameter with several values, repeated or separated by commas. */
+/** Returns the schema of a query parameter with several values, repeated or separated by commas. */
 export const many = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: 200 })

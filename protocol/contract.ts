@@ -147,7 +147,7 @@ export interface Shape {
 }
 
 /**
- * The actor that handles a command: its kind, and where its id comes from.
+ * The actor that handles a command: its kind, and the source of its id.
  * - `mint`: a new id is generated. With `near`, the id is in the slot of an id in the body, so that
  *   both actors can change in one commit.
  * - `slot`: the id is in a path slot.

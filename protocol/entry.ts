@@ -5,7 +5,6 @@
  * partition: stream sequence × 1000 + index of the event in its envelope.
  */
 
-/** Properties of a kind of actor. */
 interface KindFacts {
   /**
    * Prefix of the ids of these actors. Absent for kinds whose id is a name or the id of another
@@ -17,7 +16,6 @@ interface KindFacts {
   /** The feed of the project contains the events of these actors. */
   readonly fed?: true
 }
-/** Kinds of actors. Each actor is one consistency boundary. */
 const facts = {
   organization: { prefix: 'org' },
   project: { prefix: 'prj' },

@@ -16,7 +16,7 @@ import type { HeldFiring } from './loops/events.ts'
 /** The name of the queue of errands. Each project has this queue in every shard. */
 export const ERRANDS = '$errands'
 /**
- * Maximum number of attempts, and of lost leases. At either maximum, the errand has failed
+ * Maximum number of attempts, and of lost leases. An errand that reaches either maximum fails
  * permanently.
  */
 const ATTEMPTS = 20

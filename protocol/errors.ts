@@ -3,7 +3,6 @@
  * retryability of a code are defined only here. Bugs are not refusals but exceptions.
  */
 interface ErrorFacts {
-  /** HTTP status of the answer. */
   readonly status: number
   /**
    * The default message: the fault and, where it helps, the next step. It is used when the refusal
@@ -91,7 +90,8 @@ export const errors = {
     status: 409,
     message: 'The definition resolver of the organization does not know the agent.',
   },
-  // Not `retryable`: what a turn does without the resolver is configured, so no job is repeated.
+  // Not `retryable`: the configuration determines what a turn does without the resolver, so no job
+  // is repeated.
   definition_resolver_unavailable: {
     status: 503,
     message:

@@ -151,9 +151,9 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** From an interaction that a client opens for this run, in the commit that opens it. */
+  /** Sent by an interaction that a client opens for this run, in the commit that opens it. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
-  /** From an interaction of this run, when a response has arrived. */
+  /** Sent by an interaction of this run when a response has arrived. */
   'interaction.responded': {
     input: {
       interaction_id: string
@@ -166,15 +166,15 @@ export type RunCommands = ArtifactRunCommands & {
     reply: undefined
   }
   /**
-   * From an interaction of this run, once, when the interaction has ended. Not sent when this run
+   * Sent once by an interaction of this run, when the interaction has ended. Not sent when this run
    * withdrew the interaction.
    */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
-  /** From a step of the parent run: creates this run. */
+  /** Creates this run. Sent by a step of the parent run. */
   'child.start': { input: ChildStart; reply: undefined }
-  /** From the parent run, when it no longer needs this run. */
+  /** Cancels this run. Sent by the parent run when it no longer needs this run. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** From a child run of this run, when it has ended. */
+  /** Sent by a child run of this run when it has ended. */
   'child.settled': {
     input: {
       run_id: string
@@ -185,33 +185,37 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** From the `events` actor: the wait is registered, and matching events will arrive. */
+  /**
+   * Reports that a wait is registered, so matching events will arrive. Sent by the `events` actor.
+   */
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /**
-   * From the `events` actor: an event matches these waits. Without `wait_ids`, the run compares the
-   * event with its waits itself. A repeat changes nothing.
+   * Delivers an event that matches waits. Sent by the `events` actor. Without `wait_ids`, the run
+   * matches the event with its waits itself. A repeat changes nothing.
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
-  /** From the loop of the run: creates the run. */
+  /** Creates the run. Sent by its loop. */
   'run.open': { input: RunOpening; reply: undefined }
-  /** From the loop of the run: starts or continues a waiting run. `later`: in a separate commit. */
+  /** Starts or continues a waiting run. Sent by its loop. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From the loop of the run: the reason why the run must wait. */
+  /** Reports the reason why the run must wait. Sent by its loop. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** From the loop of the run: another run replaces this one, or the loop is deleted. */
+  /** Cancels the run, because another run replaces it or its loop is deleted. Sent by the loop. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
-  /** From the loop of the run: the loop's daily budget is spent. Amounts are in credits. */
+  /**
+   * Reports that the daily budget of the loop is spent. Sent by the loop. Amounts are in credits.
+   */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /**
-   * From the loop of the run, which has recorded the failure of the run: the run ends. `paused`:
-   * this failure reached the threshold that pauses the loop.
+   * Ends the run, whose failure the loop has recorded. Sent by the loop. `paused`: this failure
+   * reached the threshold that pauses the loop.
    */
   'run.end': {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** From the loop that a step asked to start a run: the id of the run, or the fault. */
+  /** Reports the run that a loop started for a step, or the fault. Sent by that loop. */
   'child.answered': {
     input: {
       wait_id: string
@@ -220,11 +224,13 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** From an actor that spends money on behalf of the run. Counts once per `usage_id`. */
+  /** Sent by an actor that spends money on behalf of the run. Counts once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
-  /** From the executor that has looked up the definition of a turn of this run: the definition. */
+  /** Delivers the definition of a turn of this run. Sent by the executor that looked it up. */
   'turn.defined': { input: TurnDefined; reply: undefined }
-  /** From the session, once, when the turn has ended or cannot start. A repeat changes nothing. */
+  /**
+   * Sent once by the session, when the turn has ended or cannot start. A repeat changes nothing.
+   */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
 /** One expense. Costs are in whole thousandths of a credit. */
@@ -281,11 +287,11 @@ export interface InteractionSettled {
 
 /** Internal commands of an interaction. */
 export type InteractionCommands = {
-  /** From a step of a run in the same shard: opens the interaction. */
+  /** Opens the interaction. Sent by a step of a run in the same shard. */
   'interaction.open': { input: InteractionOpening; reply: undefined }
   /**
-   * From a turn of a session in the same shard: opens the interaction, which then reports every
-   * change to the session.
+   * Opens the interaction, which then reports every change to the session. Sent by a turn of a
+   * session in the same shard.
    */
   'interaction.ask': {
     input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'> &
@@ -293,13 +299,13 @@ export type InteractionCommands = {
     reply: undefined
   }
   /**
-   * From the node that looked up targets and reviewers, when some do not exist (`unknown`): cancels
-   * the interaction. Ignored after the interaction has ended.
+   * Cancels the interaction, because some targets or reviewers do not exist (`unknown`). Sent by
+   * the node that looked them up. Ignored after the interaction has ended.
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /**
-   * From the run or session for which the interaction was opened, when it no longer needs a
-   * response: cancels the interaction. Ignored after the interaction has ended.
+   * Cancels the interaction. Sent by the run or session that opened it, when it no longer needs a
+   * response. Ignored after the interaction has ended.
    */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

@@ -9,13 +9,11 @@
  *   therefore cannot redirect it to another server.
  */
 
-/** The text that replaces the value of a query parameter. */
 const MASK = '***'
 /** The description of masked URLs in API documents. */
 export const MASKED =
   `Values of its query are sealed, and answered as ${MASK}; ` +
   `${MASK} in a request keeps the value for the same address`
-/** The maximum number of query parameters in one URL. */
 const MAX_PARAMETERS = 32
 
 /** The stored value of one query parameter, encrypted. Equal digests mean equal values. */

@@ -53,8 +53,9 @@ export const publishedHandle = (action: string): string | undefined =>
   action.startsWith(PUBLISHED) ? action.slice(PUBLISHED.length) : undefined
 
 /**
- * Returns a fault if an action name is reserved for built-in actions (names that begin with the
- * brand and a dot), for published workflows, or for actions of environments.
+ * Returns a fault if an action name is reserved. Names that begin with the brand and a dot are
+ * reserved for built-in actions. The other prefixes are reserved for published workflows and for
+ * actions of environments.
  * @param brand header brand in any letter case.
  */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>

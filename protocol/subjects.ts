@@ -33,7 +33,7 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
   return slot === undefined ? undefined : slot % shards
 }
 
-/** A hash of texts, for example for rendezvous hashing and derived ids. */
+/** Returns a 32-bit hash of a text, for rendezvous hashing and derived ids. */
 export const hashOf = fnv1a
 
 /**
@@ -100,7 +100,7 @@ export const subjects = {
     `serve.${project}.${token(queue)}.${capability}`,
   serveAll: 'serve.>',
   serveGroup: 'executors',
-  /** Announcements of gateways and executors that they have free slots for a project again. */
+  /** Announcements by gateways and executors that they have free slots for a project again. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
   /** Probes of a node and greetings to it. The node answers them while it is alive. */

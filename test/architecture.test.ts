@@ -57,7 +57,7 @@ const never: Partial<Record<string, readonly [RegExp, string]>> = {
   gateway: [/process\.env|@nats-io/, 'the edge knows the world only through its ports'],
   views: [/process\.env|@nats-io/, 'views know the world only through their ports'],
 }
-/** Packages and features that are easy to misuse, with the only files that may use them. */
+/** Packages and features, each with the only files that may use it. */
 const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
@@ -92,10 +92,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
 
-/**
- * The file that lists the packages that stay outside of the single-file program. It contains their
- * names, but does not import them.
- */
+/** The file that names the packages outside the single-file program, without importing them. */
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>

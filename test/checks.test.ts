@@ -7,7 +7,7 @@ import t from 'tap'
 const root = join(import.meta.dirname, '..')
 const run = promisify(execFile)
 
-// One thread takes the least processor time, and other tests run at the same time.
+// A single thread uses the least processor time while other tests run.
 for (const [name, ...args] of [
   ['typescript-native/bin/tsc', '--singleThreaded'],
   ['typescript-native/bin/tsc', '--singleThreaded', '-p', 'client/chat'],

@@ -28,7 +28,7 @@ const { default: t } = await import('tap')
 hooks.createHook = createHook
 syncBuiltinESMExports()
 /**
- * Uncaught errors of the current file, which fail its end.
+ * Uncaught errors of the current file. The final test of the file reports them.
  * @type {unknown[]}
  */
 const uncaught = []

@@ -52,7 +52,10 @@ type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['re
 
 const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
   state?.state === 'pending'
-/** Whether the artifact itself ends the upload at its deadline. */
+/**
+ * Whether the upload ends at the artifact's own deadline; a session ends the upload of an
+ * attachment.
+ */
 const isTimed = (state: State): state is Reserved & { readonly state: 'pending' } =>
   isPending(state) && !state.attachment
 const isConverting = (state: State): state is Reserved & { readonly state: 'ready' } =>
@@ -118,10 +121,6 @@ function renew(state: State, { at }: Cause, uploadMs: number): Decided<'artifact
   return { events: [{ type: 'artifact.renewed', until }], reply: { expires_at: until } }
 }
 
-/**
- * Whether a completion has the same source as the reservation: the same lease, a session, or
- * neither.
- */
 const isSameSource = (
   { artifact: { job_id, attempt }, attachment: attached }: Reserved,
   { lease, attachment }: Internal['artifact.complete']['input'],
@@ -168,9 +167,8 @@ function complete(
   return { events: [completed], ...(tells.length > 0 && { tells }), reply: artifact }
 }
 /**
- * Returns the message that informs the run of its new artifact. The artifact of a job of the run is
- * in the same shard as the run, so the message is a tell of the same commit. The artifact of a job
- * of a session may be in another shard, so the message is an effect.
+ * The artifact of a run's own job is in the shard of the run, so this message is a tell. The
+ * artifact of a session's job may be in another shard, so this message is an effect.
  */
 const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
   artifact.run_id === undefined
@@ -184,10 +182,7 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
           ...(session_id !== undefined && { session_id }),
         },
       }
-/**
- * Returns the effects of a completed upload: settling the quota, and either publishing the artifact
- * or informing a run that may be in another shard.
- */
+/** A run in the same shard was already informed by a tell of `complete`. */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
@@ -212,10 +207,6 @@ function abandon(
     : { events: [], reply: { state: state.state } }
 }
 
-/**
- * Deletes the artifact at the request of its owner or of an administrator of the project. The
- * session of an attachment is informed in the same commit.
- */
 function remove(
   brand: string,
   state: State,
@@ -257,7 +248,7 @@ const deleted = (
   ...(session_id !== undefined && { session_id }),
 })
 /**
- * Deletes the artifact or abandons its upload, because its project or its session's file is
+ * Deletes the artifact or abandons its upload, because the project or the file of the session was
  * deleted.
  */
 function removeByService(
@@ -280,7 +271,6 @@ function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
   return { events, reply: undefined }
 }
 
-/** Returns the upload that an event changes. Throws if it was not reserved or was abandoned. */
 function reserved(state: State): Reserved {
   if (!state || state.state === 'abandoned')
     throw new Error('an artifact changed before it was reserved')

@@ -1,6 +1,6 @@
 /**
  * The conversion of Office files: the commit that makes a file visible also enqueues an errand, so
- * the conversion survives the crash of any process. The errand's result ends it.
+ * the conversion survives the crash of any process. The errand's result ends the conversion.
  */
 import type {
   ArtifactCommands,
@@ -17,10 +17,7 @@ import { toSession } from './session.ts'
 
 type Conversion = NonNullable<Artifact['conversion']>
 
-/**
- * Returns the message that enqueues the errand, and the errand's id.
- * @param principal id of the principal that uploaded the file. It is the fairness key of the job.
- */
+/** The uploading principal is the fairness key of the job. */
 function conversionJob(
   principal: string,
   cause: Cause,
@@ -72,7 +69,9 @@ export const LATE: ConversionResult = {
   state: 'failed',
   error: 'No executor converted the file in time. Upload the file again.',
 }
-/** Records the outcome of a conversion. The session of an attachment is informed in the same commit. */
+/**
+ * Records the outcome of a conversion. The session of an attachment is informed in the same commit.
+ */
 export const settleConversion = (
   artifact: KeptArtifact & { readonly state: 'ready' },
   conversion: ConversionResult,

@@ -1,11 +1,11 @@
-/** The messages of an attachment to its session, which is in the same shard. */
+/** Messages from an attachment to its session, which is in the same shard. */
 import type { KeptArtifact } from '../../protocol/artifacts/commands.ts'
 import type { SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { Tell } from '../actor.ts'
 
 /**
- * Returns the command that informs the session of an attachment in the same commit. Returns an
- * empty list for other artifacts.
+ * Returns the command that informs the session of an attachment in the same commit, as a list. The
+ * list is empty for any other artifact.
  */
 export const toSession = <N extends 'attachment.converted' | 'attachment.removed'>(
   { attachment, session_id }: Exclude<KeptArtifact, { readonly state: 'abandoned' }>,

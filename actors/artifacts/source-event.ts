@@ -16,8 +16,8 @@ interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
 /**
  * Returns the message that publishes a new artifact, for the `events` actor of the project. The run
  * publishes its own artifacts, because only the run stores the causal chain. The artifact actor
- * publishes all other artifacts. It does not know whether a session is private, so it marks the
- * event of every session as private. If the session is not private, the mark excludes no reader.
+ * publishes all others. It cannot tell whether a session is private, so it marks the events of all
+ * sessions as private. The mark excludes no reader of a session that is not private.
  */
 export function sayArtifact(
   project: string,

@@ -1,7 +1,7 @@
 /**
- * The blueprint actor: serializes the changes of one blueprint, which is identified by project,
- * namespace and key. Its id is derived from them. The gateway that holds the blueprint plans the
- * change and sends the commands to the owners of the resources.
+ * The blueprint actor: it serializes the changes to one blueprint. The blueprint is identified by
+ * project, namespace and key, from which the actor's id is derived. The gateway that holds the
+ * blueprint plans the change and sends the commands to the owners of the resources.
  *
  * Invariants:
  * B1. At most one holder at a time. A hold that is not renewed ends after `HOLD_MS`.
@@ -30,11 +30,10 @@ interface BlueprintState {
   reserved: Readonly<Record<string, string>>
 }
 
-/** Refuses a command of a caller that no longer holds the blueprint. */
+/** Refuses a command from a caller that no longer holds the blueprint. */
 const lost = (state: BlueprintState, holder: string): Refusal | undefined =>
   state.holder === holder ? undefined : refuse('blueprint_busy', { retry_after: 1 })
 
-/** The number of items by a property. */
 function countsOf<T>(items: readonly T[], by: (item: T) => string): Counts {
   const counts: Record<string, number> = {}
   for (const item of items) counts[by(item)] = (counts[by(item)] ?? 0) + 1

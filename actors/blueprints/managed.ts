@@ -1,7 +1,7 @@
 /**
  * Arms of actors whose resources can belong to a blueprint. `managed` wraps the arm of an ordinary
- * command: it enforces the protection of the resource, and stores the binding that a blueprint's
- * command carries in the same commit (protocol/blueprints/stored.ts).
+ * command. It enforces the protection of the resource, and stores the binding from a blueprint's
+ * command in the same commit (protocol/blueprints/stored.ts).
  */
 import { type KnownResource, withoutSecretsOf } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -18,7 +18,7 @@ import { isRefusal, refuse } from '../../protocol/errors.ts'
 import type { Prefix } from '../../protocol/ids.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
 
-/** The part of a record that identifies it and its version. */
+/** The id and the version of a record. */
 export interface Identified {
   readonly id: string
   readonly updated_at: string
@@ -44,7 +44,7 @@ const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => (
 const isSame = (a: StoredBinding | undefined, b: StoredBinding): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
-/** The decision with further events, without the state that it computed before them. */
+/** Adds events to a decision, and drops its `next`, which does not include them. */
 function withEvents<E, R>(
   { next: _, ...decided }: Decided<E, R>,
   more: readonly BoundEvent[],
@@ -52,7 +52,7 @@ function withEvents<E, R>(
   return { ...decided, events: [...decided.events, ...more] }
 }
 
-/** A cause whose generated id with this prefix is the given one. */
+/** Returns a cause that mints the given id for this prefix. */
 const minting = (cause: Cause, prefix: Prefix, id: string): Cause => ({
   ...cause,
   mint: (wanted: Prefix) => (wanted === prefix ? id : cause.mint(wanted)),
@@ -74,7 +74,7 @@ export const managed =
     const { blueprint: claim } = input
     if (effect === 'create') {
       if (!claim) return arm(state, input, cause)
-      // Without an id, the name of the resource determines the actor that is created.
+      // The id is empty if it was not reserved. The resource then has the id of its actor.
       const resource_id = claim.binding.resource_id || cause.self.id
       const binding = { ...claim.binding, resource_id }
       if (resource.binding(state, resource_id)) return refuse('blueprint_plan_outdated')
@@ -166,8 +166,8 @@ export const bindingArms = <S>(
 })
 
 /**
- * The parts of an actor that is one resource: how it is managed, the arms of its binding, the
- * reducers of their events, and the answer to the query `resource`.
+ * Returns the parts of an actor that is a single resource: its `ManagedResource`, the arms and
+ * reducers of its binding, and the answer to the query `resource`.
  * @param recordOf the record of the resource; undefined when there is none.
  */
 export const singleResource = <S extends { readonly binding?: StoredBinding } | null>(

@@ -47,7 +47,7 @@ const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> 
 
 /**
  * Creates the channel actor.
- * @param brand the configured brand.
+ * @param brand the configured brand, which is part of the names of permissions.
  */
 export const channelActor = ({
   brand,

@@ -178,8 +178,8 @@ export function errandSettled(
 
 /**
  * Ends an exchange.
- * @param unheard whether there was no turn. The agent must then still be shown the messages since
- * the previous exchange.
+ * @param unheard whether the exchange ended without a turn. The agent must then still be shown the
+ * messages since the previous exchange.
  */
 function close(
   state: ChannelState,

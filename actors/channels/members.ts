@@ -131,8 +131,8 @@ export function leave(
 }
 
 /**
- * Removes a member that is no longer an active principal, even from an archived channel. From a
- * direct message, archived principals are removed, and disabled principals are not.
+ * Removes a member that is no longer an active principal, even from an archived channel. In direct
+ * messages, archived principals are removed, but disabled principals are not.
  */
 export function expel(
   state: ChannelState,

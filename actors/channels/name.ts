@@ -38,7 +38,6 @@ interface Creation {
 }
 type Create = Input<Api['channel.create']> & Creation & BlueprintClaim
 
-/** The record of a new channel and its members, the creator first. */
 function born(
   id: string,
   input: Create,
@@ -145,9 +144,9 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // Records an idempotency key in the actor whose id is derived from the key. A later request
-    // with the key may be decided by another actor; the fingerprint stored with this command
-    // reveals whether the body of the later request differs.
+    // Stores an idempotency key in the actor whose id is derived from the key. Another actor may
+    // decide a later request with the key. The fingerprint that is stored with this command then
+    // reveals whether the bodies differ.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

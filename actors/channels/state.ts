@@ -26,11 +26,9 @@ import type { Cause } from '../actor.ts'
 export interface ChannelState {
   /** Absent before the channel is opened and after it was deleted. */
   settings?: ChannelSettings
-  /** The binding of the channel to a blueprint. */
   binding?: StoredBinding
   /** Id of the actor that holds the channel's name. */
   holder: string
-  /** Members by principal id. */
   members: Record<string, ChannelMember>
   /** Ids of pinned messages. */
   pinned: Record<string, true>
@@ -42,8 +40,8 @@ export interface ChannelState {
    */
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /**
-   * Sequence number up to which an agent has been shown the messages of a thread, or those outside
-   * of threads, by `talkKey`; only the most recently set keys are stored.
+   * Sequence number of the newest message that an agent was shown, by `talkKey`. Only the most
+   * recently set keys are stored.
    */
   heard: Record<string, number>
   /** New members that are not confirmed yet, by the id of the job that confirms them. */
@@ -132,7 +130,7 @@ export const countStreak = (
     reply_to,
     sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
-/** Removes the exchanges of an agent that has left, and the record of what it was shown. */
+/** Removes the exchanges of an agent that has left, and its positions in `heard`. */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]

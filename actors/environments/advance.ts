@@ -5,8 +5,8 @@
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.
  * V2. A job is admitted only while the environment is usable and not leased to another holder.
- * V3. Every job that is not passive is admitted or refused in bounded time. If no worker connects
- *     within `wake_ms` after it was first needed, the waiting jobs fail.
+ * V3. If no worker connects within `wake_ms` after one is first needed, the waiting jobs fail,
+ *     except passive jobs.
  * V4. Numbers of operations, workers and leases only increase, even when a destroyed environment is
  *     created again.
  */
@@ -23,7 +23,7 @@ import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
 
 /** The error type of jobs that no worker of their environment can execute. */
 export const UNAVAILABLE = 'environment_worker_unavailable'
-/** Maximum pauses in milliseconds between two requests of an operation, and of a teardown. */
+/** Maximum pauses in milliseconds between two requests for an operation, and for a teardown. */
 const MAX_REQUEST_MS = 30_000
 const MAX_TEARDOWN_MS = 600_000
 /** Maximum pause before a worker that failed is started again, in milliseconds. */
@@ -31,10 +31,9 @@ const MAX_BACKOFF_MS = 60_000
 
 const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
-/** Time of the next request of an operation that no host has claimed. */
+/** Time of the next request for an operation that no host has claimed. */
 const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
   asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
-/** Time from which a stopped worker may be started. */
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
 
@@ -56,13 +55,11 @@ const retainedUntil = (
 
 const isBusy = (state: KeptEnvironment): boolean =>
   hasJob(state, ({ admitted }) => admitted === true)
-/** Whether a job waits for the worker of the environment. */
 const waitsForWorker = ({ status }: KeptEnvironment['record'], job: EnvironmentJob): boolean =>
   !job.passive && !job.refused && (job.admitted === true || status === 'orphaned')
 const wantsWorker = (state: KeptEnvironment): boolean =>
   state.worker.requested === true || hasJob(state, (job) => waitsForWorker(state.record, job))
 
-/** Makes the queues fail jobs that no worker can execute. */
 function refuseJobs(
   on: Draft,
   jobs: readonly PinnedJob[],
@@ -182,7 +179,9 @@ export function destroyed(on: Draft, cleanup: 'succeeded' | 'skipped'): void {
     })
 }
 
-/** Retains or destroys the environment by its retention policy after its use has ended. */
+/**
+ * Retains or destroys the environment according to its retention policy, after its use has ended.
+ */
 export function applyPolicy(on: Draft, succeeded: boolean): void {
   const { retention_policy } = on.state.record
   const keeps =
@@ -208,7 +207,10 @@ function upkeepLease(on: Draft): void {
   applyPolicy(on, released)
 }
 
-/** Ends the operation if no host claims it in time, or if its host is silent. */
+/**
+ * Repeats the request for an unclaimed operation. Ends the operation if no host claims it in time,
+ * or if its host stops reporting progress.
+ */
 function upkeepOperation(on: Draft): void {
   const { operation } = on.state
   if (!operation) return
@@ -242,8 +244,8 @@ function upkeepOperation(on: Draft): void {
 }
 
 /**
- * Marks an environment with a silent place as orphaned, destroys it when its time is over, and
- * repeats a failed teardown.
+ * Marks an environment as orphaned if its place has stopped reporting. Destroys an attached orphan
+ * or a retained environment when its time is over. Repeats a failed teardown.
  */
 function upkeepPlace(on: Draft): void {
   const { record, heard, worker, teardown_at } = on.state
@@ -284,9 +286,7 @@ function admit(on: Draft): void {
     change(on, { status: 'ready' })
 }
 
-/**
- * Records since when the worker is wanted. If it does not connect in time, the waiting jobs fail.
- */
+/** Records since when a worker is wanted, and fails the waiting jobs if none connects in time. */
 function upkeepWorker(on: Draft): void {
   const { at } = on.cause
   const { worker, record } = on.state

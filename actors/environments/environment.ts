@@ -1,6 +1,6 @@
 /**
  * The environment actor: one workspace, from its creation to its destruction. It decides which jobs
- * may use the workspace, requests the provider's work from hosts, and tracks the only worker. The
+ * may use the workspace, requests the provider's work from hosts, and tracks its only worker. The
  * rules that depend only on the state and the time are in `advance.ts`, with their invariants.
  *
  *     provisioning → ready ⇄ running      retained → (running)

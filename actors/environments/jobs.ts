@@ -11,8 +11,8 @@ import { apply, type EnvironmentState } from './state.ts'
 type Use = EnvironmentCommands['environment.use']['input']
 
 /**
- * Adds the repositories that a job declares. A repository keeps the right to push once a job has
- * declared it.
+ * Adds the repositories that a job declares. Once a job has declared a repository with the right to
+ * push, the environment keeps that right.
  */
 function merged(
   have: readonly EnvironmentRepository[],

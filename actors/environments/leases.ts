@@ -15,7 +15,6 @@ import { type EnvironmentState, sameHolder, shown } from './state.ts'
 
 /** Default duration of a lease in seconds. */
 const DEFAULT_TTL = 300
-/** Statuses in which an environment can be leased. */
 const leasable: ReadonlySet<string> = new Set(['provisioning', 'ready', 'running', 'retained'])
 
 /** `lease_id`: the lease to renew, which the gateway found by its token. */

@@ -1,11 +1,11 @@
 /**
- * The holder of one name of environments in a project. Its id is derived from the name. All
+ * The holder of one environment name in a project. Its id is derived from the name. All
  * environments with this name are in the same shard as the holder. The commit that creates an
  * environment therefore also takes the name. The commit that destroys an environment, or changes
  * its scope or owner, also releases the name.
  *
  * Invariant: at most one environment that is not destroyed has the name for each `scopeKey`, which
- * stands for the project or for one owner.
+ * identifies the project or one owner.
  */
 import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import {
@@ -112,7 +112,7 @@ function attach(
     : { ...decided, tells: [...(decided.tells ?? []), again(environment.id)] }
 }
 
-/** The actor that holds a name of environments. */
+/** The actor that holds an environment name. */
 export const environmentName: Actor<
   NameState,
   EnvironmentNameEvent,

@@ -26,8 +26,8 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds after the start of a worker, or after a sign of life of an operation, in which
- * reports sent before it may still arrive.
+ * Milliseconds after the start of a worker, or after a progress report of an operation, during which
+ * reports that were sent before it may arrive.
  */
 const OVERLAP_MS = 5000
 /** Minimum time between two requests of an operation, in milliseconds. */

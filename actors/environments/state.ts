@@ -1,4 +1,4 @@
-/** The state of an environment, and its changes by events. */
+/** The state of an environment, and how events change it. */
 import type {
   EnvironmentEvent,
   EnvironmentJob,

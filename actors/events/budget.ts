@@ -8,7 +8,7 @@
  * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused. Runs
  *     started for the root count toward this limit. A tree is remembered until at least MAX_TREES
  *     other trees have followed.
- * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in one
+ * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in each
  *     one-minute window. Windows do not overlap.
  * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
  *     loops may listen to one such event.

@@ -23,8 +23,8 @@ import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
 import type { SourcesState } from './state.ts'
 
 /**
- * Maximum number of evaluation steps of one condition for one event: far more than a sensible
- * condition needs, but few enough to be executed quickly.
+ * Maximum number of evaluation steps of one condition for one event. Realistic conditions need far
+ * fewer.
  */
 const WORK = 100_000
 
@@ -174,11 +174,10 @@ export class Listeners {
     if (audience?.size === 0) this.#audiences.delete(known.pattern)
   }
 
-  /** Finds the listeners that match an event. */
   match({ event_type, source_kind, source_id, event, meta }: Publication): Matched {
     const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
-    // Most events of most projects have no listeners, so nothing is prepared for them.
+    // Most events have no listeners, so `sources` is computed on first use.
     let sources: ReadonlySet<unknown> | undefined
     const document = { event, meta }
     const visit = ({ id, owner, of, match, condition }: Listener): void => {

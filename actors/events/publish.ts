@@ -1,6 +1,6 @@
 /**
- * Publishing of source events. An event is compared with all listeners in the decision that stores
- * it, so no listener that is already registered misses it.
+ * Publication of source events. Each event is compared with all listeners in the decision that
+ * stores it, so no registered listener misses it.
  */
 import type { Api } from '../../protocol/api.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'

@@ -6,7 +6,7 @@
  * M1. The size of the state does not depend on the number of events. It is bounded by the number of
  *     loops, waits and webhooks, by 2 × KEYS deduplication keys, and by the limits of the budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
- *     than KEYS keys were used within that day.
+ *     than KEYS keys were used within the last day.
  */
 
 import type {
@@ -42,7 +42,7 @@ interface Keys {
 }
 export interface SourcesState {
   /**
-   * Triggers by loop. A loop without triggers stays, so that an older list that arrives late is
+   * Triggers by loop. A loop without triggers is kept, so that an older list that arrives late is
    * detected.
    */
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
@@ -111,7 +111,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
   keys.count++
 }
 
-/** Counts the faults of the conditions of triggers, but not those of waits. */
+/** Counts the condition faults of triggers, but not of waits. */
 export function blame(
   state: SourcesState,
   {

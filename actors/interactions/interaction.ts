@@ -1,5 +1,5 @@
 /**
- * The interaction actor: a question to people, which ends exactly once. The commit that ends it
+ * The interaction actor: a question to people, which ends at most once. The commit that ends it
  * notifies a waiting run or session, and opens the delivery to a subscriber. All other consumers
  * are notified by the source event `interaction.resolved`.
  *
@@ -42,10 +42,7 @@ const publish = (
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
 }
 
-/**
- * Creates the interaction actor.
- * @param brand the configured brand.
- */
+/** Creates the interaction actor. */
 export const interactionActor = ({
   brand,
 }: {

@@ -40,8 +40,8 @@ function closed(
 }
 
 /**
- * Maximum number of characters of an interaction as JSON, and of its review rounds. The size is
- * limited because every read returns the whole interaction.
+ * Maximum number of characters of an interaction as JSON, and maximum number of its review rounds.
+ * The size is limited because every read returns the whole interaction.
  */
 const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 

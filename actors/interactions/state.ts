@@ -36,7 +36,7 @@ export interface InteractionState {
   readonly withheld?: true
   /**
    * Present when the service requires the answer before it executes an action; absent for a
-   * question of a client, a run or an agent.
+   * question from a client, a run or an agent.
    */
   readonly approval?: Approval
   /**

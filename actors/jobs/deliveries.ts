@@ -23,7 +23,7 @@ type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'q
 /** The queue name in the id of a queue actor, `<shard>.<name>`. */
 export const nameOf = ({ id }: { readonly id: string }): string => id.slice(id.indexOf('.') + 1)
 
-/** A leased job in the form that workers receive; its `spec` is filled in when the job is sent. */
+/** A leased job in the form that workers receive. */
 const claimedJob = (
   header: JobHeader,
   { token, attempt }: LeaseGrant,
@@ -133,8 +133,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 })
 
 /**
- * Whether a message that may already have been sent need not be sent again. This holds only for an
- * assignment whose lease was replaced or has ended, or whose worker has sent a heartbeat.
+ * Whether a message that may already have been sent need not be sent again. Only an assignment can
+ * be obsolete: if its lease was replaced or has ended, or if its worker has sent a heartbeat.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

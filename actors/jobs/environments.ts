@@ -12,7 +12,10 @@ import { find, type Held, type QueueState } from './state.ts'
 
 type Input<N extends keyof EnvironmentQueueCommands> = EnvironmentQueueCommands[N]['input']
 
-/** The given jobs that belong to a managed environment and have no lease, each once. */
+/**
+ * Returns the given jobs that are pinned to a managed environment and not leased, without
+ * duplicates.
+ */
 const unleased = (state: QueueState, ids: readonly string[]): Held[] =>
   [...new Set(ids)].flatMap((id) => {
     const held = find(state, id)

@@ -1,7 +1,7 @@
 /**
- * Evaluation of a worker's report. Only reports under the current lease count. There is one
- * exception: a report that ends the job is accepted after its lease was lost if no other worker
- * holds a lease on the job. The job is then not executed twice.
+ * Evaluation of a worker's report. Only reports under the current lease count, with one exception.
+ * A report that ends the job is accepted even after its lease was lost, unless the job is under
+ * another lease. The job is then not executed again.
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'

@@ -1,8 +1,8 @@
 /**
  * Round-robin scheduling of named members, as plain JSON. A member moves to the back after its
  * turn, and new members join at the back. Between two turns of one member, every other existing
- * member therefore has one turn. Adding, removing and moving a member are O(1). The content of
- * members is up to the caller.
+ * member therefore has one turn. Adding, removing and moving a member are O(1). The values of
+ * members are opaque to the ring.
  */
 
 export interface Ring<T> {

@@ -1,7 +1,7 @@
 /**
- * State of a queue, as plain JSON: all jobs that have not ended, the order of the waiting jobs, the
- * leased and resting jobs by their next deadline, and the ids of the most recently ended jobs. The
- * rules are in queue.ts, outcomes.ts and report.ts.
+ * State of a queue, as plain JSON: the jobs that have not ended, and the ids of the most recently
+ * ended jobs. Waiting jobs are ordered as described in waiting-jobs.ts; leased and resting jobs
+ * form a heap by deadline. The rules are in queue.ts, outcomes.ts and report.ts.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
 import { add, moved, type Order, removeAt } from '../heap.ts'
@@ -39,7 +39,10 @@ export interface Held {
    */
   place: number
   lease?: Lease
-  /** Set until the environment of the job admits it. Until then it is not among the waiting jobs. */
+  /**
+   * Set until the environment of the job admits it. Until then, the job is not among the waiting
+   * jobs.
+   */
   gated?: true
   /**
    * End of the pause before the next attempt, in Unix milliseconds. Until then the job is not among
@@ -57,8 +60,8 @@ export interface Held {
     readonly reported: boolean
   }
   /**
-   * Present when cancellation was requested, with the time of the request (`at`). The job ends at
-   * `until` at the latest, even if the worker has sent no report. Both are Unix milliseconds.
+   * Present when cancellation was requested, with the time of the request (`at`). The job ends by
+   * `until`, even if the worker has sent no report. Both are Unix milliseconds.
    */
   cancel?: { readonly at: number; until: number; readonly reason?: string }
 }

@@ -3,7 +3,7 @@
  *
  * Higher priority goes first. Within a priority the capabilities take turns, within a capability
  * the fairness keys take turns, and within a key the oldest job goes first. A job is one unit of
- * service, so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights: two
+ * service, so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights. Two
  * keys that both wait are never more than one job apart. Jobs whose capability no worker has do not
  * block other jobs.
  */

@@ -10,8 +10,8 @@
  *     until it has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
- * A3. No run waits while there is capacity, unless the loop is not active, the run waits for a slot
- *     in the organization, or its admission follows in the next commit.
+ * A3. No run waits while there is capacity. Exceptions: the loop is not active, the run waits for a
+ *     slot in the organization, or its admission follows in the next commit.
  */
 
 import type { QueueReason } from '../../protocol/loops/run.ts'

@@ -1,6 +1,6 @@
 /**
- * A decision under construction: events, commands to runs, and the resulting state of the loop. It
- * contains no rules.
+ * A decision under construction: events, commands to runs, and the resulting state of the loop.
+ * This file contains no rules.
  */
 
 import type { RunCommands } from '../../protocol/internal.ts'

@@ -81,7 +81,7 @@ export const firingSettled = (
     ? { ...nothing, events: [{ type: 'firing.ended', job_id }] }
     : nothing
 
-/** The errand that belongs to a job of the loop. */
+/** The errand of a job of the loop, for its executor. */
 export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {
   const firing = getOwn(state.firings ?? {}, job_id)
   return firing && isLiving(state)

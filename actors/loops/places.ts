@@ -1,8 +1,8 @@
 /**
  * How a loop requests and returns concurrency slots of the organization (protocol/loops/places.ts).
  * Slots are used only if the operator has set a limit. A run that the loop's own rules admit then
- * begins when it gets a slot. Until it does, the loop counts it as active, so the rules of the loop
- * hold regardless of the order of messages.
+ * begins when it gets a slot. Until then, the loop counts the run as active, so the rules of the
+ * loop hold regardless of the order of messages.
  *
  * Invariant: a requested slot is returned exactly once: when the run has ended, or when the loop
  * declines the slot. A declined slot is requested again later.

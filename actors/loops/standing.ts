@@ -1,6 +1,6 @@
 /**
- * The summary of a loop that its project stores (protocol/loops/standing.ts), so that actions in
- * use are not deleted.
+ * The summary of a loop (protocol/loops/standing.ts), which its project stores to refuse the
+ * deletion of actions in use.
  */
 import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
@@ -9,8 +9,8 @@ import { actionsNamed } from '../../protocol/workflows/spec.ts'
 import { isLiving, type LoopState } from './state.ts'
 
 /**
- * Names of the actions that runs of the loop can call, including those of the workflows that it
- * references; none while the loop is not active.
+ * Names of the actions that runs of the loop can call, directly or in workflows that the loop
+ * references. Empty while the loop is not active.
  */
 function actionsOf(state: LoopState): readonly string[] {
   if (!isLiving(state) || state.record.status !== 'active') return []

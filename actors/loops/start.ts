@@ -162,8 +162,8 @@ const whyLeftOut = {
 } as const
 
 /**
- * Starts a run for a client. The gateway completes the reply, because only the run itself has its
- * status. A repeat under an idempotency key changes nothing while the run is active or waits.
+ * Starts a run for a client. The gateway completes the reply, because only the run itself stores
+ * its status. A repeat under an idempotency key changes nothing while the run is active or waits.
  */
 export function start(
   options: LoopOptions,
@@ -255,8 +255,8 @@ const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: 
   extended(chain, loop_id)
 
 /**
- * Pauses the loop because its triggers would exceed a limit on the runs that are started for events
- * that runs caused. Records the reason for each of these triggers.
+ * Pauses the loop because its triggers would exceed a limit of actors/events/budget.ts. Records the
+ * reason for each of these triggers.
  */
 export function stop(
   options: LoopOptions,

@@ -28,7 +28,6 @@ export interface LoopState {
   /** Absent before the loop is created and after it was deleted. */
   record?: Loop
   deleted?: true
-  /** The binding of the loop to a blueprint. */
   binding?: StoredBinding
   version: Derived['version']
   definitions: Readonly<Record<string, Definition>>

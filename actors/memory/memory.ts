@@ -4,11 +4,10 @@
  * Invariants:
  * M1. A key identifies at most one entry, whose version grows by one with every change, including
  *     its deletion.
- * M2. The state holds what decisions need (keys, versions, importance), never content. Content is
- *     in the journal and in views.
+ * M2. The state holds the fields that decisions need (keys, versions, importance), never content.
+ *     Content is in the journal and in views.
  * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important
- *     entries are evicted first; among equally important entries, those that have not changed for
- *     the longest time.
+ *     entries are evicted first, and among equals the least recently changed.
  */
 
 import type { Api } from '../../protocol/api.ts'
@@ -71,8 +70,8 @@ function changeOf(
 }
 
 /**
- * The deletions that make room for an entry that is saved without a pin. The saved entry itself is
- * never evicted.
+ * Returns the evictions that make room for an entry that is saved without a pin. The saved entry
+ * itself is never evicted.
  */
 function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEvent[] {
   const loose = Object.entries(entries).filter(
@@ -150,7 +149,8 @@ function save(
     reason,
     source_run_id,
   )
-  // The reply omits what the gateway has just sent, because replies are stored for repeats.
+  // The reply omits the content that the gateway has just sent, because replies are stored for
+  // repeats.
   const { content: _, summary: __, metadata: ___, ...reply } = entry
   const created = before ? reply : { ...reply, status_code: 201 }
   return {
@@ -162,7 +162,6 @@ function save(
   }
 }
 
-/** Returns the event that deletes an entry, if it exists. */
 function forget(
   state: MemoryState,
   memory_key: string,

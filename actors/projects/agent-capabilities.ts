@@ -1,6 +1,6 @@
 /**
  * The assignment of toolkits and skills to agents. A request replaces a whole list; entries that
- * stay keep the date of their assignment. A deleted toolkit or skill is removed from all agents.
+ * remain keep the date of their assignment. A deleted toolkit or skill is removed from all agents.
  */
 
 import type {
@@ -21,7 +21,7 @@ import type { ProjectState } from './state.ts'
 
 type Rows = typeof skills & typeof toolkits
 type Decided<R> = Decision<AgentCapabilitiesEvent, R>
-/** Skills of the organization that the gateway holds for this request. */
+/** Ids of the organization's skills for which the gateway has acquired a hold. */
 export interface Held {
   readonly held: readonly string[]
 }
@@ -64,7 +64,7 @@ export function assignToolkits(
 }
 /**
  * Sets the skills of an agent to exactly this list. A skill of the organization is accepted if the
- * gateway holds it or the agent has it already.
+ * gateway has acquired a hold for it, or if the agent has it already.
  */
 export function assignSkills(
   state: ProjectState,

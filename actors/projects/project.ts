@@ -77,6 +77,7 @@ import {
   projectResourceIds,
   projectResources,
   projectResourcesOf,
+  refusedDeletionOf,
   unlessAssigned,
 } from './managed.ts'
 import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository-hosts.ts'
@@ -157,7 +158,6 @@ const [principal, role, assignment, agent] = [
   evolveRecord('assignments', 'assignment'),
   evolveRecord('agents', 'agent'),
 ]
-/** Removes the assignments of a deleted principal or role. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
   for (const one of Object.values(state.assignments))
     if (one[of] === id) delete state.assignments[one.id]
@@ -174,7 +174,6 @@ const KEEP_UNUSED = 86_400_000
 export function projectActor(
   options: ProjectOptions,
 ): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands & BindingCommands, Extra> {
-  /** Passes the options to a decision that needs them. */
   const bound =
     <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
     (state: ProjectState, input: I, cause: Cause): D =>
@@ -216,11 +215,7 @@ export function projectActor(
       'agent.assign_skills': managed(projectResources.agent, 'change', assignSkills),
       'toolkit.create': managed(projectResources.toolkit, 'create', bound(createToolkit)),
       'toolkit.replace': managed(projectResources.toolkit, 'change', bound(replaceToolkit)),
-      'toolkit.delete': managed(
-        projectResources.toolkit,
-        'delete',
-        unlessAssigned('toolkits', deleteToolkit),
-      ),
+      'toolkit.delete': managed(projectResources.toolkit, 'delete', unlessAssigned(deleteToolkit)),
       'skill.create': managed(projectResources.skill, 'create', (state, input: SkillBody, cause) =>
         createSkill(skills, state, input, cause),
       ),
@@ -234,9 +229,7 @@ export function projectActor(
       'skill.delete': managed(
         projectResources.skill,
         'delete',
-        unlessAssigned('skills', (state, { id }: { readonly id: string }) =>
-          deleteSkill(state, id),
-        ),
+        unlessAssigned((state, { id }: { readonly id: string }) => deleteSkill(state, id)),
       ),
       'action.create': managed(
         projectResources.action,
@@ -384,6 +377,7 @@ export function projectActor(
       repository_hosts: hostList,
       resources: projectResourcesOf,
       resource_ids: projectResourceIds,
+      refused_deletion: refusedDeletionOf,
       job_spec: (state, input: { readonly job_id: string }) =>
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },

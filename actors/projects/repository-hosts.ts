@@ -1,8 +1,8 @@
 /**
  * Repository hosts of a project.
  *
- * Invariants: the version of a host only grows while the host exists. Keys and tokens are sealed
- * and never part of a reply to a client.
+ * Invariants: the version of a host increases with every change while the host exists. Keys and
+ * tokens are sealed and never part of a reply to a client.
  */
 import { timestamp } from '../../protocol/common.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'

@@ -1,7 +1,7 @@
 /**
  * Secrets of a project.
  *
- * Invariants: version numbers only grow while a secret exists, even when old versions are dropped.
+ * Invariants: version numbers increase while a secret exists, even when old versions are dropped.
  * Stored values are sealed and never part of a reply to a client.
  */
 import type {

@@ -39,13 +39,11 @@ export interface ProjectState extends KeyHolder {
   assignments: Record<string, RoleAssignment>
   /** Id of the organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
-  /** Actions by id. */
   actions: Record<string, KeptAction>
-  /** Webhooks by id. */
   webhooks: Record<string, KeptWebhook>
   /** Secrets by name. */
   secrets: Record<string, KeptSecret>
-  /** Hosts of repositories by name. */
+  /** Repository hosts by name. */
   repository_hosts: Record<string, KeptRepositoryHost>
   /**
    * Ids under which workflows can no longer be created (H2 of protocol/projects/configuration.ts),
@@ -59,13 +57,12 @@ export interface ProjectState extends KeyHolder {
   skills: Record<string, Skill>
   /** Toolkits and skills of agents, by agent id. */
   equipment: Record<string, AgentCapabilities>
-  /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
   /** Bindings of resources to blueprints, by resource id. */
   managed: Record<string, StoredBinding>
-  /** Loops by id; deleted loops stay for at least a day. */
+  /** Loops by id; deleted loops are kept for at least a day. */
   loops: Record<string, KnownLoop>
-  /** Id of the organization; present when it has deleted the project. */
+  /** Id of the organization, set when the organization has deleted the project. */
   ended?: string
   /** Id of the errand that deletes the artifacts of the deleted project. */
   removing?: string
@@ -73,7 +70,7 @@ export interface ProjectState extends KeyHolder {
   partings: Record<string, string>
 }
 export interface ProjectOptions extends AccessLimits {
-  /** Header brand; its lower-case form prefixes reserved tags. */
+  /** The configured brand. Its lower-case form is the prefix of reserved tags. */
   readonly brand: string
 }
 

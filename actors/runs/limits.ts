@@ -17,9 +17,9 @@ import { aboutOf } from './outbound/source-events.ts'
 import { abandon } from './steps/action.ts'
 
 /**
- * Maximum number of step attempts of one run, unless its definition sets another maximum. Without
- * it, recoveries could repeat steps indefinitely. Steps of branches and items count only toward a
- * maximum that the definition sets, because a step may have more items than this.
+ * Maximum number of step attempts of one run, unless its definition sets another maximum. Without a
+ * maximum, recoveries could repeat steps indefinitely. Steps of branches and items count only
+ * toward a maximum that the definition sets, because a step may have more items than this default.
  */
 export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED

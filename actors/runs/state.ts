@@ -7,8 +7,9 @@
  *     which the views apply too. The rest of the state comes from `run.created` and changes only by
  *     the `private` notes of events.
  * S2. A run that has not ended has `engine.wait` after every command, and its status is then
- *     `suspended`. Exceptions: a run that pauses, or waits for an event that the matcher has not
- *     confirmed, is `running`; a run that its loop holds (`held`) is `queued` and has no wait.
+ *     `suspended`. There are two exceptions. A run that pauses, or waits for an event that the
+ *     matcher has not confirmed, is `running`. A run that its loop holds (`held`) is `queued` and
+ *     has no wait.
  * S3. `engine.position` is the index of the current step; after the last step, it is the number of
  *     steps. While `engine.ending` is present, it is an index into the cleanup steps, and
  *     `engine.ending` contains the position at which the run ended.
@@ -81,7 +82,7 @@ export type OpenWait =
   | (Opened & { readonly kind: 'branches' })
   /**
    * A turn of an agent. `job_id`: the job that looks up the turn's definition, until the turn is
-   * opened; `session_id`: the session of the opened turn; `judges`: the index of the assertion that
+   * opened. `session_id`: the session of the opened turn. `judges`: the index of the assertion that
    * the turn judges.
    */
   | (Opened & {
@@ -180,7 +181,7 @@ export interface Engine extends Place {
    * of the same job, which only the queue repeats, are not counted.
    */
   readonly executed: number
-  /** Number of those attempts that belong to branches. */
+  /** Number of the attempts in `executed` that belong to branches. */
   readonly aside?: number
   /** Bytes of large outputs, by step key (engine/retained.ts). */
   readonly sizes?: Readonly<Record<string, number>>
@@ -231,15 +232,17 @@ export interface Engine extends Place {
   readonly delivered?: readonly string[]
   /** Present while the run waits for its loop to let it start, or continue after a recovery. */
   readonly held?: 'start' | 'resume' | 'retry'
-  /** The trigger that started the run. */
   readonly trigger_id?: string
   /** Ids of the most recently recorded usages, to detect repeats. */
   readonly usages?: readonly string[]
-  /** Set when the loop has spent its daily budget, in credits. `true` in runs of older releases. */
+  /**
+   * Set when the loop has spent its daily budget: the credits used and the limit. `true` in runs of
+   * older releases.
+   */
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent for steps that specify none. */
   readonly agent_id?: string
-  /** The repositories that the first steps of the run clone, one each. */
+  /** The repositories that the first steps of the run clone, one per step. */
   readonly repositories?: readonly Repository[]
   /** Set if the run has used its own environment, which is notified of the end of the run. */
   readonly own_environment?: true
@@ -284,7 +287,6 @@ export interface Note {
   readonly place?: Patch<Branch> | null
   /** Changes to the join; null: the step no longer needs the join, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
-  /** Facts about the run for its source events. */
   readonly about?: About
   /** A definition from the resolver that the run keeps. */
   readonly bundle?: AgentBundle

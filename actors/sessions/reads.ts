@@ -45,8 +45,8 @@ export const jobSpec =
       : null
   }
 /**
- * The action call of a job, with the agent as its actor; null if the session no longer waits for
- * the job, or the job is not an action call.
+ * The action call of a job, with the agent as its actor. Null if the session no longer waits for
+ * the job, or if the job is not an action call.
  */
 export function actionCall(
   state: SessionState,
@@ -77,8 +77,8 @@ export function actionCall(
 }
 
 /**
- * The row that a generation writes; null if the session no longer waits for the job, or the job is
- * not a generation of a turn.
+ * The row that a generation writes. Null if the session no longer waits for the job, or if the job
+ * is not a generation of a turn.
  */
 export const generation = (
   state: SessionState,

@@ -1,9 +1,9 @@
 /**
  * The session actor: one conversation with an agent, and the single writer of its messages, turns,
  * nudges and compactions. This file only assembles the tables of commands, events, effects and
- * reads. A turn is a state machine that advances with each command: the model's answer, the end of
- * a tool call, a person's reply, a nudge, a timer. Between commands the journal holds everything
- * that a turn needs, so any node can continue the turn.
+ * reads. A turn is a state machine that advances with each command, such as the model's answer, the
+ * end of a tool call, a person's reply, a nudge or a timer. Between commands the journal holds
+ * everything that a turn needs, so any node can continue the turn.
  *
  * The invariants are in the files that maintain them: S (state.ts), L (turns/turns.ts), W
  * (history/window.ts), F (attachments.ts) and T (protocol/sessions/events.ts).
@@ -47,7 +47,7 @@ type Extra = {
 
 /**
  * Creates the session actor.
- * @param brand the configured brand.
+ * @param brand the configured brand, the prefix of the names of the service's own tools.
  */
 export function sessionActor({
   brand: configured,

@@ -1,14 +1,14 @@
 /**
- * The state of a session between two commands: its record, its files, the rows that the model is
- * shown, the turns that have not ended, the pending nudges, and the newest keys. `evolve` builds it
- * from events alone.
+ * The state of a session between two commands: its record and files, the rows that the model is
+ * shown, unfinished turns, pending nudges, and the newest keys. `evolve` builds it from events
+ * alone.
  *
  * Invariants:
  * S1. `window` holds the last summary, if there is one, and the final rows that it does not cover,
  *     within the bounds of window.ts. Views hold the older rows.
- * S2. Only turns that have not ended and pending nudges are stored in full. Of the idempotency keys
- *     of turns and nudges (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the
- *     newest are stored, so the state does not grow with the conversation.
+ * S2. Only unfinished turns and pending nudges are stored in full. Of the idempotency keys
+ *     (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the newest are stored.
+ *     The state therefore does not grow with the conversation.
  * S3. An `evolve` handler never mutates the state that it receives, because a decision applies
  *     events to the state before they are committed.
  */
@@ -40,7 +40,7 @@ interface KeyedTurn {
   readonly boundary: number
   readonly after_sequence: number
 }
-/** A nudge that is not yet delivered to its turn. */
+/** A nudge that has not been delivered yet. */
 interface PendingNudge {
   readonly nudge: SessionNudge
   readonly kept: NudgeWork
@@ -92,7 +92,6 @@ export interface SessionState extends Window {
   readonly calls?: Remembered<true>
   /** The last value of each application context, by name. */
   readonly contexts: Readonly<Record<string, string>>
-  /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
   /**
    * Number of tokens of the last generation, including cached tokens, as a measure of how full the

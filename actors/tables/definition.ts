@@ -53,19 +53,16 @@ export function create(
   return { events: [{ type: 'table.created', id, table, claim }], reply: table }
 }
 
-/**
- * Returns the event that records a newer claim on the name that the table already has, if `wish` is
- * such a claim.
- */
+/** Returns the event that records `wish` if it is a newer claim on the table's current name. */
 function claimEvents({ claim }: LiveTable, wish: NameClaim | undefined): TableEvent[] {
   return wish && wish.holder === claim.holder && wish.claim > claim.claim
     ? [{ type: 'table.name_kept', claim: wish }]
     : []
 }
 /**
- * Changes the definition. Refuses with `table_schema_immutable` if the schema may not change in
- * this way.
- * @param brand the configured brand.
+ * Changes the definition. Refuses with `table_schema_immutable` if the change to the schema is not
+ * allowed.
+ * @param brand the configured brand, the prefix of reserved tags.
  */
 export const update =
   (brand: string) =>

@@ -172,7 +172,6 @@ function insertRows(
   }
 }
 
-/** Returns the reply to an update. */
 function updatedReply({ id: table_id, schema }: Table, row: StoredRow, change: number): Updated {
   const { id, version, created_at, updated_at } = row
   const data = visibleData(schema, row.data)
@@ -188,7 +187,6 @@ function updatedReply({ id: table_id, schema }: Table, row: StoredRow, change: n
     change,
   }
 }
-/** Merges members into the data of a row. */
 function mergeRow(
   { table, change: last }: LiveTable,
   row: StoredRow,
@@ -240,8 +238,8 @@ function mergeRow(
 }
 
 /**
- * Inserts a row. Refuses with `already_exists` if a row has its identity, and with `conflict` if
- * the table is full.
+ * Inserts a row. Refuses with `already_exists` if another row has the same identity, and with
+ * `conflict` if the table is full.
  */
 export const insert =
   (maxRows: number) =>
@@ -272,8 +270,8 @@ export const bulk =
 
 /**
  * Changes members of a row; the version grows by one even if no value differs. Refuses with
- * `conflict` if the row has another version than expected, and with `already_exists` if another row
- * has the new identity.
+ * `conflict` if the row's version differs from the expected version, and with `already_exists` if
+ * another row has the new identity.
  */
 export function update(
   state: TableState,

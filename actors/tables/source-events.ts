@@ -41,7 +41,7 @@ export function groupsOf(lengths: readonly number[]): number[] {
 }
 
 /**
- * The publication of the change of a row.
+ * Returns the publication of the change of a row.
  * @param shown the data as readers see it.
  * @param more further members of the payload.
  */

@@ -10,7 +10,6 @@ import { emptyWindow, type RowWindow } from './window.ts'
 export interface TableState {
   /** Absent before the table is created and after it was deleted. */
   table?: Table
-  /** The binding of the table to a blueprint. */
   binding?: StoredBinding
   /** The claim on the name of the table. */
   claim?: NameClaim
@@ -40,7 +39,7 @@ export const uncreated = (): TableState => ({
 
 /** Maximum number of holders in `denied`; the oldest are dropped. */
 const MAX_DENIED = 200
-/** Whether the table may not use a claim. */
+/** Whether a claim is denied, so that the table must not use it. */
 export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>
   claim <= (denied[holder] ?? 0)
 /** Denies a claim and all earlier claims of its holder. */

@@ -36,7 +36,7 @@ import {
 
 const resource = singleResource<TableState>('table', ({ table }) => table)
 
-/** The command to the holder of a name that confirms or releases a claim of the table. */
+/** The commands to the holders of names that confirm or release claims of the table. */
 const answerClaim = (
   name: 'table_name.confirm' | 'table_name.release',
   table_id: string,
@@ -58,7 +58,7 @@ const answerClaim = (
 
 /**
  * Creates the table actor.
- * @param brand the configured brand.
+ * @param brand the configured brand, the prefix of reserved tags.
  * @param table_rows maximum number of rows of a table.
  * @param window bounds of the window of recent changes.
  */

@@ -48,7 +48,9 @@ export interface RowWindow {
   recent: Generation
   older: Generation
   floor: number
-  /** Small rows that changed recently, by id. `length`: characters of the data in `recent`. */
+  /**
+   * Small rows that changed recently, by id. `length`: characters of the data added to `recent`.
+   */
   cache: { recent: Record<string, StoredRow>; older: Record<string, StoredRow>; length: number }
 }
 const generation = (through: number): Generation => ({
@@ -104,7 +106,7 @@ function endChange(window: RowWindow, change: number, bounds: WindowBounds): voi
   window.recent = generation(change)
 }
 
-/** Records new rows. Rows of a bulk insert are not cached. */
+/** Records new rows. Only a row that is inserted alone is cached. */
 export function noteInserted(
   window: RowWindow,
   rows: readonly StoredRow[],
@@ -119,7 +121,7 @@ export function noteInserted(
   if (first && rows.length === 1) cacheRow(window, first, bounds)
   endChange(window, change, bounds)
 }
-/** Records an updated row, and the identity that it no longer has. */
+/** Records an updated row and, if its identity changed, the previous identity. */
 export function noteUpdated(
   window: RowWindow,
   row: StoredRow,

@@ -54,7 +54,6 @@ interface Held {
 const toGateway = (gateway: string, message: GatewayMessage) => [
   { push: { gateway, message: { ...message } } },
 ]
-/** Whether this is the current connection of the session. */
 const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
   registration?.session === session && registration.generation === generation
 

@@ -64,7 +64,6 @@ export interface Notice {
   readonly of: Address
   readonly record: unknown
 }
-/** Metrics that the host reports. */
 interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void

@@ -1,8 +1,8 @@
 /**
  * The ports through which the shard host uses storage, messaging, time and randomness.
  * `nodes/nats/` implements them over NATS, `test/support/memory.ts` in memory with injected faults.
- * The host itself never accesses a clock or a socket, and uses a random source only to name its
- * process (`cluster/node-id.ts`).
+ * The host accesses no clock or socket directly, and no random source except to name its process
+ * (`cluster/node-id.ts`).
  */
 
 /**

@@ -103,7 +103,6 @@ export type DevicePoll =
   | {
       readonly status: 'approved'
       readonly approval: DeviceApproval
-      /** Name of the token. */
       readonly name: string
     }
 

@@ -4,7 +4,7 @@
  * acknowledged only after every live gateway and executor has dropped its cached copy.
  *
  * This file defines the cached shapes, lookups in them, and the cached data that the gateway adds
- * to commands. The caches themselves are elsewhere.
+ * to commands.
  */
 import type { AgentEntry } from '../agents/schema.ts'
 import { parseTimestamp } from '../common.ts'
@@ -64,7 +64,7 @@ export interface ProjectDirectory {
 }
 /**
  * The number of lost leases at which a job with a repeatable action fails, unless the job allows
- * more or the author of the step set the number of attempts.
+ * more. Not used when the author of the step set the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**

@@ -1,6 +1,6 @@
 /**
- * Rows, schemas and events of roles, of role assignments, and of the catalog of permissions.
- * `roles.ts` computes what roles grant.
+ * Rows, schemas and events of roles, role assignments and the permission catalog. `roles.ts`
+ * computes the permissions that roles grant.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, Id, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'

@@ -33,7 +33,6 @@ const key = text(memoryLimits.key, {
   description: 'Letters, digits, dots, colons, hyphens and underscores',
 })
 
-/** The built-in actions, by name without the brand. */
 const actions = {
   'memory.remember': {
     title: 'Remember',
@@ -119,12 +118,12 @@ export function builtinGroups(brand: string): Groups {
   return { [`${brand}.table.read`]: members(true), [`${brand}.table.write`]: members(false) }
 }
 /**
- * The schema of the parameters of a built-in action.
+ * Returns the schema of the parameters of a built-in action.
  * @param name name without the brand.
  */
 export const inputSchemaOf = (name: BuiltinName): JsonObject => actions[name].input_schema
 /**
- * Returns the permission of the endpoint that does the same as a built-in action on tables;
+ * Returns the permission of the endpoint that is equivalent to a built-in action on tables;
  * undefined for other actions. The author of a definition needs this permission for each such
  * action that the definition calls. A definition therefore grants no rights that its author lacks.
  * @param brand lower-case brand.
@@ -142,9 +141,8 @@ export const endpointPermission = (brand: string, name: string): string | undefi
 export const isTableAction = (brand: string, name: string): boolean =>
   endpointPermission(brand, name) !== undefined
 /**
- * Returns the permissions of the endpoints that do the same as the built-in actions that a selector
- * matches; see `endpointPermission`.
- * @param brand lower-case brand.
+ * Returns the endpoint permissions (`endpointPermission`) of the built-in actions that a selector
+ * matches.
  */
 export function endpointPermissions(brand: string, selector: Selector): readonly string[] {
   const groups = builtinGroups(brand)

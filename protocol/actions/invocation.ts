@@ -57,7 +57,7 @@ export interface ActionCall {
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
   readonly channel_exchange_id?: string
-  /** In milliseconds: the timeout of one attempt, and the delay between two attempts. */
+  /** The timeout of one attempt and the delay between two attempts, in milliseconds. */
   readonly timeout?: number
   readonly delay?: number
   /**

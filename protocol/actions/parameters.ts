@@ -1,7 +1,7 @@
 /** Schemas of the parameters of built-in actions. */
 import type { JsonObject } from '../common.ts'
 
-/** The schema of an object with only these properties. */
+/** Returns the schema of an object with only these properties. */
 export const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
   type: 'object',
   properties,
@@ -9,7 +9,7 @@ export const object = (properties: JsonObject, required: readonly string[] = [])
   additionalProperties: false,
 })
 /**
- * The schema of a text that is not empty.
+ * Returns the schema of a text that is not empty.
  * @param maxLength maximum number of characters.
  * @param more further keywords of the schema.
  */

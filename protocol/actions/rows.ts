@@ -1,6 +1,6 @@
 /**
- * Rows, schemas and events of the actions of a project, of the catalog of everything callable in
- * it, and of the records of calls.
+ * Rows, schemas and events of project actions, of the catalog of callable actions, and of the
+ * records of calls.
  */
 import { type Static, Type } from 'typebox'
 import {

@@ -1,7 +1,7 @@
 /**
- * The built-in actions on the rows of tables, for agents and for steps of workflows. Each does the
- * same as an endpoint, needs the same permission, and returns the same body. The published contract
- * defines the names of the actions, so they differ from the names of the endpoints.
+ * The built-in actions on the rows of tables, for agents and for steps of workflows. Each is
+ * equivalent to an endpoint: it needs the same permission and returns the same body. The published
+ * contract defines the names of the actions, so they differ from the names of the endpoints.
  */
 import type { JsonObject } from '../common.ts'
 import { tables } from '../tables/rows.ts'
@@ -22,7 +22,6 @@ export interface TableAction {
   readonly permission: string
 }
 
-/** The schema of the parameters of an action on a table. */
 const withTable = (properties: JsonObject, required: readonly string[]): JsonObject =>
   object({ table: text(100, { description: 'Name or id of the table' }), ...properties }, [
     'table',

@@ -64,7 +64,6 @@ export interface Layers {
     readonly thinking_effort?: ThinkingEffort
     readonly compaction_policy?: CompactionPolicy
   }
-  /** The model route of a messaging binding. */
   readonly binding_route?: ModelRoute
 }
 /** The location and the model that generate the text of a turn. */
@@ -164,8 +163,8 @@ export function effectiveDefinition(
 }
 
 /**
- * The fields that replace those of the agent: those of the config, otherwise those of the bundle. An
- * empty model and an inherited effort are no values.
+ * Merges the config over the bundle. The result replaces fields of the agent. An empty model and
+ * the effort `inherit` count as absent.
  */
 function overridesOf({
   bundle = {},
@@ -180,13 +179,12 @@ function overridesOf({
     ...(effort !== undefined && { effort }),
   }
 }
-/** The first part of the path of a field in faults: the layer that contains the field. */
+/** Returns the prefix of a field's path in faults: the layer that sets the field. */
 const layerOf = (
   { config }: Pick<Layers, 'config'>,
   field: keyof InlineConfig,
 ): 'config' | 'bundle' => (config?.[field] ? 'config' : 'bundle')
 
-/** Returns the default instructions for an agent without a system prompt. */
 const generated = ({ name, description }: Agent): string =>
   `You are ${name}, an agent that works in a team of people and systems.${description ? ` ${description}` : ''}`
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>
@@ -304,7 +302,7 @@ function toolsOf(layers: Layers, faults: FieldError[]): readonly Selector[] {
 /**
  * Returns the tool selectors of an inline config, in order.
  * @param faults receives a fault for each toolkit that does not exist.
- * @param layer the first part of the path of its fields.
+ * @param layer prefix of the paths of fields in faults.
  */
 export function configuredTools(
   { toolkits = [] }: InlineConfig,

@@ -1,8 +1,8 @@
 /**
  * Computation of the tool manifest of an agent: the tools that its toolkits grant from the current
- * catalog and that its loaded skill allows. The manifest contains a warning for each selector
- * without a match, each tool that a skill allows but the agent lacks, and each action that is not
- * ready.
+ * catalog, restricted by the loaded skill. The manifest contains a warning for each selector
+ * without a match, for each tool that a skill allows but the agent lacks, and for each action that
+ * is not ready.
  */
 import { type Static, Type } from 'typebox'
 import { builtinGroups } from '../actions/builtin.ts'

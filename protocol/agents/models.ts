@@ -58,7 +58,7 @@ export interface Model extends CatalogModel {
   readonly price?: Price
   /** The highest effort that the model accepts; absent: the model has no effort setting. */
   readonly max_effort?: Effort
-  /** The types of files that the model reads besides text; absent: images and PDF. */
+  /** The types of files that the model reads in addition to text; absent: images and PDF. */
   readonly reads?: readonly ('image' | 'pdf')[]
 }
 export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
@@ -80,7 +80,7 @@ export interface Models {
   readonly ceiling?: Ceiling
 }
 
-/** The context window in tokens that is assumed for a model outside of the catalog. */
+/** The context window in tokens that is assumed for a model that is not in the catalog. */
 export const UNKNOWN_WINDOW = 200_000
 /** Returns the name of a model as `provider/model`. */
 export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string =>
@@ -101,7 +101,7 @@ export function findModel({ providers }: Models, text: string): Model | undefine
 }
 /**
  * Whether a model reads files of a type.
- * @param mime_type an image type, or that of PDF.
+ * @param mime_type an image type or `application/pdf`.
  */
 export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
   known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')

@@ -41,8 +41,8 @@ export const MemoryContext = Closed({
 })
 export type MemoryContext = Static<typeof MemoryContext>
 /**
- * The policy for replacing the older part of a session by a summary. The strategy `none` means the
- * same as `disabled`.
+ * The policy for replacing the older part of a session with a summary. The strategy `none` is
+ * equivalent to `disabled`.
  */
 export const CompactionPolicy = Closed({
   strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
@@ -54,8 +54,9 @@ export const CompactionPolicy = Closed({
 })
 export type CompactionPolicy = Static<typeof CompactionPolicy>
 /**
- * Returns the policy `before`, changed by a second policy. A new threshold in either form replaces
- * both forms of the previous threshold. If the second policy has both forms, `threshold` wins.
+ * Returns the policy `before` with the settings of a second policy applied. A new threshold in
+ * either form replaces both forms of the previous threshold. If the second policy has both forms,
+ * `threshold` wins.
  */
 export function policyOf(
   before: CompactionPolicy | undefined,
@@ -77,8 +78,8 @@ export function policyOf(
 export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>
   policyOf({ strategy: 'auto', threshold: 'sm' }, policy ?? {})
 /**
- * The route by which the text of an agent is generated: by the service (`managed`), or by a worker
- * that advertises exactly this provider and model (`worker`).
+ * Where the text of an agent is generated: by the service (`managed`), or by a worker that
+ * advertises exactly this provider and model (`worker`).
  */
 export const ModelRoute = Closed({
   mode: Type.Enum(['managed', 'worker']),

@@ -18,8 +18,8 @@ export interface Named {
 export type Groups = Readonly<Record<string, readonly string[]>>
 
 /**
- * Whether a text matches a pattern in which `*` stands for any number of characters, including
- * dots. The match does not backtrack.
+ * Whether a text matches a pattern in which `*` matches any sequence of characters, including dots.
+ * The match does not backtrack.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')

@@ -85,7 +85,10 @@ export type KeptArtifact =
       readonly convert_job?: string
     }
 
-/** The outcome of the errand that converts a file. `error`: a message that says what to do. */
+/**
+ * The outcome of the errand that converts a file. `error`: a message that tells the user what to
+ * do.
+ */
 export type ConversionResult =
   | { readonly state: 'ready' }
   | { readonly state: 'failed'; readonly error: string }
@@ -132,7 +135,7 @@ export type ArtifactCommands = {
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
-   * From the queue, when the errand that converts the file has ended. The result of a completed
+   * Sent by the queue when the errand that converts the file has ended. The result of a completed
    * errand is a `ConversionResult`. Changes nothing unless the artifact waits for this errand.
    */
   'job.settled': RunCommands['job.settled']
@@ -157,7 +160,7 @@ export type ArtifactQueueCommands = {
 }
 /** Commands of a run about its artifacts. */
 export type ArtifactRunCommands = {
-  /** From an artifact of this run, once, when its upload has completed. */
+  /** Sent once by an artifact of this run, when its upload has completed. */
   'run.artifact': {
     input: {
       readonly artifact: ArtifactRecord

@@ -40,7 +40,6 @@ export type ArtifactAuditEvent =
       /** Id of the session whose readers may read the artifact; absent in older events. */
       readonly session_id?: string
     })
-/** Private events of an upload. */
 type ArtifactUploadEvent =
   | (Event & { readonly type: 'artifact.reserved'; readonly kept: Reserved })
   | (Event & { readonly type: 'artifact.renewed'; readonly until: number })

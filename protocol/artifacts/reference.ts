@@ -22,7 +22,7 @@ const SHA256 = /^[0-9a-f]{64}$/
 
 /**
  * Returns the references in a JSON value, in the order in which they occur, at most 50 and one per
- * artifact. Objects that only resemble a reference are data.
+ * artifact. Objects that are not valid references are searched like other values.
  */
 export function artifactReferences(value: unknown): readonly ArtifactReference[] {
   const found = new Map<string, ArtifactReference>()

@@ -1,6 +1,6 @@
 /**
- * Comparison of resource inputs with records, field by field. A field that the input does not
- * contain is not compared. An empty value means that the record does not have the field.
+ * Comparison of resource inputs with records, field by field. Fields that the input does not
+ * contain are not compared. An empty value is equal to an absent field.
  */
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import type { FieldDifference } from './schema.ts'
@@ -11,12 +11,12 @@ import { type FieldFacts, memberOf, resourceFacts } from './types.ts'
 export interface KnownResource {
   readonly type: ResourceTypeName
   readonly id: string
-  /** Version of the record: the plan holds only while it is the same. */
+  /** Version of the record. A plan is valid only while the version is unchanged. */
   readonly updated_at: string
-  /** The record, with the ids of assigned resources under the names of the fields of the input. */
+  /** The record. It contains the ids of assigned resources under the field names of the input. */
   readonly record: Readonly<Record<string, unknown>>
   readonly binding?: StoredBinding
-  /** Whether a table has no rows, so that its schema can change more freely. */
+  /** Whether a table has no rows. The schema of an empty table can change more freely. */
   readonly is_empty?: boolean
 }
 /** Computes a hash of a text; the same text has the same hash in every process. */
@@ -35,7 +35,7 @@ const sorted = (value: unknown): unknown =>
             .map(([name, member]) => [name, sorted(member)]),
         )
       : value
-/** A JSON text that is equal for equal values, whatever the order of their members. */
+/** Returns the value as JSON with sorted members, so that equal values yield equal texts. */
 export const canonical = (value: unknown): string => JSON.stringify(sorted(value)) ?? ''
 
 /** Returns the canonical form of a value; undefined if it means the same as an absent field. */
@@ -46,7 +46,7 @@ export function formOf({ form, empty }: FieldFacts, value: unknown): unknown {
 const masked = ({ mask }: FieldFacts, value: unknown): unknown =>
   mask && value !== undefined ? mask(value) : value
 
-/** The value that a record has for a field of the input. */
+/** Returns the current value of an input field; undefined if it has none. */
 export function presentValue(known: KnownResource, field: string): unknown {
   const facts = resourceFacts[known.type]
   const { kept, refers } = facts.fields[field] ?? {}
@@ -54,12 +54,13 @@ export function presentValue(known: KnownResource, field: string): unknown {
   return known.record[refers?.list ? field : memberOf(facts, field)]
 }
 
-/** Name in `applied` of the hash of a value with its secret parts. */
+/** Returns the key in `applied` of the hash of a field's unmasked value. */
 const secretName = (field: string): string => `${field}!`
 
 /**
- * The binding without the hashes of the secret values that a command sets outside of the blueprint:
- * the next apply cannot compare them with the masked values of the record, so it sets them again.
+ * Returns the binding without the hashes of secret values that a command outside of the blueprint
+ * replaces. Without a hash, the next apply sets the value again, because records contain only
+ * masked values.
  */
 export function withoutSecretsOf(
   binding: StoredBinding,
@@ -76,7 +77,9 @@ export function withoutSecretsOf(
   return left.length === hashes.length ? binding : { ...binding, applied: Object.fromEntries(left) }
 }
 
-/** The fields of an input that differ from the record, with their values before and after. */
+/**
+ * Returns the fields of an input that differ from the record, with their values before and after.
+ */
 export function differencesOf(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -107,7 +110,7 @@ export function differencesOf(
   })
 }
 
-/** The hashes of the values that an input sets, for the detection of drift. */
+/** Returns the hashes of the values that an input sets, for the detection of drift. */
 export function appliedHashes(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -131,7 +134,7 @@ export function appliedHashes(
 }
 
 /**
- * The hashes of an input whose symbolic references have been resolved since the plan.
+ * Returns the hashes with those of symbolic references that were resolved after the plan.
  * @param references the values of the reference fields, with ids.
  */
 export const withReferences = (
@@ -145,7 +148,7 @@ export const withReferences = (
   ),
 })
 
-/** The fields whose values differ from those that the last apply set. */
+/** Returns the fields whose values differ from those that the last apply set. */
 export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   const { fields } = resourceFacts[known.type]
   return Object.entries(known.binding?.applied ?? {}).flatMap(
@@ -160,7 +163,7 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   )
 }
 
-/** The configured fields of an input: those that the type of the resource has. */
+/** Returns the fields of an input that are settings of the resource type. */
 export const configured = (
   type: ResourceTypeName,
   input: ResourceInput,

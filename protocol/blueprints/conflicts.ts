@@ -1,19 +1,19 @@
 /**
- * Conflicts that the owner of a resource would refuse, found before anything is written: fields that
- * cannot change, and names that other resources have.
+ * Conflicts that the owner of a resource would refuse, found before anything is written: changes of
+ * immutable fields, and names that are taken.
  */
 import { type Refusal, refuse } from '../errors.ts'
 import { type KnownResource, presentValue } from './compare.ts'
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import { resourceFacts } from './types.ts'
 
-/** A resource of a request, with its path there. */
+/** A resource of a request, and its path in the request. */
 export interface Requested {
   readonly type: ResourceTypeName
   readonly input: ResourceInput
   readonly field: string
 }
-/** The path of the first field that differs and cannot change, or cannot change in this way. */
+/** Returns the path of the first difference that the resource type does not allow, if any. */
 export function fixedField(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -31,8 +31,8 @@ export function fixedField(
 }
 
 /**
- * Refuses a new name of an existing resource that another resource has, even if the request also
- * renames that one: the commands of one tier have no order.
+ * Refuses to rename a resource to a name that another resource has. This applies even if the
+ * request also renames the other resource, because the commands of one tier have no order.
  */
 export function renamedToTaken(
   requested: readonly Requested[],

@@ -3,10 +3,10 @@ import type { Event } from '../entry.ts'
 import type { ApplyResult, Binding, DeleteResult } from './schema.ts'
 import type { Identity } from './stored.ts'
 
-/** Milliseconds after which a holder that does not renew loses the blueprint. */
+/** Duration of a hold in milliseconds, unless its holder renews it. */
 export const HOLD_MS = 30_000
 
-/** What the gateway adds to the rows of a blueprint: who holds it, and what was done. */
+/** The data that the gateway adds to the rows of a blueprint: the holder and the outcome. */
 export type BlueprintInputs = {
   'blueprint.apply': { readonly holder: string; readonly result: ApplyResult }
   'blueprint.protect': { readonly holder: string; readonly items: readonly Binding[] }
@@ -42,15 +42,15 @@ export type BlueprintEvent =
 
 export type BlueprintCommands = {
   /**
-   * Takes the blueprint for one caller, or extends its hold. Refused with `blueprint_busy` while
-   * another holder has it. The reply names the holder: a repeat under an idempotency key receives
-   * that of the first request.
+   * Acquires or extends a hold on the blueprint. Refused with `blueprint_busy` while another caller
+   * holds the blueprint. The reply names the holder; a repeat with the same idempotency key gets
+   * the holder of the first request.
    */
   'blueprint.hold': { input: Identity & { holder: string }; reply: { holder: string } }
   /**
-   * Reserves ids of resources that are to be created, by `type/key`. The reply has the ids that
-   * count: those of an earlier, interrupted apply take precedence. `replace`: reservations that
-   * are given up, because their resources were deleted.
+   * Reserves ids for resources to be created, by `type/key`. The reply contains the valid ids:
+   * those of an earlier, interrupted apply take precedence. `replace`: reservations to discard,
+   * because their resources were deleted.
    */
   'blueprint.reserve': {
     input: {
@@ -61,10 +61,11 @@ export type BlueprintCommands = {
     reply: { ids: Readonly<Record<string, string>> }
   }
   /**
-   * Binds an idempotency key to its request. The actor has an id derived from the key, and no
-   * blueprint. Without this, a different request under the key could reach another blueprint.
+   * Binds an idempotency key to its request. The id of the actor is derived from the key, and the
+   * actor has no blueprint. Without this command, a different request with the same key could reach
+   * another blueprint.
    */
   'blueprint.key': { input: unknown; reply: undefined }
-  /** Gives the blueprint up without a result. */
+  /** Releases the hold without a result. */
   'blueprint.release': { input: { holder: string }; reply: undefined }
 }

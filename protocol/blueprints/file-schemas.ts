@@ -1,6 +1,6 @@
 /**
- * The form of blueprint files, and their JSON Schemas for editors. A document of a file is a resource
- * with its type as `kind`, or has the members of `FileHeader`. A text can stand in another file
+ * The format of blueprint files, and its JSON Schemas for editors. A document in a file is either a
+ * resource, with its type as `kind`, or a `FileHeader`. Long texts can be in separate files
  * (`$file`).
  */
 import { type TSchema, Type } from 'typebox'
@@ -16,7 +16,7 @@ import { ApplyRequest } from './schema.ts'
 const { namespace, blueprint_key, blueprint_version, protect_resources } = ApplyRequest.properties
 /**
  * A document without `kind`: the identity of a blueprint, and any number of its resources. The
- * resources are checked one by one.
+ * resources are validated one by one.
  */
 export const FileHeader = Closed({
   $schema: Type.Optional(Type.String()),
@@ -39,7 +39,7 @@ export const FileHeader = Closed({
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Texts from this maximum length on can stand in another file. */
+/** Minimum `maxLength` of the texts that can be in a separate file. */
 const LONG = 1000
 const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean =>
   type === 'string' &&
@@ -47,7 +47,7 @@ const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean 
   choices === undefined &&
   (maxLength === undefined || (typeof maxLength === 'number' && maxLength >= LONG))
 
-/** A schema in which each long text can also be an object that names a file. */
+/** Extends a schema: each long text can also be an object that names a file. */
 function withFiles(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withFiles)
   if (!isObject(schema)) return schema
@@ -67,7 +67,6 @@ const textFile = {
   required: ['$file'],
   additionalProperties: false,
 }
-/** Returns the plain JSON of a schema. */
 const plain = (schema: TSchema): Json => JSON.parse(JSON.stringify(schema)) as Json
 const withDefinitions = (title: string, schema: Json): Json => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -109,14 +108,14 @@ function blueprintSchema(): Json {
   })
 }
 
-/** Names of the files of `editorSchemas`. */
+/** Names of the files that `editorSchemas` returns. */
 export const schemaNames: readonly string[] = [
   'blueprint.json',
   ...resourceTypes.map((type) => `${type}.json`),
 ]
 /**
- * The JSON Schemas (draft 2020-12) of blueprint files by file name: `blueprint.json` for every
- * document, and one for each type of resources, such as `agent.json`.
+ * Returns the JSON Schemas (draft 2020-12) of blueprint files by file name: `blueprint.json` for
+ * any document, and one per resource type, such as `agent.json`.
  */
 export const editorSchemas = (): ReadonlyMap<string, Json> =>
   new Map([

@@ -1,7 +1,7 @@
 /**
- * Identification of the resources of a request: by their bindings, otherwise by their names.
+ * Matching of requested resources with existing ones: by binding, otherwise by name.
  *
- * Invariant: a resource of another blueprint is never found.
+ * Invariant: a resource that is bound to another blueprint is never a match.
  */
 import { type Refusal, refuse, refuseFields } from '../errors.ts'
 import type { KnownResource } from './compare.ts'
@@ -12,19 +12,18 @@ import type { ApplyRequest } from './schema.ts'
 import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
 import { resourceFacts, typesInOrder } from './types.ts'
 
-/** The bindings of the project, and the resources that a request can mean. */
 interface Identifiable {
   readonly bindings: readonly StoredBinding[]
   readonly resources: readonly KnownResource[]
 }
-/** The existing resource of a requested one, if there is one. */
+/** The match of a requested resource; `known` is absent if there is none. */
 export interface Found {
   readonly known?: KnownResource
   /** The resource has no binding yet. */
   readonly adopts?: true
 }
 
-/** The resources of a request in the order in which they are applied, with their paths. */
+/** Returns the resources of a request in the order in which they are applied, with their paths. */
 export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
   typesInOrder.flatMap((type) => {
     const { array } = resourceFacts[type]
@@ -35,7 +34,7 @@ export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
     }))
   })
 
-/** Refuses keys and unique names that occur twice. */
+/** Refuses a request that contains a key or a unique name twice. */
 export function duplicates(requested: readonly Requested[]): Refusal | undefined {
   const seen = new Map<string, string>()
   for (const { type, input, field } of requested) {
@@ -59,7 +58,11 @@ export function duplicates(requested: readonly Requested[]): Refusal | undefined
   return undefined
 }
 
-/** Finds the existing resource of a requested one. */
+/**
+ * Finds the existing resource that matches a requested one. Refused if the name is ambiguous, or if
+ * the resource with a unique name already has a binding.
+ * @param keys the resources of the request, by `placeOf`.
+ */
 export function identify(
   { type, input, field }: Requested,
   identity: Identity,

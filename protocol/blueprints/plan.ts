@@ -1,13 +1,13 @@
 /**
- * Planning of a blueprint: computes, from the request and the present resources, the outcome for
- * each resource and the commands that lead to it. The computation is pure; previews and applies
- * share it, so an apply does what its preview said.
+ * Planning of a blueprint: computes the outcome for each resource, and the commands that produce
+ * it. The computation is pure. Previews and applies share it, so an apply does what its preview
+ * reported.
  *
  * Invariants:
  * P1. A resource is identified by its binding, otherwise by a unique name among resources without a
- *     binding (adoption), otherwise it is created.
- * P2. Fields that the request does not contain stay as they are.
- * P3. When nothing differs, no command is planned.
+ *     binding (adoption). A resource without a match is created; a secret must exist already.
+ * P2. Fields that the request does not contain are not changed.
+ * P3. If neither fields nor bindings differ, no command is planned.
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../errors.ts'
 import {
@@ -27,13 +27,12 @@ import { bindingAfter, type Step, stepsOf } from './steps.ts'
 import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
 import { resourceFacts } from './types.ts'
 
-/** The present state on which a plan is based. */
+/** The current state on which a plan is based. */
 export interface Present {
   /** All bindings of the project. */
   readonly bindings: readonly StoredBinding[]
-  /** The bound resources of the blueprint, and those that have a name of the request. */
+  /** The bound resources of the blueprint, and all resources with a name from the request. */
   readonly resources: readonly KnownResource[]
-  /** Whether a resource with this id exists. */
   readonly exists: Referable['exists']
   readonly hash: Hash
 }
@@ -42,27 +41,30 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly drift: NonNullable<Change['drift']>
   readonly known?: KnownResource
   readonly steps: readonly Step[]
-  /** The binding after the change, without the id of a resource that is to be created. */
+  /** The binding after the change, without the id of the resource. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
-  /** The reference fields that refer to resources that are to be created, with symbolic ids. */
+  /** The reference fields with symbolic ids: they refer to resources that do not exist yet. */
   readonly symbolic?: Readonly<Record<string, unknown>>
-  /** The path of the resource in the request. */
+  /** The path in the request to which the change belongs. */
   readonly field: string
 }
 export interface Plan {
   readonly identity: Identity
   /** The outcome for each resource of the request. */
   readonly changes: readonly PlannedChange[]
-  /** The deletions and releases of resources that the request no longer names. */
+  /** With `prune`: the deletions and releases of resources that the request does not name. */
   readonly pruned: readonly PlannedChange[]
-  /** Further bindings whose protection changes. */
+  /** Without `prune`: the orphans whose protection changes. */
   readonly rebound: readonly PlannedChange[]
   readonly orphans: readonly StoredBinding[]
-  /** A hash of the plan and of the versions of the records on which it is based. */
+  /** A hash of the plan and of the record versions on which it is based. */
   readonly plan_id: string
 }
 
-/** The configured fields with ids, possibly symbolic, in place of references. */
+/**
+ * Returns the settings of a resource, with ids in place of references. Ids of resources that do not
+ * exist yet are symbolic.
+ */
 function withIds(
   { type, input, field }: Requested,
   referable: Referable,
@@ -170,8 +172,9 @@ function planOne(
 }
 
 /**
- * A change that needs only the binding of a resource: its deletion, its release, or another binding.
- * @param more members of the binding after the change.
+ * Returns a change that requires only the binding of a resource: a deletion, a release, or a change
+ * of the binding.
+ * @param more members of the binding that change.
  */
 export function changeOfBound(
   { resource_id, ...binding }: StoredBinding,
@@ -196,8 +199,8 @@ export function changeOfBound(
 const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
   delete_on_destroy && resourceFacts[resource_type].rows !== undefined
 /**
- * The deletion of a bound resource, or its release.
- * @param deletes whether it is deleted, if its type has a row for that.
+ * Returns the deletion or the release of a bound resource.
+ * @param deletes whether to delete the resource, if its type has a row for deletion.
  */
 export function planRemoval(
   binding: StoredBinding,
@@ -214,7 +217,7 @@ export function planRemoval(
   return { ...change, ...(known && { known }) }
 }
 
-/** Computes the plan of a request, or the first reason why it cannot be applied. */
+/** Returns the plan of a request, or a refusal with the first fault. */
 export function planOf(request: ApplyRequest, present: Present): Plan | Refusal {
   const identity = identityOf(request)
   const requested = requestedResources(request)

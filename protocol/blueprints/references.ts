@@ -1,13 +1,13 @@
 /**
  * References between the resources of blueprints. A reference to a resource that the same request
- * creates is symbolic until its id is known: `=type/key`.
+ * creates is symbolic (`=type/key`) until the id of the resource is known.
  */
 import { type FieldError, type Refusal, refuse, refuseFields } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
 import type { Reference, ResourceTypeName } from './resources.ts'
 import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
 
-/** The place of a resource in its blueprint. */
+/** Returns the text `type/key`, which identifies a resource within its blueprint. */
 export const placeOf = (type: ResourceTypeName, key: string): string => `${type}/${key}`
 const symbol = (place: string): string => `=${place}`
 /** Whether the value of a reference field is a symbolic reference. */
@@ -16,27 +16,27 @@ export const isSymbol = (value: unknown): value is string =>
 /** Whether the value of a reference field is or contains a symbolic reference. */
 export const hasSymbol = (value: unknown): boolean =>
   Array.isArray(value) ? value.some(isSymbol) : isSymbol(value)
-/** Replaces the symbolic references in the value of a reference field by ids. */
+/** Replaces the symbolic references in the value of a reference field with ids. */
 export function resolved(value: unknown, ids: Readonly<Record<string, string>>): unknown {
   if (Array.isArray(value)) return value.map((member) => resolved(member, ids))
   if (!isSymbol(value)) return value
   return getOwn(ids, value.slice(1)) ?? value
 }
 
-/** What a reference can name. */
+/** The resources to which a reference can refer. */
 export interface Referable {
   readonly identity: Identity
-  /** Ids of the resources of the request by place; undefined for those that are to be created. */
+  /** Ids of the resources of the request, by `placeOf`; undefined for resources to be created. */
   readonly requested: ReadonlyMap<string, string | undefined>
   /** All bindings of the project. */
   readonly bindings: readonly StoredBinding[]
-  /** Whether a resource with this id exists. */
   readonly exists: (type: ResourceTypeName, id: string) => boolean
 }
 
 /**
- * Returns the id that a reference names, possibly symbolic. Refused with `not_found` when there is
- * no such resource, and with `blueprint_ambiguous_name` when several blueprints have the key.
+ * Returns the id to which a reference refers, possibly symbolic. Refused with `not_found` when
+ * there is no such resource, with `blueprint_ambiguous_name` when several blueprints have the key,
+ * and with `bad_request` unless exactly one form is given.
  * @param field path of the reference in the request.
  */
 export function idOf(

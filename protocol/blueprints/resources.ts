@@ -1,7 +1,6 @@
 /**
- * The inputs of the resources of a blueprint. An input has the fields of the resource that an author
- * configures; identifiers, times and secrets belong to the service. `types.ts` maps the fields to
- * those of the records.
+ * Schemas of the resources in a blueprint. An input contains only the fields that an author
+ * configures, not identifiers, times or secrets. `types.ts` maps these fields to fields of records.
  */
 import { type Static, type TProperties, Type } from 'typebox'
 import { CreateRole } from '../access/role-rows.ts'
@@ -17,15 +16,11 @@ import { ToolkitBody } from '../toolkits/schema.ts'
 import { CreateWebhook } from '../webhooks/rows.ts'
 import { CreateWorkflow } from '../workflows/rows.ts'
 
-/**
- * The types of resources, in the order in which they are applied. The first six are in the published
- * contract.
- */
 const publishedTypes = ['table', 'action', 'skill', 'toolkit', 'agent', 'loop'] as const
 const furtherTypes = ['role', 'webhook', 'environment', 'secret', 'workflow', 'channel'] as const
 export const resourceTypes = [...publishedTypes, ...furtherTypes] as const
 export type ResourceTypeName = (typeof resourceTypes)[number]
-/** Whether published clients know a type of resources. */
+/** Whether the published contract contains a resource type. */
 export const isPublished = (type: ResourceTypeName): boolean =>
   publishedTypes.some((one) => one === type)
 
@@ -45,7 +40,7 @@ const own = {
     }),
   ),
 }
-/** A reference to a resource in one of three forms; exactly one is given. */
+/** A reference to a resource, in exactly one of three forms. */
 export const Reference = Closed({
   id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   key: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
@@ -159,7 +154,7 @@ const ChannelResource = Closed({
 
 const many = <P extends TProperties>(schema: ReturnType<typeof Closed<P>>) =>
   Type.Optional(Type.Array(schema, { maxItems: 2000 }))
-/** The members of `resources`: one array for each type. */
+/** The members of `resources`: one array per type. */
 export const resourceArrays = {
   actions: many(ActionResource),
   toolkits: many(ToolkitResource),
@@ -175,7 +170,7 @@ export const resourceArrays = {
   channels: many(ChannelResource),
 }
 export type ArrayName = keyof typeof resourceArrays
-/** The resource schemas by type, for editors. */
+/** The resource schemas by type. */
 export const resourceSchemas = {
   action: ActionResource,
   toolkit: ToolkitResource,
@@ -190,7 +185,7 @@ export const resourceSchemas = {
   workflow: WorkflowResource,
   channel: ChannelResource,
 }
-/** The resource input in general: its key, its name and its configured fields. */
+/** A resource input of any type: its key, its name and its settings. */
 export interface ResourceInput {
   readonly key: string
   readonly name: string

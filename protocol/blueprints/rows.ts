@@ -1,6 +1,6 @@
 /**
- * The rows for blueprints. The published contract leaves these points open, and this service decides
- * them as follows:
+ * The rows for blueprints. The published contract leaves these points open, and this service
+ * decides them as follows:
  * - An apply needs `project.edit`, and for each resource the permission of its ordinary row.
  * - Drift, export and pruning are additions; published clients do not see them.
  */

@@ -1,10 +1,10 @@
 /**
  * Blueprints: descriptions of the resources of a project that are applied as a whole. This file has
- * the schemas of requests and answers; `resources.ts` has the inputs of the resources.
+ * the schemas of requests and answers; `resources.ts` has those of the resources.
  *
- * Published clients decode these answers strictly. Members and resource types beyond the published
- * contract are therefore answered only when `include` names them, or when the request contains a
- * field that such clients do not send.
+ * Published clients decode these answers strictly. The answers therefore contain members and
+ * resource types beyond the published contract only when `include` names them, or when the request
+ * contains a field that such clients do not send.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -14,7 +14,6 @@ import { resourceArrays, resourceTypes } from './resources.ts'
 /** Limits of blueprints. `name` is in characters, `body` in bytes. */
 export const blueprintLimits = { name: 128, resources: 2000, body: 16_777_216 } as const
 
-/** A part of the identity of a blueprint, without control characters. */
 const Name = Type.String({
   maxLength: blueprintLimits.name,
   pattern: '^[^\\u0000-\\u001f\\u007f]*$',
@@ -28,12 +27,14 @@ export const BlueprintKey = Type.String({
 export const Namespace = Name
 
 /**
- * What `include` adds to the answers:
+ * The additions that `include` can name:
  * - `plan`: the differences per field, and `plan_id`.
- * - `drift`: fields that were changed outside since the last apply.
+ * - `drift`: fields that were changed by other means since the last apply.
  * - `orphans`: bindings of the blueprint that the request does not name.
  * - `further_types`: resources of types beyond the published contract.
- * The handlers of the rows answer them, because most of them are not members of the answer itself.
+ *
+ * The handlers of the rows evaluate `include` themselves, because most additions are not members of
+ * the answer.
  */
 export const blueprintAdditions = additions({
   plan: {},
@@ -46,7 +47,7 @@ export type Included = 'plan' | 'drift' | 'orphans' | 'further_types'
 
 const ResourceType = Type.Enum([...resourceTypes])
 
-/** A difference of one field. Long and secret values are shortened. */
+/** A difference of one field. Secret parts of the values are masked. */
 export const FieldDifference = Type.Object({
   field: Type.String(),
   from: Type.Optional(Type.Unknown()),
@@ -69,7 +70,7 @@ export type Binding = Static<typeof Binding>
 
 /**
  * The outcome for one resource. `deleted` and `released` occur only in answers to requests with
- * `prune`; a released resource stays, without its binding.
+ * `prune`. A released resource remains, without its binding.
  */
 export const Change = Type.Object({
   resource_type: ResourceType,
@@ -141,7 +142,7 @@ export const DeleteResult = Type.Object({
 })
 export type DeleteResult = Static<typeof DeleteResult>
 
-/** The state of one bound resource against the last apply. */
+/** The state of one bound resource, compared with the last apply. */
 export const DriftItem = Type.Object({
   resource_type: ResourceType,
   key: Type.String(),
@@ -154,7 +155,7 @@ export const DriftItem = Type.Object({
 export type DriftItem = Static<typeof DriftItem>
 export const DriftList = Type.Object({ items: Type.Array(DriftItem) })
 
-/** A project, or one blueprint of it, in the form in which it can be applied. */
+/** The resources of a project or of one blueprint, in a form that can be applied. */
 export const Export = Type.Object({
   namespace: Type.Optional(Type.String()),
   blueprint_key: Type.Optional(Type.String()),

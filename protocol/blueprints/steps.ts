@@ -1,4 +1,6 @@
-/** The commands that bring a resource of a blueprint to its wanted state, and its binding after them. */
+/**
+ * Computation of the commands that bring a resource to its desired state, and of its new binding.
+ */
 import type { RowName } from '../api.ts'
 import { appliedHashes, type Hash, type KnownResource } from './compare.ts'
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
@@ -12,7 +14,7 @@ export interface Step {
   readonly row: RowName | 'blueprint.bind' | 'blueprint.unbind'
   readonly body: Readonly<Record<string, unknown>>
 }
-/** The body of a row from the configured fields, without those that a separate row changes. */
+/** Returns the body of a row, without fields that the binding stores or a separate row changes. */
 const bodyOf = (
   facts: TypeFacts,
   wanted: Readonly<Record<string, unknown>>,
@@ -36,7 +38,10 @@ const assignmentsOf = (
     const { assigned } = facts.fields[name] ?? {}
     return assigned ? [{ row: assigned.row, body: { [assigned.body]: wanted[name] } }] : []
   })
-/** The members of a record that a replacing row needs, so that other fields stay. */
+/**
+ * Returns the members of a record for a row that replaces the record, so that other fields keep
+ * their values.
+ */
 const replaced = (facts: TypeFacts, known: KnownResource): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(facts.fields).flatMap(([name, { kept, assigned }]) => {
@@ -46,7 +51,11 @@ const replaced = (facts: TypeFacts, known: KnownResource): Record<string, unknow
     }),
   )
 
-/** The commands that bring a resource to its wanted state. */
+/**
+ * Returns the commands that bring a resource to its desired state.
+ * @param changed names of the fields that differ.
+ * @param rebinds whether the binding changes.
+ */
 export function stepsOf(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -79,11 +88,11 @@ export function stepsOf(
         ]
       : []
   const all = [...changes, ...assignmentsOf(facts, wanted, changed)]
-  // The first command also stores the binding.
+  // The first command also stores the binding, so a separate one is needed only without commands.
   return all.length === 0 && rebinds ? [{ row: 'blueprint.bind', body: {} }] : all
 }
 
-/** The binding after the change. */
+/** Returns the binding after the change. */
 export function bindingAfter(
   { type, input }: { readonly type: ResourceTypeName; readonly input: ResourceInput },
   wanted: Readonly<Record<string, unknown>>,

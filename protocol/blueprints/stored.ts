@@ -13,7 +13,10 @@ import { refuse } from '../errors.ts'
 import type { ResourceTypeName } from './resources.ts'
 import type { Binding } from './schema.ts'
 
-/** The identity of a blueprint within its project. Absent members are parts of the identity. */
+/**
+ * The identity of a blueprint within its project: the pair of both members, either of which can be
+ * absent.
+ */
 export interface Identity {
   readonly namespace?: string
   readonly blueprint_key?: string
@@ -21,32 +24,30 @@ export interface Identity {
 /** Whether two identities are equal. An empty text equals an absent one. */
 export const isSameIdentity = (a: Identity, b: Identity): boolean =>
   (a.namespace ?? '') === (b.namespace ?? '') && (a.blueprint_key ?? '') === (b.blueprint_key ?? '')
-/** The identity without empty texts. */
+/** Returns the identity without empty texts. */
 export const identityOf = ({ namespace, blueprint_key }: Identity): Identity => ({
   ...(namespace && { namespace }),
   ...(blueprint_key && { blueprint_key }),
 })
 
-/** A binding with what only the service needs. */
+/** A binding with the members that only the service uses. */
 export interface StoredBinding extends Binding {
   /** Hashes of the values that the last apply set, by field of the resource input. */
   readonly applied?: Readonly<Record<string, string>>
-  /** Fields of the resource input that the record cannot hold. */
+  /** Fields of the resource input that the record cannot store. */
   readonly kept?: Readonly<Record<string, unknown>>
 }
-/** The binding as clients see it. */
+/** Returns the binding as clients see it. */
 export const shownBinding = ({ applied: _, kept: __, ...binding }: StoredBinding): Binding =>
   binding
 
-/** What the service adds to a command that it sends on behalf of a blueprint. */
+/** The data that the service adds to a command that it sends on behalf of a blueprint. */
 export interface BlueprintClaim {
   readonly blueprint?: {
-    /** The binding after the command. `resource_id` is also the id of a resource to be created. */
+    /** The binding after the command. A resource to be created gets the id `resource_id`. */
     readonly binding: StoredBinding
     /** `updated_at` of the record on which the plan is based. */
     readonly expected_updated_at?: string
-    /** The command deletes the resource. */
-    readonly releases?: true
   }
 }
 
@@ -76,16 +77,24 @@ const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }
   ...(namespace !== undefined && { namespace }),
   ...(blueprint_key !== undefined && { blueprint_key }),
 })
+/**
+ * Refuses a change of a protected resource, unless the blueprint to which the resource is bound
+ * requests it.
+ */
+export const refusedByProtection = (
+  existing: StoredBinding | undefined,
+  requester: Identity | undefined,
+): Refusal | undefined =>
+  existing?.protected && !(requester && isSameIdentity(existing, requester))
+    ? refuse('blueprint_resource_protected', detailsOf(existing))
+    : undefined
 /** Refuses a command that the existing binding of its resource does not allow. */
 export function refusedBy(
   existing: StoredBinding | undefined,
   claim: BlueprintClaim['blueprint'],
 ): Refusal | undefined {
   if (!existing) return undefined
-  if (!claim)
-    return existing.protected
-      ? refuse('blueprint_resource_protected', detailsOf(existing))
-      : undefined
+  if (!claim) return refusedByProtection(existing, undefined)
   return isSameIdentity(existing, claim.binding)
     ? undefined
     : refuse('blueprint_owned_elsewhere', detailsOf(existing))

@@ -1,7 +1,7 @@
 /**
- * The types of resources that a blueprint can describe: how each is identified, by which rows of the
- * API it is created, changed and deleted, and how the fields of its input correspond to those of its
- * record. Everything about one type is here and in `resources.ts`.
+ * The resource types of blueprints: how resources are identified, which rows of the API create,
+ * change and delete them, and how input fields map to record fields. Everything about one type is
+ * here and in `resources.ts`.
  */
 import type { RowName } from '../api.ts'
 import type { FieldError } from '../errors.ts'
@@ -15,58 +15,61 @@ import type { ArrayName, ResourceTypeName } from './resources.ts'
 
 /** A field of a resource input. */
 export interface FieldFacts {
-  /** Name of the field in the record and in the bodies of its rows; by default, the same. */
+  /** Name of the field in the record and in the bodies of its rows; the same name by default. */
   readonly as?: string
   /** A value that means the same as an absent field. */
   readonly empty?: unknown
   /** The field cannot change after the resource was created. */
   readonly immutable?: true
-  /** Returns the parts that cannot change in this way, with their paths in the record. */
+  /** Returns the parts of a change that are not allowed, with their paths in the record. */
   readonly fixed?: (from: unknown, to: unknown, is_empty: boolean) => readonly FieldError[]
   /** The record has no such field; the value is stored with the binding. */
   readonly kept?: true
   /** The field refers to one resource of this type, or to a list of them. */
   readonly refers?: { readonly type: ResourceTypeName; readonly list?: true }
-  /** The field is changed by a separate row, with the whole list as `body`. */
+  /** A separate row changes the field. The member `body` of its body contains the whole list. */
   readonly assigned?: { readonly row: RowName; readonly body: string }
-  /** Returns the canonical form of a value, in which equal values are equal as JSON. */
+  /** Returns the canonical form of a value. Equivalent values have the same form. */
   readonly form?: (value: unknown) => unknown
-  /** The canonical form is also the form that the rows accept. */
+  /** The rows receive the canonical form of the value. */
   readonly sendsForm?: true
   /** Returns the value without its secret parts, which answers never contain. */
   readonly mask?: (value: unknown) => unknown
-  /** Returns the value of the record as far as the input determines it. */
+  /** Returns the value of the record without parts that the input leaves to the service. */
   readonly align?: (wanted: unknown, value: unknown) => unknown
 }
-/** The kinds of actors that hold resources. */
+/** The kinds of actors that own resources. */
 export type ResourceOwner = 'project' | 'table' | 'loop' | 'channel' | 'environment'
 export interface TypeFacts {
   readonly array: ArrayName
   /** Resources of a lower tier are applied first, and deleted last. */
   readonly tier: number
-  /** The kind of actor that holds the resource. */
+  /** The kind of actor that owns the resource. */
   readonly owner: ResourceOwner
   /**
-   * How a resource without a binding is found. `unique`: its name is unique in the project.
-   * `single`: names may repeat, and exactly one match is adopted. `never`: it is not adopted.
+   * How a resource without a binding is adopted. `unique`: names are unique in the project.
+   * `single`: names may repeat, and a match is adopted only if it is the only one. `never`:
+   * resources of this type are not adopted.
    */
   readonly adopt: 'unique' | 'single' | 'never'
   /** The field that identifies a resource for adoption. */
   readonly match: string
-  /** Absent for resources that a blueprint only refers to. */
+  /** Absent for types whose resources a blueprint only refers to. */
   readonly rows?: {
     readonly create: RowName
     readonly change: RowName
     readonly remove: RowName
   }
-  /** The preparations of the rows check destinations and reserve nothing, so a preview runs them. */
+  /**
+   * The preparation of the rows checks destinations and reserves nothing, so a preview runs it too.
+   */
   readonly checkedByPreparation?: true
   /** The row `change` replaces the whole record. */
   readonly replaces?: true
-  /** The path slot of the rows, and the member of the record with its value. */
+  /** The path slot of the rows, and the member of the record that contains its value. */
   readonly slot: { readonly name: string; readonly from: 'id' | 'name' }
   readonly fields: Readonly<Record<string, FieldFacts>>
-  /** Members of the body of a new resource that the input does not have. */
+  /** Default members of the body of the row `create`. */
   readonly defaults?: Readonly<Record<string, unknown>>
 }
 
@@ -82,9 +85,8 @@ const mapped = (value: unknown, change: (member: unknown) => unknown): unknown =
   isMap(value)
     ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, change(member)]))
     : value
-/** The text that stands for the signing secret of an HTTP trigger in a record. */
+/** The text that replaces the signing secret of an HTTP trigger in a record. */
 const REDACTED = '[redacted]'
-/** The settings of a loop with a placeholder for each signing secret. */
 const maskedSettings = (value: unknown): unknown =>
   isMap(value) && isMap(value['http_triggers'])
     ? {
@@ -104,14 +106,13 @@ const withoutHandle = (trigger: Trigger, drop: (handle: string) => boolean): Tri
   const { config: _, ...rest } = trigger
   return rest
 }
-/** Triggers without the handles that the service generated. */
 const triggerForm = (value: unknown): unknown =>
   Array.isArray(value)
     ? (value as Trigger[]).map((trigger) =>
         withoutHandle(trigger, (handle) => isId(handle, 'trigger')),
       )
     : value
-/** A trigger without a handle in the input keeps the handle that it has. */
+/** Removes from the triggers of a record the handles that the input does not set. */
 const alignTriggers = (wanted: unknown, value: unknown): unknown =>
   Array.isArray(wanted) && Array.isArray(value)
     ? (value as Trigger[]).map((trigger, index) => {
@@ -128,7 +129,7 @@ const grantForm = (value: unknown): unknown =>
       })
     : value
 
-/** The types of resources, by name. */
+/** The facts about each resource type. */
 export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
   table: {
     array: 'tables',
@@ -349,17 +350,17 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     },
   },
 }
-/** Name of a field in the record and in the bodies of its rows. */
+/** Returns the name of a field in the record and in the bodies of its rows. */
 export const memberOf = (facts: TypeFacts, field: string): string =>
   facts.fields[field]?.as ?? field
-/** The members of the bodies of its rows that contain ids of other resources. */
+/** Returns the members of request bodies that contain ids of other resources. */
 export const referringMembers = (facts: TypeFacts): ReadonlySet<string> =>
   new Set(
     Object.entries(facts.fields).flatMap(([field, { refers, assigned }]) =>
       refers ? [assigned?.body ?? memberOf(facts, field)] : [],
     ),
   )
-/** The type names in the order in which they are applied. */
+/** The resource types in the order in which they are applied. */
 export const typesInOrder = (Object.keys(resourceFacts) as ResourceTypeName[]).sort(
   (a, b) => resourceFacts[a].tier - resourceFacts[b].tier,
 )

@@ -7,9 +7,9 @@
  *     message → exchange → errand that looks up the turn's data → turn in the session → answer
  *
  * Invariants:
- * E1. An agent has at most one exchange at a time in each thread, and one outside of threads. The
- *     next exchange answers the messages that wake the agent in the meantime, and its turn receives
- *     the messages that the agent has not been shown yet, up to a limit.
+ * E1. An agent has at most one exchange at a time in each thread, and one outside of threads.
+ *     Messages that wake the agent during an exchange are answered by the next exchange. Its turn
+ *     receives the messages that the agent has not been shown yet, up to a limit.
  * E2. A message wakes an agent only once, because the message and the wake are stored in one
  *     commit. The id of the turn is fixed when the exchange starts, so a repeat starts no second
  *     turn.
@@ -117,11 +117,11 @@ export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 
  * unrelated commands change nothing.
  */
 export type ExchangeCommands = {
-  /** From the session, when the turn has ended. */
+  /** Reports the outcome of a turn. Sent by the session when the turn has ended. */
   'exchange.settled': { input: ExchangeOutcome; reply: undefined }
   /**
-   * From the queue, when an errand has ended. For the errand of an exchange, a success changes
-   * nothing, because the session reports the outcome of the turn; a failure ends the exchange.
+   * Sent by the queue when an errand has ended. A failed errand of an exchange ends the exchange. A
+   * success changes nothing, because the session reports the outcome of the turn.
    */
   'job.settled': RunCommands['job.settled']
 }

@@ -167,7 +167,7 @@ export interface Viewer {
  * nothing.
  */
 export type ChannelCommands = ExchangeCommands & {
-  /** From the actor of the name, in the commit that claims the name: creates the channel. */
+  /** Creates the channel. Sent by the actor of the name, in the commit that claims the name. */
   'channel.open': {
     input: {
       channel: ChannelSettings
@@ -176,21 +176,22 @@ export type ChannelCommands = ExchangeCommands & {
     } & BlueprintClaim
     reply: undefined
   }
-  /** From the actor of the name: opens a direct message again, with all of its members. */
+  /** Reopens a direct message with all of its members. Sent by the actor of the name. */
   'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
   /**
-   * From the gateway and from executors of errands: removes a member that is no longer an active
-   * principal. `disabled`: the principal can become active again.
+   * Removes a member that is no longer an active principal. Sent by the gateway and by executors of
+   * errands. `disabled`: the principal can become active again.
    */
   'channel.expel': { input: { member_id: string; disabled?: boolean }; reply: undefined }
 }
 export type ChannelNameCommands = {
   /**
-   * From the gateway, to the actor that represents an idempotency key, before a channel is created
-   * under the key. That actor then refuses a different request under the key.
+   * Binds an idempotency key to a request. Sent by the gateway before it creates a channel under
+   * the key, to the actor that represents the key. That actor then refuses a different request
+   * under the key.
    */
   'name.key': { input: unknown; reply: undefined }
-  /** From the channel, in the commit that deletes it: releases the name. */
+  /** Releases the name. Sent by the channel, in the commit that deletes it. */
   'name.free': { input: { channel: string }; reply: undefined }
 }
 export type ChannelNameEvent =

@@ -47,7 +47,6 @@ const texts = (description: string): JsonObject => ({
 
 const reads = { idempotent: true, read_only: true } as const
 
-/** The actions by name. */
 export const environmentActions = {
   'environment.bash': {
     title: 'Run a command',

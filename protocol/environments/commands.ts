@@ -50,7 +50,7 @@ export interface EnvironmentBinding {
   /** Repositories that jobs may use, in addition to those that earlier jobs declared. */
   readonly repositories?: readonly EnvironmentRepository[]
 }
-/** The data in a job header about the environment of the job, besides the id. */
+/** The data in a job header about the environment of the job, in addition to the id. */
 export interface JobEnvironment {
   /** The holder for which the job runs. The job waits while another holder has the lease. */
   readonly holder: Holder
@@ -91,9 +91,9 @@ export interface HostTask {
 /** Internal commands of an environment. Late, repeated and unrelated commands change nothing. */
 export type EnvironmentCommands = {
   /**
-   * From a queue: the job is pinned to this environment and waits for admission. An environment
-   * that does not exist or was destroyed is created from the binding. Without a binding, the job
-   * fails.
+   * Requests the admission of a job that is pinned to this environment. Sent by a queue. An
+   * environment that does not exist or was destroyed is created from the binding. Without a
+   * binding, the job fails.
    */
   'environment.use': {
     input: JobEnvironment & {
@@ -103,18 +103,18 @@ export type EnvironmentCommands = {
     }
     reply: undefined
   }
-  /** From a queue: the job has ended. */
+  /** Reports that a job has ended. Sent by a queue. */
   'environment.done': { input: { readonly job_id: string }; reply: undefined }
-  /** From a run that used its own environment, after the run and its cleanup have ended. */
+  /** Sent by a run that used its own environment, after the run and its cleanup have ended. */
   'environment.run_ended': {
     input: { readonly run_id: string; readonly status: 'completed' | 'failed' | 'cancelled' }
     reply: undefined
   }
   /**
-   * From a host: claims the requested operation. `place`: the location in which the host keeps
-   * environments. `token_hash`: hash of the credential that the host created for the worker, if the
-   * operation is a start. Refused with `conflict` when the operation is not current, has another
-   * host, or belongs to another place.
+   * Claims the requested operation. Sent by a host. `place`: the location in which the host keeps
+   * environments. `token_hash`: for a start, the hash of the credential that the host created for
+   * the worker. Refused with `conflict` when the operation is not current, has another host, or
+   * belongs to another place.
    */
   'environment.claim': {
     input: {
@@ -127,15 +127,15 @@ export type EnvironmentCommands = {
     reply: HostTask
   }
   /**
-   * From the host of the current operation, every `environmentLimits.report` milliseconds: the
-   * operation is in progress. `current` is false when the operation is no longer current. The host
-   * then undoes its work.
+   * Reports that the operation is in progress. Sent by the host of the current operation, every
+   * `environmentLimits.report` milliseconds. `current` is false when the operation is no longer
+   * current. The host then undoes its work.
    */
   'environment.progress': {
     input: { readonly operation: number; readonly host: string }
     reply: { readonly current: boolean }
   }
-  /** From the host of the current operation: the outcome. `error`: a readable message. */
+  /** Reports the outcome of the operation. Sent by its host. `error`: a readable message. */
   'environment.report': {
     input: {
       readonly operation: number
@@ -146,9 +146,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From a host, every `environmentLimits.report` milliseconds and when the host starts: whether
-   * the environment is present in this place. `expected` is false when the environment does not
-   * belong in this place. The host then removes the environment.
+   * Reports whether the environment is present in this place. Sent by a host when it starts, and
+   * every `environmentLimits.report` milliseconds. `expected` is false when the environment does
+   * not belong in this place. The host then removes the environment.
    */
   'environment.seen': {
     input: {
@@ -161,8 +161,8 @@ export type EnvironmentCommands = {
     reply: { readonly expected: boolean }
   }
   /**
-   * From a host: the process of the worker has ended. `idle`: the worker exited because it had no
-   * work for its keep-warm time.
+   * Reports that the process of the worker has ended. Sent by a host. `idle`: the worker exited
+   * because it had no work for its keep-warm time.
    */
   'environment.exited': {
     input: {
@@ -175,9 +175,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From a gateway, before a worker registers for the environment: reserves the environment for
-   * this worker. `generation`: the number of a worker that a host started. Other workers have no
-   * number, and only environments of the provider `worker` accept them. Refused with
+   * Reserves the environment for a worker. Sent by a gateway before the worker registers.
+   * `generation`: the number of a worker that a host started. Other workers have no number, and
+   * only environments of the provider `worker` accept them. Refused with
    * `environment_worker_conflict` while another worker is live. Refused with `forbidden` when the
    * worker was superseded, has ended, or is not accepted.
    */
@@ -188,7 +188,7 @@ export type EnvironmentCommands = {
     }
     reply: undefined
   }
-  /** From a gateway, after the worker has registered: records the session of the worker. */
+  /** Records the session of the worker. Sent by a gateway after the worker has registered. */
   'environment.connected': {
     input: {
       readonly instance: string
@@ -198,21 +198,21 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From the actor of a worker: the session has ended permanently. `drained`: the worker finished
-   * its jobs before it disconnected.
+   * Reports that the session of the worker has ended permanently. Sent by the actor of the worker.
+   * `drained`: the worker finished its jobs before it disconnected.
    */
   'environment.worker_gone': {
     input: { readonly session: string; readonly drained?: true }
     reply: undefined
   }
-  /** From a gateway: records in the audit log that a person opened or closed a terminal. */
+  /** Records in the audit log that a person opened or closed a terminal. Sent by a gateway. */
   'environment.terminal': {
     input: { readonly terminal_id: string; readonly state: 'opened' | 'closed' }
     reply: undefined
   }
-  /** From an executor, after the project was deleted: destroys the environment. */
+  /** Destroys the environment. Sent by an executor after the project was deleted. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** From the holder of the name, in the commit that takes the name: creates the environment. */
+  /** Creates the environment. Sent by the holder of the name, in the commit that takes the name. */
   'environment.open': {
     input: {
       readonly environment: Environment
@@ -221,13 +221,13 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * From a gateway: creates the environment of a run, an agent or a loop when the client gave no
-   * name. Refused with `already_exists` when the environment exists and is not destroyed.
+   * Creates the environment of a run, an agent or a loop when the client gave no name. Sent by a
+   * gateway. Refused with `already_exists` when the environment exists and is not destroyed.
    */
   'environment.bind': { input: EnvironmentFacts; reply: Environment }
   /**
-   * From the holder of the name: a worker attaches its workspace, for the first time or again.
-   * Changes nothing while another worker is connected.
+   * Attaches the workspace of a worker, for the first time or again. Sent by the holder of the
+   * name. Changes nothing while another worker is connected.
    */
   'environment.reattach': {
     input: {
@@ -254,15 +254,14 @@ export interface EnvironmentFacts {
  */
 export type EnvironmentNameCommands = {
   /**
-   * From a gateway, to the actor whose id is derived from an idempotency key instead of a name:
-   * stores the request. The name is part of the request, so a different request under the same key
-   * may go to another holder. Only this actor can refuse such a request with
-   * `idempotency_key_conflict`.
+   * Stores a request. Sent by a gateway to the actor whose id is derived from an idempotency key
+   * instead of a name. A different request under the same key may have another name and thus go to
+   * another holder. Only this actor can refuse such a request with `idempotency_key_conflict`.
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
-   * From a gateway, before the scope or the owner of an environment changes: takes the name under
-   * another key as well. Refused with `already_exists` when another environment has the name under
+   * Takes the name under another key as well. Sent by a gateway before the scope or the owner of an
+   * environment changes. Refused with `already_exists` when another environment has the name under
    * that key.
    */
   'environment_name.take': {
@@ -270,8 +269,8 @@ export type EnvironmentNameCommands = {
     reply: undefined
   }
   /**
-   * From the environment: releases the name under all keys except `key`. Without `key`, releases
-   * the name under all keys.
+   * Releases the name under all keys except `key`, or under all keys if `key` is absent. Sent by
+   * the environment.
    */
   'environment_name.keep': {
     input: { readonly environment_id: string; readonly key?: string }
@@ -285,16 +284,16 @@ export const scopeKey = ({ scope, owned_by }: Pick<Environment, 'scope' | 'owned
 /** Commands of a queue about jobs that are pinned to an environment. */
 export type EnvironmentQueueCommands = {
   /**
-   * From the environment: the jobs may be claimed. `fence`: the number of the current lease of the
-   * environment. The jobs contain this number, and a worker refuses a job whose number is lower
-   * than an earlier one.
+   * Admits jobs, which may then be claimed. Sent by the environment. `fence`: the number of the
+   * current lease of the environment. The jobs contain this number, and a worker refuses a job
+   * whose number is lower than an earlier one.
    */
   'queue.admit': {
     input: { readonly job_ids: readonly string[]; readonly fence: number }
     reply: undefined
   }
   /**
-   * From the environment: the jobs fail, except jobs under a lease. `error_type` is
+   * Fails jobs, except those under a lease. Sent by the environment. `error_type` is
    * `environment_worker_unavailable`, or `not_found` when the environment does not exist.
    */
   'queue.unavailable': {

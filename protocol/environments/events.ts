@@ -72,7 +72,6 @@ export type EnvironmentEvent =
     })
   | (Recorded & { readonly type: 'environment.lease_ended'; readonly expired?: true })
   | EnvironmentPrivateEvent
-/** Events that no client sees. */
 type EnvironmentPrivateEvent =
   | (Event & {
       readonly type: 'environment.job_added'
@@ -126,7 +125,7 @@ type EnvironmentPrivateEvent =
     })
   /** The worker was requested. `launch`: the settings for this start and later starts. */
   | (Event & { readonly type: 'environment.worker_requested'; readonly launch: StartWorker })
-  /** `since`: time since which a worker is needed; absent when no worker is needed any more. */
+  /** `since`: time since which a worker is needed; absent when none is needed. */
   | (Event & { readonly type: 'environment.worker_wanted'; readonly since?: number })
   | (Event & {
       readonly type: 'environment.worker_connecting'
@@ -184,7 +183,6 @@ export interface KeptEnvironment {
   readonly teardown_at?: number
   /** Time at which the environment became retained. */
   readonly retained_at?: number
-  /** End of the current lease. */
   readonly lease_until?: number
   /** The last lease has ended, and the rules of the lifetime `lease` have not been applied yet. */
   readonly lease_over?: 'released' | 'expired'

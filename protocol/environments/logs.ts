@@ -1,4 +1,4 @@
-/** Requests of gateways to hosts for the logs of environments. */
+/** Requests from gateways to hosts for logs of environments. */
 import type { LogName } from './schema.ts'
 
 export interface LogsRequest {

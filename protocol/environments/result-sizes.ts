@@ -1,6 +1,9 @@
-/** Sizes of results. They are separate from the actions, because the chat page needs no schemas. */
+/**
+ * Sizes of the results of environment actions. They are in a separate file because the chat page
+ * needs no schemas.
+ */
 
-/** Sizes of the results of the actions of environments, in bytes. */
+/** Sizes in bytes. */
 export const resultSizes = {
   /** The default maximum of each stream or file in a result. */
   usual: 64_000,

@@ -68,7 +68,7 @@ export const EnvironmentRepository = Closed({
 })
 export type EnvironmentRepository = Static<typeof EnvironmentRepository>
 
-/** The run, agent, loop, principal or worker that uses an environment by a lease or a job. */
+/** The run, agent, loop, principal or worker that uses an environment through a lease or a job. */
 export const Holder = Closed({
   kind: Type.Enum(['run', 'agent', 'loop', 'principal', 'worker']),
   id: Type.String({ minLength: 1, maxLength: 128 }),
@@ -156,7 +156,6 @@ const creation = {
     Type.Array(EnvironmentRepository, { maxItems: environmentLimits.repositories }),
   ),
 }
-/** The names of the members of a creation request. */
 export const creationMembers = Object.keys(creation) as (keyof typeof creation)[]
 export const CreateEnvironment = Closed(creation)
 export type CreateEnvironment = Static<typeof CreateEnvironment>

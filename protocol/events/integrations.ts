@@ -4,7 +4,6 @@
  */
 import type { EventCatalog } from './rows.ts'
 
-/** Built-in data about a provider. */
 interface Provider {
   readonly display_name: string
   /**

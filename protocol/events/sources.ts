@@ -79,7 +79,7 @@ export interface Publication {
   /** Id of the event, of the form `sevt_…`, if the producer has already assigned one. */
   readonly id?: string
 }
-/** An event without a deduplication key that no run caused. */
+/** An event that no run caused, and that has no deduplication key. */
 export type RootPublication = Omit<Publication, 'dedup_key' | 'chain'> & { readonly depth: 0 }
 /**
  * An event that the service itself publishes: its own event, a signal, or an event from a provider.
@@ -135,9 +135,9 @@ export interface Published {
   readonly unsure?: Unsure
 }
 /**
- * The reply of an actor that cannot decide whether a key was used. Only one event is stored under a
- * key within a day, however many keys are used. The actor remembers the keys of two generations
- * only; a view has all keys.
+ * The reply of an actor that cannot decide whether a key was used. At most one event is stored
+ * under a key within a day, regardless of the number of keys. The actor remembers only the keys of
+ * two generations; a view has all keys.
  * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
  *     not remember. It returns `unsure` with the number of its current generation.
  * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The

@@ -18,7 +18,6 @@ const MAX_LENGTH = 128
 const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const EXACT = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/
 const PATTERN = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.\*$/
-/** Events that only the service itself receives. */
 const internal: ReadonlySet<string> = new Set([
   'interaction.http_subscriber.dispatch',
   'loop.http_trigger.received',
@@ -32,9 +31,9 @@ const internal: ReadonlySet<string> = new Set([
   'schedule.tick',
 ])
 /**
- * The event types that the service publishes, besides signals and the events of providers. Under
- * the prefixes of the service, only these are `ready` in the catalog. Producers take their types
- * from this list (`ServicePublication`), so every published type is in the catalog.
+ * The event types that the service publishes, except signals and the events of providers. Under the
+ * prefixes of the service, only these are `ready` in the catalog. Producers take their types from
+ * this list (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
   'artifact.created',
@@ -55,7 +54,7 @@ const emitted = [
   'table.row.updated',
   'table.row.deleted',
 ] as const
-/** The type of an event that the service publishes, besides signals and the events of providers. */
+/** The type of an event that the service publishes, except signals and the events of providers. */
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 

@@ -15,7 +15,6 @@ const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as
 
 /** The additions of a job record; `Job` has their schemas. */
 export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
-/** One job as clients see it. */
 export const Job = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['action_execution', 'llm_generation']),

@@ -1,6 +1,6 @@
 /**
- * Events of a loop, the internal commands of loops and of the handles of their HTTP triggers, and
- * the data in these events and commands.
+ * Events of loops, internal commands of loops and of the handles of HTTP triggers, and the data in
+ * both.
  */
 
 import type { Definition } from '../access/directory.ts'
@@ -277,16 +277,16 @@ export interface HeldFiring {
 
 /** Internal commands of a loop. */
 export type LoopCommands = {
-  /** From the `events` actor, and from the errand of a held firing: a trigger fires. */
+  /** Fires a trigger. Sent by the `events` actor, or by the errand of a held firing. */
   'trigger.fire': { input: Firing; reply: undefined }
-  /** From the queue, when the errand of a held firing has ended. */
+  /** Sent by the queue when the errand of a held firing has ended. */
   'job.settled': { input: { job_id: string }; reply: undefined }
-  /** From the `events` actor: the loop pauses, because its triggers exceed the limits. */
+  /** Pauses the loop, because its triggers exceed the limits. Sent by the `events` actor. */
   'loop.stop': { input: Overrun; reply: undefined }
-  /** From a step of a run, possibly in another shard: requests a run of this loop. */
+  /** Requests a run of this loop. Sent by a step of a run, possibly in another shard. */
   'loop.ask': { input: ChildRequest; reply: undefined }
   /**
-   * From a run of this loop. A completed or cancelled run sends this command in the commit that
+   * Sent by a run of this loop. A completed or cancelled run sends this command in the commit that
    * ends it. A failing run sends the command before it ends, and ends when it receives `run.end`.
    * `known`: the loop opened a run that already existed and had ended.
    */
@@ -303,17 +303,17 @@ export type LoopCommands = {
     reply: undefined
   }
   /**
-   * From a failed run of this loop, when it is recovered. The run starts again when the loop admits
-   * it.
+   * Sent by a failed run of this loop when it is recovered. The run starts again when the loop
+   * admits it.
    */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
-  /** From a run of this loop: the run has spent `milli` more thousandths of a credit. */
+  /** Reports that a run of this loop has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
-  /** From a handle whose reservation has expired: asks whether the loop uses the handle. */
+  /** Asks whether the loop uses a handle. Sent by the handle after its reservation has expired. */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
-  /** From the actor that grants slots of the organization: the run may start. */
+  /** Grants a slot: the run may start. Sent by the actor that grants slots of the organization. */
   'place.give': { input: { run_id: string }; reply: undefined }
-  /** From the project, when it was deleted: the loop ends. */
+  /** Ends the loop. Sent by the project when it was deleted. */
   'loop.end': { input: { organization: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

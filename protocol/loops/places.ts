@@ -27,7 +27,7 @@ export type PlaceEvent =
  */
 export type PlaceCommands = {
   'place.ask': { input: Wanting; reply: undefined }
-  /** The run has ended, or its loop declines the slot for now. */
+  /** The run has ended, or its loop currently declines the slot. */
   'place.return': { input: { run_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

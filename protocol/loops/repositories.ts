@@ -112,7 +112,6 @@ const pushed = (full_name: string, commit: unknown, ref: unknown): Found => {
   const { branch } = targetOf(ref)
   return { full_name, ...head, fetch_ref: ref, ...(branch !== undefined && { branch }) }
 }
-/** Returns the repository and the target in the body of a GitHub webhook. */
 function ofGitHub(event: JsonObject): Found | undefined {
   const pull = event['pull_request']
   const head = at(pull, 'head', 'sha')
@@ -133,7 +132,6 @@ function ofGitHub(event: JsonObject): Found | undefined {
     ? { full_name }
     : pushed(full_name, event['after'], event['ref'])
 }
-/** Returns the repository and the target in the body of a GitLab webhook. */
 function ofGitLab(event: JsonObject): Found | undefined {
   const full_name = texts(at(event, 'project', 'path_with_namespace'))
   if (full_name === undefined) return undefined

@@ -14,10 +14,8 @@ export const runStatuses = [
   'cancelled',
 ] as const
 
-/** The reason why a run waits in the queue of its loop. */
 const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
 export type QueueReason = (typeof queueReasons)[number]
-/** The reason why a run has ended. */
 const stopReasons = [
   'completed',
   'step_failed',

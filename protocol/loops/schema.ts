@@ -107,7 +107,7 @@ export const authoring = {
   defaults,
   run_name,
 }
-/** The fields of a loop, besides name and status, that an author may set without a new version. */
+/** The fields of a loop, in addition to name and status, that can change without a new version. */
 export const metadata = {
   description: Type.Optional(Type.String({ maxLength: 4096 })),
   agent_id: Type.Optional(Type.String({ maxLength: 128 })),

@@ -39,11 +39,12 @@ export type LoopsEvent =
     })
 /** Internal commands of a project about its loops. They are never refused. */
 export type LoopsCommands = {
-  /** From a loop, and from the gateway that saved it: the current state of the loop. */
+  /** Reports the current state of a loop. Sent by the loop, and by the gateway that saved it. */
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
-   * From the organization, when the project was deleted, and from the project itself to continue.
-   * `after`: loops up to this id have been notified.
+   * Ends the loops of the deleted project, and starts the removal of its artifacts. Sent by the
+   * organization, and by the project itself to continue. `after`: loops up to this id have been
+   * notified.
    */
   'project.end': { input: { organization: string; after?: string }; reply: undefined }
 }

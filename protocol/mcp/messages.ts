@@ -43,7 +43,6 @@ export const McpMessage = Closed({
   error: Type.Optional(JsonObject),
 })
 export type McpMessage = Static<typeof McpMessage>
-/** The response to a request. */
 export const McpAnswer = Type.Object({
   jsonrpc: Type.Literal('2.0'),
   id: RpcId,
@@ -79,7 +78,6 @@ export function checkMessage({ id, method, params, result, error }: McpMessage):
   return params === undefined ? [] : [{ field: 'params', message: 'goes only with a method' }]
 }
 
-/** The parameters of a tool call. */
 export const CallParams = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   arguments: Type.Optional(JsonObject),

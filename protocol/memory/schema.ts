@@ -91,7 +91,7 @@ export type MemoryEvent =
       readonly change: MemoryChange
     })
   | (Event & { readonly type: 'memory.forgotten'; readonly change: MemoryChange })
-  /** The agent was deleted, and all entries with it. */
+  /** The agent was deleted with all its entries. */
   | (Event & { readonly type: 'memory.cleared' })
 
 /**
@@ -99,19 +99,19 @@ export type MemoryEvent =
  * command.
  */
 export type MemoryCommands = {
-  /** From a tool call of the agent: the same as saving over HTTP. */
+  /** Does the same as saving over HTTP. Sent for a tool call of the agent. */
   'memory.remember': {
     input: SaveMemory & { readonly memory_key: string; readonly source_run_id?: string }
     reply: MemoryEntry
   }
   /**
-   * From a tool call of the agent: the same as deleting over HTTP. `forgotten`: whether the entry
-   * existed.
+   * Does the same as deleting over HTTP. Sent for a tool call of the agent. `forgotten`: whether
+   * the entry existed.
    */
   'memory.discard': {
     input: { readonly memory_key: string; readonly source_run_id?: string }
     reply: { readonly forgotten: boolean }
   }
-  /** From the project, when the agent was deleted: deletes all entries. */
+  /** Deletes all entries. Sent by the project when the agent was deleted. */
   'memory.clear': { input: unknown; reply: undefined }
 }

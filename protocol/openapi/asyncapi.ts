@@ -104,10 +104,6 @@ const messagesOf = (channel: Channel, { reference }: Names): readonly (readonly 
     { name: type, contentType: 'application/json', payload: reference(schema) },
   ])
 
-/**
- * Returns a server of the document.
- * @param address URL with scheme, without a trailing slash.
- */
 function serverOf(address: string, description: string): Json {
   const [, protocol = 'http', host = '', base = ''] =
     /^(https?):\/\/([^/]+)(.*)$/.exec(address) ?? []

@@ -10,7 +10,6 @@ import { productName } from '../naming.ts'
 import { type Examples, withExample } from './examples.ts'
 import { type Names, nameSchemas } from './schemas.ts'
 
-/** A row, or an operation that requires no credential. */
 type Operation = Pick<Row, 'verb' | 'route'> & {
   readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
   readonly headers?: Unauthenticated['headers']
@@ -41,7 +40,6 @@ const described = (schema: unknown): Json => {
   return description === undefined ? {} : { description }
 }
 
-/** Returns the path, query and header parameters of a row. */
 function parametersOf(row: Operation, { reference }: Names, brand: string): Json[] {
   const { method, slots } = routeOf(row)
   const query = row.shape.query as { properties?: Json; required?: readonly string[] } | undefined
@@ -74,7 +72,6 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
   ]
 }
 
-/** Returns the request body of a row, by content type. */
 function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Names): Json {
   if (!upload) return json(reference(body))
   const form = written(body) as { readonly properties?: Json }
@@ -89,7 +86,6 @@ function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Na
   }
 }
 
-/** The response content of an event stream. */
 const events: Json = {
   'text/event-stream': {
     schema: {
@@ -100,7 +96,6 @@ const events: Json = {
     },
   },
 }
-/** Returns the response content of a row on success, by content type. */
 function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
   if (verb === 'blob' && !shape.upload)
@@ -130,7 +125,6 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
 
-/** Returns the error responses of an operation whose body is a form, by status. */
 const formRefusals = ({ reference }: Names): Json =>
   Object.fromEntries(
     [
@@ -143,7 +137,6 @@ const formRefusals = ({ reference }: Names): Json =>
     ]),
   )
 
-/** Returns the success and error responses of a row, by status. */
 function responsesOf(row: Operation, names: Names): Json {
   const { shape } = row
   const content = contentOf(row, names)
@@ -241,7 +234,6 @@ export interface Described {
   readonly version: string
   /** URL of the service without a trailing slash; absent if none is configured. */
   readonly public_url?: string
-  /** Examples by operation name. */
   readonly examples?: Examples
 }
 

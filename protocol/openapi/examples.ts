@@ -8,7 +8,6 @@ export interface Example {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** Status of the response. */
   readonly status: number
   /** The response body: JSON, or the text of a file or stream; absent when there is no body. */
   readonly answer?: unknown

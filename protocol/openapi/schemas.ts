@@ -258,7 +258,6 @@ const isShape = (schema: unknown): schema is Json =>
   (Array.isArray(schema['anyOf']) ||
     (isObject(schema['properties']) && Object.keys(schema['properties']).length > 0))
 
-/** The part of an operation that determines its schemas. */
 interface Described {
   readonly shape: Pick<Shape, 'body' | 'reply' | 'tag'>
 }

@@ -5,14 +5,15 @@
  * Handles of workflows are unique in the organization, although each project stores its own
  * workflows. Therefore the organization stores one CLAIM per workflow, which is created before the
  * workflow:
- * H1. The gateway generates a workflow id, asks the organization to reserve the handle for this id,
- *     and then sends `workflow.create` with the reservation to the project. The organization grants
- *     a handle to one project at a time. The project rejects duplicates among its own workflows.
+ * H1. The gateway generates a workflow id and asks the organization to reserve the handle for this
+ *     id. Then it sends `workflow.create` with the reservation to the project. The organization
+ *     grants a handle to one project at a time. The project rejects duplicates among its own
+ *     workflows.
  * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project
- *     guarantees that the workflow does not exist and cannot be created any more. The organization
- *     requests this guarantee a minute after the reservation, and the project then rejects the id
- *     if the workflow does not exist. So a gateway that crashes between reservation and creation
- *     blocks a handle only for about a minute. No delay of messages can grant one handle to two
+ *     guarantees that the workflow does not exist and can no longer be created. The organization
+ *     requests this guarantee a minute after the reservation. If the workflow does not exist, the
+ *     project then rejects its id. A gateway that crashes between reservation and creation thus
+ *     blocks a handle for only about a minute. No delay of messages can grant one handle to two
  *     projects.
  */
 
@@ -64,12 +65,12 @@ export type OrganizationCommands = SkillHoldCommands &
 export type ProjectCommands = LoopsCommands & {
   'key.touch': { input: { ids: readonly string[] }; reply: undefined }
   /**
-   * From the organization: the project releases the claim of this workflow id unless the workflow
-   * exists (H2).
+   * Releases the claim of this workflow id, unless the workflow exists (H2). Sent by the
+   * organization.
    */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
   /**
-   * From the queue, when an errand of the project has ended: the removal of a principal from its
+   * Sent by the queue when an errand of the project has ended: the removal of a principal from its
    * channels, or the deletion of the project's artifacts.
    */
   'job.settled': RunCommands['job.settled']
@@ -99,7 +100,7 @@ export type ClaimEvent =
 /**
  * Private events of a project about the handles that the organization has reserved for its
  * workflows: a workflow uses its handle (`held`) or releases it (`freed`). `id` is the id of the
- * workflow. `unused`: no workflow with this id exists, and none can be created any more.
+ * workflow. `unused`: no workflow with this id exists or can be created later.
  */
 export type HoldEvent =
   | (Event & { readonly type: 'handle.held'; readonly id: string; readonly organization: string })

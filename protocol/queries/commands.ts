@@ -26,7 +26,6 @@ import type { TableCommands, TableNameCommands, TableReplies } from '../tables/e
 import type { DeliveryCommands } from '../webhooks/delivery.ts'
 import type { WorkerCommands } from '../workers/commands.ts'
 
-/** Internal commands by kind of actor. */
 interface InternalCommands {
   organization: OrganizationCommands & QuotaCommands
   project: ProjectCommands & BindingCommands

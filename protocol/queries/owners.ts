@@ -22,11 +22,13 @@ import type { KeptArtifact, LeaseFacts } from '../artifacts/commands.ts'
 import type { Artifact, ArtifactQuota } from '../artifacts/schema.ts'
 import type { KnownResource } from '../blueprints/compare.ts'
 import type { ResourceTypeName } from '../blueprints/resources.ts'
+import type { Identity } from '../blueprints/stored.ts'
 import type { Reply } from '../contract.ts'
 import type { Address, Kind } from '../entry.ts'
 import type { EnvironmentCredential } from '../environments/commands.ts'
 import type { EnvironmentStanding } from '../environments/events.ts'
 import type { Environment } from '../environments/schema.ts'
+import type { Refusal } from '../errors.ts'
 import type { ConditionFaults } from '../events/sources.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { GrantedLease, Renewal } from '../jobs/leases.ts'
@@ -60,6 +62,8 @@ export interface OwnerQueries {
     skills: { input: { readonly ids: readonly string[] }; reply: readonly Skill[] }
     skill_grants: { input: { readonly id: string }; reply: number }
     action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
+    /** The project that holds a workflow handle, or null. */
+    handle_project: { input: { readonly handle: string }; reply: string | null }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
     /** The given principal ids that belong to no organization key. */
     unknown_principals: {
@@ -85,7 +89,9 @@ export interface OwnerQueries {
     /** A repository host with its sealed secrets, or null. */
     repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
     repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
-    /** The resources with these ids, and those with these values of `match` (TypeFacts). */
+    /**
+     * The resources with these ids, and those with these values of the `match` field (`TypeFacts`).
+     */
     resources: {
       input: {
         readonly ids: readonly string[]
@@ -93,8 +99,13 @@ export interface OwnerQueries {
       }
       reply: readonly KnownResource[]
     }
-    /** Ids of all resources that the project holds and that a blueprint can describe. */
+    /** Ids of the resources that the project itself stores and that a blueprint can describe. */
     resource_ids: { input: NoInput; reply: readonly string[] }
+    /** The first of these toolkits and skills that a blueprint may not delete, or null. */
+    refused_deletion: {
+      input: { readonly ids: readonly string[]; readonly requester: Identity }
+      reply: { readonly id: string; readonly refusal: Refusal } | null
+    }
     job_spec: JobSpec
   }
   run: {
@@ -113,7 +124,7 @@ export interface OwnerQueries {
     get: { input: NoInput; reply: Run | null }
   }
   environment: {
-    /** The record as a resource of blueprints, or null. */
+    /** The environment as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
     /** The record, or null when there is no such environment. */
     get: { input: NoInput; reply: Environment | null }
@@ -152,7 +163,7 @@ export interface OwnerQueries {
   }
   channel: {
     job_spec: JobSpec
-    /** The record as a resource of blueprints, or null. */
+    /** The channel as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
   }
   events: {
@@ -170,7 +181,7 @@ export interface OwnerQueries {
     }
   }
   loop: {
-    /** The record as a resource of blueprints, or null. */
+    /** The loop as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
     /** The version with which a new run starts, or null when there is no such loop. */
     version: { input: NoInput; reply: { readonly number: number } | null }
@@ -188,7 +199,7 @@ export interface OwnerQueries {
     places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
   }
   table: {
-    /** The record as a resource of blueprints, or null. */
+    /** The table as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
     /**
      * The definition of the table, or null when there is no such table. The key columns of its

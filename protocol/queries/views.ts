@@ -86,11 +86,10 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
   /**
-   * The access of a viewer to a session, or to the session of a turn: whether the session exists
-   * (`known`), whether the viewer is not allowed to read it (`closed`), whether it is private
-   * (`restricted`), and the id of its channel, if it belongs to one. For an interaction, `known`
-   * and `closed` refer to the interaction itself, and `restricted` means that it belongs to a
-   * session.
+   * The access of a viewer to a session, or to the session of a turn. `known`: the session exists.
+   * `closed`: the viewer may not read it. `restricted`: it is private. `channel`: the id of its
+   * channel, if it belongs to one. For an interaction, `known` and `closed` refer to the
+   * interaction itself, and `restricted` means that it belongs to a session.
    */
   session_access: {
     input: {
@@ -123,19 +122,17 @@ interface InternalQueries extends TableQueries, SemanticQueries {
     input: { keys: readonly string[]; since: number }
     reply: { ids: readonly (string | null)[] }
   }
-  /**
-   * The id of the loop with this id, or of the only loop with this name; absent when there is none.
-   */
   /** Bindings of resources to blueprints, in the order of their resource ids. */
   blueprint_bindings: {
     input: { identity?: Identity; after?: string; limit: number }
     reply: { items: readonly StoredBinding[]; more: boolean }
   }
-  /** Ids of the resources of these types that are actors of their own, by name; without names, all. */
+  /** Ids of the resources of a type that have these names; without `names`, of all resources. */
   resources_named: {
     input: { type: 'loop' | 'table' | 'channel' | 'environment'; names?: readonly string[] }
     reply: { ids: readonly string[] }
   }
+  /** The id of the loop with this id, or of the only loop with this name; absent if none. */
   loop_named: { input: { name: string }; reply: { id?: string } }
   /** The projects of this partition whose agents have a skill, with the number of these agents. */
   skill_usage: {

@@ -1,13 +1,14 @@
 /**
- * The call to a definition resolver: its request, the interpretation of its answer, and the decision
- * which definition an agent has after it. Everything is pure; `nodes/resolver/` makes the calls.
+ * Calls to a definition resolver: the request, the interpretation of the answer, and the choice of
+ * the resulting definition. All functions are pure; `nodes/resolver/` makes the calls.
  *
  * Invariants:
- * C1. The decision is one of: a definition, or a failure. An empty definition never takes the place
- *     of one that could not be resolved.
- * C2. Only a definition that the resolver has sent or confirmed is used, and one that is not
- *     confirmed now only with `last_known_good` and up to `stale_max_age_s`.
- * C3. After `unknown_agent` the stored definition of the agent is not used again.
+ * C1. The result is either a definition or a failure. An empty definition never replaces a
+ *     definition that could not be resolved.
+ * C2. Only definitions that the resolver sent or confirmed are used. Up to the age
+ *     `revalidate_after_s`, no call is made. Without a valid answer, `last_known_good` allows a
+ *     definition up to the age `stale_max_age_s`.
+ * C3. After `unknown_agent`, the stored definition of the agent is not used again.
  */
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -20,10 +21,9 @@ import type { ResolverSettings } from './schema.ts'
 
 /** Maximum size of the body of an answer, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
-/** Maximum length of a digest in characters. */
 const MAX_DIGEST = 256
 
-/** What started the turn or the run that needs a definition. */
+/** The origin of the turn or run that needs a definition. */
 export type TriggerKind =
   | 'invoke'
   | 'turn'
@@ -35,7 +35,7 @@ export type TriggerKind =
   | 'signal'
   | 'loop'
 
-/** The name under which a resolver knows an agent. */
+/** Returns the selector by which a resolver identifies an agent. */
 export const selectorOf = ({
   name,
   external_ref,
@@ -44,16 +44,16 @@ export const selectorOf = ({
   readonly external_ref?: string
 }): string => `agent/${external_ref ?? name}`
 
-/** The facts of a call. */
+/** The data of a call. */
 export interface Callout {
   readonly org_id: string
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly trigger: TriggerKind
   readonly selector: string
-  /** The digest of the definition that is stored; absent when there is none. */
+  /** The digest of the stored definition; absent when there is none. */
   readonly known_digest?: string
 }
-/** The body of a request. */
+/** Returns the body of a request. */
 export const requestOf = ({ org_id, project, trigger, selector, known_digest }: Callout) => ({
   protocol_version: 1,
   org_id,
@@ -65,7 +65,7 @@ export const requestOf = ({ org_id, project, trigger, selector, known_digest }: 
   refs: [{ selector, ...(known_digest !== undefined && { known_digest }) }],
 })
 
-// A resolver of a later version may send further fields, so only the known ones are checked.
+// Later versions of resolvers may send further fields, so only the known fields are checked.
 const { instructions, model, effort, timeout_seconds } = InlineConfig.properties
 const ResolvedValue = Type.Object({
   agent: Type.Optional(
@@ -84,10 +84,10 @@ const ResolvedValue = Type.Object({
     Type.Array(Type.Object(InlineSkill.properties), { maxItems: skillLimits.assigned }),
   ),
 })
-/** A definition that a resolver sent. Absent fields have the value that is stored for the agent. */
+/** A definition that a resolver sent. For absent fields, the values of the stored agent apply. */
 type ResolvedDefinition = InlineConfig
 
-/** What a resolver says about one selector. */
+/** The answer of a resolver for one selector. */
 export type Entry =
   | { readonly kind: 'bundle'; readonly digest: string; readonly definition: ResolvedDefinition }
   | { readonly kind: 'unchanged' }
@@ -130,7 +130,7 @@ function failure(error: unknown): Entry {
     ? { kind: 'unknown_agent' }
     : { kind: 'error', code: code.slice(0, MAX_DIGEST) }
 }
-/** Keeps the known fields, in one object as inline configs have them. */
+/** Converts a resolved value to an inline config, without unknown fields. */
 function definitionOf({
   agent = {},
   toolkits: kits,
@@ -158,28 +158,31 @@ function definitionOf({
   }
 }
 
-/** A definition that is stored. `at`: when the resolver sent or confirmed it, in Unix milliseconds. */
+/** A stored definition. `at`: Unix milliseconds at which the resolver sent or confirmed it. */
 export interface KnownDefinition {
   readonly digest: string
   readonly definition: ResolvedDefinition
   readonly at: number
 }
-/** A definition as a run keeps it, and as it is used for a turn. */
+/** A definition as a run stores it and a turn uses it. */
 export type Bundle = Pick<KnownDefinition, 'digest' | 'definition'>
-/** The outcome of a call: an entry, or no valid answer at all. */
+/** The outcome of a call: the answer for the selector, or the reason why there is no answer. */
 export type CalloutOutcome = Entry | { readonly kind: 'unreachable'; readonly reason: string }
 
-/** The error types with which a turn fails before it starts. */
+/** The error types of turns that fail before they start. */
 type ResolverFailure = 'unknown_agent' | 'definition_resolver_unavailable'
 
-/** Which definition an agent has. */
+/** The definition of an agent, or the reason why it has none. */
 export type Resolution =
   /** `stale`: the definition is the last known one, because the resolver is unavailable. */
   | { readonly use: KnownDefinition; readonly stale?: true }
   | { readonly fail: ResolverFailure; readonly reason: string }
 
 type Rules = Pick<ResolverSettings, 'revalidate_after_s' | 'stale_max_age_s' | 'on_unavailable'>
-/** Whether a stored definition is used without a call. @param now Unix milliseconds. */
+/**
+ * Whether a stored definition can be used without a call.
+ * @param now Unix milliseconds.
+ */
 export const isFresh = (
   { revalidate_after_s }: Rules,
   known: Pick<KnownDefinition, 'at'> | undefined,
@@ -187,7 +190,7 @@ export const isFresh = (
 ): boolean => known !== undefined && now - known.at < revalidate_after_s * 1000
 
 /**
- * Decides which definition an agent has after a call.
+ * Returns the definition that an agent has after a call.
  * @param known the stored definition.
  * @param now Unix milliseconds.
  */
@@ -225,7 +228,7 @@ function withoutAnswer(
     (stale_max_age_s === 0 || now - known.at <= stale_max_age_s * 1000)
   return usable ? { use: known, stale: true } : { fail: 'definition_resolver_unavailable', reason }
 }
-/** Why an outcome is no definition, for logs and messages to operators. */
+/** Returns the reason why an outcome contains no definition, for logs and messages to operators. */
 export function reasonOf(outcome: CalloutOutcome): string {
   switch (outcome.kind) {
     case 'error':

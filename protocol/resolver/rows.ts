@@ -56,9 +56,9 @@ export const resolver = {
   }),
 } as const
 
-/** What the gateway adds to `resolver.put`. The body then has no token in clear. */
+/** The data that the gateway adds to `resolver.put`. The body then contains no plain-text token. */
 export interface ResolverExtra {
-  /** Absent: the token is kept. Null: it is removed. */
+  /** Absent: the token is unchanged. Null: the token is removed. */
   readonly sealed_token?: SealedToken | null
 }
 /** Events of the organization about these settings. */
@@ -67,7 +67,7 @@ export type ResolverEvent =
       ChangedUrlParts & {
         readonly type: 'resolver.configured'
         readonly settings: ResolverSettings
-        /** Null: there is no token any more. Absent: the token is unchanged. */
+        /** Null: the token was removed. Absent: the token is unchanged. */
         readonly token?: SealedToken | null
         readonly changes: Changes
       })

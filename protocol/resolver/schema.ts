@@ -1,11 +1,11 @@
 /**
  * The configuration of the organization's definition resolver, and the origins to which a flow that
  * connects a provider may return. The resolver is a service of the organization that Baton asks for
- * the definition of an agent before a turn; the protocol of that call is in `callout.ts`.
+ * the definition of an agent before a turn. `callout.ts` defines the protocol of that call.
  *
  * Invariants:
- * R1. The bearer token is written only. The journal contains it sealed; no answer has it.
- * R2. The same values of the endpoint's query are sealed, and shown as `***` (masked-url.ts).
+ * R1. The bearer token is write-only. The journal contains it sealed. No answer contains it.
+ * R2. The query values of the endpoint URL are sealed, and shown as `***` (`masked-url.ts`).
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Timestamp, timestamp } from '../common.ts'
@@ -25,7 +25,10 @@ export const resolverLimits = {
   origin: 300,
 } as const
 
-/** The values of the settings that a request omits. Ages: 0 means to ask every time, and no limit. */
+/**
+ * The defaults of omitted settings. An age of 0 means a call for every turn (`revalidate_after_s`),
+ * or no limit (`stale_max_age_s`).
+ */
 export const resolverDefaults = {
   source: 'stored',
   timeout_ms: 2000,
@@ -37,7 +40,7 @@ export const resolverDefaults = {
 
 /** `stored`: the definitions that Baton stores; `client_resolver`: those of the endpoint. */
 type ResolverSource = 'stored' | 'client_resolver'
-/** What happens when the endpoint does not answer properly. */
+/** The behavior when the endpoint gives no valid answer. */
 type OnUnavailable = 'last_known_good' | 'fail'
 const OnUnavailable = Type.Enum(['last_known_good', 'fail'])
 const Source = Type.String({
@@ -60,7 +63,7 @@ export const DefinitionResolver = Type.Object({
 })
 export type DefinitionResolver = Static<typeof DefinitionResolver>
 
-/** The token becomes part of an HTTP header. Empty: the stored token is removed. */
+/** The token is sent in an HTTP header. An empty token removes the stored token. */
 const Token = Type.String({
   maxLength: resolverLimits.token,
   pattern: '^[\\x21-\\x7e]*$',
@@ -94,7 +97,7 @@ export const PutDefinitionResolver = Closed({
 })
 export type PutDefinitionResolver = Static<typeof PutDefinitionResolver>
 
-/** The configuration as it is stored. The URL is masked. */
+/** The stored configuration, with a masked URL. */
 export interface ResolverSettings {
   readonly source: ResolverSource
   readonly endpoint_url?: string
@@ -116,7 +119,7 @@ export interface KeptResolver extends UrlParts {
   readonly updated_at: string
 }
 
-/** Returns the faults of a request that its schema cannot describe. */
+/** Returns the faults of a request that its schema cannot express. */
 export function checkResolver({ source, endpoint_url }: PutDefinitionResolver): FieldError[] {
   if (endpoint_url === undefined)
     return source === 'client_resolver'
@@ -136,7 +139,7 @@ function endpointFault(url: string): string | undefined {
 }
 
 /**
- * Returns the settings of a full replacement: omitted ones have their defaults.
+ * Returns the settings that a request stores. Omitted settings have their defaults.
  * @param source the source without its brand.
  */
 export function settingsOf(
@@ -155,7 +158,7 @@ export function settingsOf(
     on_unavailable: on_unavailable ?? defaults.on_unavailable,
   }
 }
-/** The source without its brand; undefined for another brand. */
+/** Returns the source without its brand; undefined for another brand. */
 export const sourceOf = (text: string, brand: string): ResolverSource | undefined =>
   text === 'client_resolver'
     ? text
@@ -164,8 +167,8 @@ export const sourceOf = (text: string, brand: string): ResolverSource | undefine
       : undefined
 
 /**
- * The configuration as clients receive it. Before the first one, its time is the creation of the
- * oldest project, which is created together with the organization.
+ * Returns the configuration as clients receive it. Before the first configuration, `updated_at` is
+ * the creation time of the oldest project, which is created together with the organization.
  */
 export const shownResolver = (
   {
@@ -205,7 +208,7 @@ const ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#@\\*:[\]]+)(?::\d{1,5})?$/i
 function normalOrigin(text: string): string | undefined {
   return ORIGIN.test(text) && URL.canParse(text) ? new URL(text).origin : undefined
 }
-/** Returns the origins in their stored form, without duplicates, in the order of first occurrence. */
+/** Returns the origins in their stored form, without duplicates, in order of first occurrence. */
 export const originsOf = (texts: readonly string[]): readonly string[] => [
   ...new Set(texts.flatMap((text) => normalOrigin(text) ?? [])),
 ]

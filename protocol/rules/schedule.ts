@@ -86,8 +86,8 @@ export function nextFire(schedule: Schedule, after: number, anchor: number): num
 }
 
 /**
- * Returns the last firing up to `now`. Uses bisection, so the cost hardly depends on the time since
- * `known`.
+ * Returns the last firing up to `now`. Uses bisection, so the cost grows only logarithmically with
+ * the time since `known`.
  * @param known a firing that is not later than `now`.
  * @param anchor the time from which intervals are counted.
  */

@@ -1,13 +1,13 @@
 /**
- * Bounds of YAML documents before they are parsed: parsers of YAML recurse for each level of nesting.
- * The nesting is determined from the tokens of the lexer of `yaml`, without recursion. This module
- * takes the tokens, so that it does not depend on the library.
+ * A bound on the nesting of YAML documents, checked before parsing because YAML parsers recurse for
+ * each level. The nesting is determined without recursion from the tokens of the lexer of `yaml`.
+ * The caller passes the tokens, so this module does not depend on the library.
  */
 
 /** Maximum indentation in columns, which limits nesting by indentation. */
 const MAX_INDENTATION = 400
 
-/** Tokens of the lexer that are not part of the text: the starts of documents and of scalars. */
+/** Whether a token of the lexer is a control token, which has no text in the document. */
 const isControl = (token: string): boolean => /^[\u0002\u0018\u001f]$/.test(token)
 
 /**

@@ -131,7 +131,6 @@ const checkStart = (body: Static<typeof StartRun>) =>
       ? checkSpec(body.spec, 'spec')
       : []
 
-/** The filters of lists of runs. */
 const runFilters = {
   status: Type.Optional(many(Type.Enum([...runStatuses]))),
   workflow_type: Type.Optional(Type.String()),

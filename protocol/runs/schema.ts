@@ -1,6 +1,6 @@
 /**
- * Schemas of the records of runs: runs of workflows and of loops, their steps, their timelines, and
- * the frames of the stream of a project. The schema of a run of a loop is in `loops/run.ts`.
+ * Schemas of runs of workflows and of loops, their steps and timelines, and the frames of a
+ * project's run stream. The schema of a run of a loop is in `loops/run.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -27,7 +27,6 @@ export const runDetailAdditions = additions({ ...named, waiting_on: {} })
 /** The additions of a step. */
 export const stepAdditions = additions({ waiting_on: {} })
 
-/** A run of a workflow. */
 export const WorkflowRun = Type.Object({
   id: Type.String(),
   status: Type.Enum([...runStatuses]),
@@ -99,7 +98,6 @@ const stepStatuses = [
   'skipped',
   'cancelled',
 ] as const
-/** One step of a run, as clients see it. */
 export const RunStep = Type.Object({
   id: Type.String({ description: '<run_id>:<step_key>' }),
   run_id: Type.String(),

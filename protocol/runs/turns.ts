@@ -29,9 +29,9 @@ export interface TurnWanted {
   readonly agent_environment?: AgentEnvironment
   /** The turn has no tools that work in an environment. */
   readonly no_environment?: true
-  /** What started the run; absent in requests of older releases. */
+  /** The origin of the run; absent in requests of older releases. */
   readonly trigger?: TriggerKind
-  /** The definition from the resolver that the run keeps for the agent. */
+  /** The definition from the resolver that the run has stored for the agent. */
   readonly bundle?: AgentBundle
   readonly step: {
     readonly timeout_seconds?: number
@@ -43,12 +43,14 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
-/** A definition from the resolver, and the agent that had this id and name when it was resolved. */
+/**
+ * A definition from the resolver, with the id and the name of its agent at the time of resolution.
+ */
 export interface AgentBundle extends Bundle {
   readonly agent_id: string
   readonly agent_name: string
 }
-/** Whether two definitions of an agent are the same. */
+/** Whether two definitions of an agent are equal. */
 export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /** The data from a run about the environment of an agent. The run may not know the agent's id. */
@@ -59,6 +61,6 @@ export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string
   readonly place: Place
-  /** The definition that was resolved for the turn, and that the run keeps from now on. */
+  /** A newly resolved definition, which the run stores for later turns of the agent. */
   readonly bundle?: AgentBundle
 }

@@ -2,7 +2,6 @@
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
 
-/** The reason why a run, step or job is waiting. */
 export const WaitingOn = Type.Object({
   kind: Type.Enum([
     'timer',

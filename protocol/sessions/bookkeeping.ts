@@ -119,9 +119,9 @@ export interface TurnWork {
   /** Only for a turn of a channel: the channel that receives the answer. */
   readonly exchange?: TurnExchange
   /**
-   * The `depth` of the source events of the turn's messages and questions: the number of runs in the
-   * causal chain that led to the turn. If absent, it is 0, or above the maximum for the turn of a
-   * run.
+   * The `depth` of the source events of the turn's messages and questions: the number of runs in
+   * the causal chain that led to the turn. If absent, the depth is 0; for turns of runs, it then
+   * counts as above the maximum.
    */
   readonly depth?: number
   /**

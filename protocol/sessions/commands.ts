@@ -23,60 +23,56 @@ import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
 export type SessionCommands = {
   'job.settled': RunCommands['job.settled']
   'job.retried': RunCommands['job.retried']
-  /**
-   * From an interaction that this session opened, after each of its changes, in the same commit.
-   */
+  /** Sent by an interaction that this session opened, in the commit of each of its changes. */
   'interaction.changed': {
     /** `invalid`: the interaction was cancelled because targets or reviewers do not exist. */
     input: { interaction: Interaction; invalid?: true }
     reply: undefined
   }
   /**
-   * From a run: opens a turn, under admission rules that differ from those for requests of
-   * clients. The run receives the end of the turn as `turn.settled`, even when the turn cannot
-   * start.
+   * Opens a turn of a run, under admission rules that differ from those for requests of clients.
+   * The run receives the end of the turn as `turn.settled`, even when the turn cannot start.
    */
   'turn.open': { input: TurnOpening; reply: undefined }
   /**
-   * From the run that owns the turn: cancels the turn. The commands of a run arrive in order, so
-   * this command never arrives before `turn.open`.
+   * Cancels the turn. Sent by the run that owns it. The commands of a run arrive in order, so this
+   * command never arrives before `turn.open`.
    */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
-   * From the executor that has looked up the data for an exchange: starts the turn, and creates the
-   * session if there is none. Refused when the session has ended in the meantime, or has too many
-   * unfinished turns and nudges.
+   * Starts the turn of an exchange, and creates the session if there is none. Sent by the executor
+   * that has looked up the data. Refused when the session has ended in the meantime, or has too
+   * many unfinished turns and nudges.
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**
-   * From the newest session of a session key to the first session of that key. `generation`: the
+   * Sent by the newest session of a session key to the first session of that key. `generation`: the
    * generation of the newest session.
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /**
-   * From the gateway, before it stores the bytes of a file: announces an upload. Refused when the
-   * session has ended or stores too many files, or when the idempotency key belongs to another
-   * upload or to an erased file. The reply to a repeated upload contains the stored file.
-   * `expires_at`: the deadline of the upload in Unix milliseconds. If present, the gateway next
-   * reserves the bytes in the quota; files of earlier versions are not counted.
+   * Announces an upload. Sent by the gateway before it stores the bytes. Refused when the session
+   * has ended or stores too many files, or when the idempotency key belongs to another upload or to
+   * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
+   * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
+   * the quota; files of earlier versions are not counted.
    */
   'attachment.reserve': {
     input: Reserving
     reply: { artifact_id: string; attached?: Attached; expires_at?: number }
   }
   /**
-   * From the gateway: the upload has failed. Abandons the upload unless it is complete.
-   * `abandoned`: false if the file is stored, otherwise true.
+   * Abandons a failed upload unless it is complete. Sent by the gateway. `abandoned`: false if the
+   * file is stored, otherwise true.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
-  /** From the artifact of an Office file, in the commit in which its conversion ended. */
+  /** Sent by the artifact of an Office file, in the commit in which its conversion ended. */
   'attachment.converted': {
     input: Attaching & { readonly conversion: ConversionResult }
     reply: undefined
   }
   /**
-   * From the artifact of a file, in the commit in which a client deleted the artifact: erases the
-   * file.
+   * Erases the file. Sent by its artifact, in the commit in which a client deleted the artifact.
    */
   'attachment.removed': { input: Attaching; reply: undefined }
   wake: { input: unknown; reply: undefined }

@@ -36,7 +36,6 @@ export interface NameClaim {
 /** Members of all events of rows. `table_name`: the name of the table at that time. */
 interface RowChange {
   readonly table_name: string
-  /** The number of the change. */
   readonly change: number
   /**
    * The causation of the source event of the change. Absent when no run caused the change, and in
@@ -51,7 +50,7 @@ export type TableEvent =
       readonly table: Table
       readonly claim: NameClaim
     })
-  /** `claim` and `released`: only with a new name, the claims on the new and on the old name. */
+  /** `claim` and `released`: the claims on the new and on the old name, if the name changes. */
   | (Event & {
       readonly type: 'table.updated'
       readonly id: string
@@ -115,9 +114,9 @@ export type TableEvent =
 /** Internal commands of a table. */
 export type TableCommands = {
   /**
-   * From the holder of the name, when a claim was not confirmed in time. Also from a gateway that
-   * will not use the claim, because the command for it was refused. The table confirms the claim if
-   * it has the name. Otherwise, the table releases the claim and never uses it.
+   * Reports a claim that was not confirmed in time. Sent by the holder of the name. Also sent by a
+   * gateway that will not use the claim, because its command was refused. If the table has the
+   * name, it confirms the claim. Otherwise, it releases the claim and never uses it.
    */
   'table.claim_lapsed': { input: NameClaim & { readonly name: string }; reply: undefined }
 }
@@ -147,20 +146,20 @@ export type TableNameEvent =
  */
 export type TableNameCommands = {
   /**
-   * From a gateway, before it creates or renames a table with the name. Refused with
-   * `already_exists` if another table has or claims the name. A table may claim a name that it
+   * Claims the name for a table. Sent by a gateway before it creates or renames the table. Refused
+   * with `already_exists` if another table has or claims the name. A table may claim a name that it
    * already has; the new claim then replaces the earlier one.
    */
   'table_name.claim': {
     input: { readonly name: string; readonly table_id: string }
     reply: { readonly claim: number }
   }
-  /** From the table, which now has the name. */
+  /** Sent by the table, which now has the name. */
   'table_name.confirm': {
     input: { readonly table_id: string; readonly claim: number }
     reply: undefined
   }
-  /** From the table, which no longer has the name, or does not use the claim. */
+  /** Sent by the table, which no longer has the name, or does not use the claim. */
   'table_name.release': {
     input: { readonly table_id: string; readonly claim: number }
     reply: undefined
@@ -179,7 +178,7 @@ export interface TableFacts {
   readonly through: number
   readonly rows: readonly RowFact[]
 }
-/** The internal queries of views about tables, besides the rows of the API. */
+/** The internal queries of views about tables, in addition to the rows of the API. */
 export interface TableQueries {
   /** Facts for a command. `content`: whether the data of the rows is included. */
   table_facts: {

@@ -15,7 +15,10 @@ import {
 } from './schema.ts'
 import { areEqual, compareTexts, compareValues, isOfType, typeNames } from './values.ts'
 
-/** Fields of rows outside of their data. A declared column of the same name takes precedence. */
+/**
+ * Fields of rows that are not part of the data. A declared column of the same name takes
+ * precedence.
+ */
 const systemFields = {
   id: 'string',
   version: 'number',
@@ -74,7 +77,6 @@ const operators: ReadonlySet<string> = new Set<Operator>([
 ])
 const isSortable = (type: ColumnType): boolean => type !== 'object' && type !== 'array'
 
-/** Returns the fault of an operator or of its value, without the path; undefined when valid. */
 function conditionFault(
   { type }: QueryField,
   operator: Operator,
@@ -99,7 +101,6 @@ function conditionFault(
   return typeof value === 'object' ? { message: 'objects and arrays have no order' } : undefined
 }
 
-/** Returns the conditions of a filter, or its faults. */
 function conditionsOf(
   schema: TableSchema,
   filter: NonNullable<QueryRows['filter']>,

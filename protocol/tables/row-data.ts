@@ -59,7 +59,6 @@ function valueFaults(
         },
       ]
 }
-/** Returns a fault if the data of a row, as JSON, is too large. */
 function sizeFaults(json: string, path: string): FieldError[] {
   const size = sizeOf(json, tableLimits.row)
   return size <= tableLimits.row

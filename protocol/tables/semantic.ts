@@ -1,7 +1,7 @@
 /**
- * Search by meaning: the messages that request embeddings, the text of a row that is embedded, and
- * the pure rules of semantic and hybrid search. An embedding is a vector of an embedding model; the
- * vectors of texts with a similar meaning have a small cosine distance.
+ * Semantic and hybrid search: requests for embeddings, the text of a row that is embedded, and the
+ * pure rules for combining results. An embedding is a vector that an embedding model computes from
+ * a text. The vectors of texts with a similar meaning have a small cosine distance.
  */
 import type { JsonObject } from '../common.ts'
 import type { Refusal } from '../errors.ts'
@@ -9,11 +9,11 @@ import type { SearchRows, TableRow } from './schema.ts'
 import { textsOf } from './search.ts'
 
 /**
- * Limits of search by meaning. `window`: the number of rows of each list that hybrid search
- * combines, and of its results. `examined`: the maximum number of rows with a word of the query
- * that hybrid search compares. `batch` and `characters`: the maximum number of texts of a request
- * for embeddings, and of their characters together. `unused_days`: the days without a search after
- * which the vectors of a table are deleted.
+ * Limits of semantic and hybrid search. `window`: the number of rows of each list that hybrid
+ * search combines, and of its results. `examined`: the maximum number of rows with a word of the
+ * query that hybrid search compares. `batch` and `characters`: the maximum number of texts in a
+ * request for embeddings, and of their characters together. `unused_days`: the days without a
+ * search after which the vectors of a table are deleted.
  */
 export const semanticLimits = {
   window: 100,
@@ -47,7 +47,7 @@ export interface EmbeddingFailure {
 export type EmbeddingAnswer = { readonly vectors: readonly string[] } | EmbeddingFailure
 export const isFailure = (answer: EmbeddingAnswer): answer is EmbeddingFailure => 'failed' in answer
 
-/** The internal queries of views for search by meaning. */
+/** The internal queries of views for semantic and hybrid search. */
 export interface SemanticQueries {
   /**
    * A page of a semantic or hybrid search. The first search of a table starts the embedding of its
@@ -92,7 +92,7 @@ export interface SemanticProgress {
 
 /**
  * Returns the text of a row for embedding: one line for each column with texts, sorted by column
- * name. The texts include those inside of objects and arrays. Other values, such as numbers and
+ * name. Texts nested in objects and arrays are included. Other values, such as numbers and
  * booleans, are omitted, so changing them requires no new embedding.
  * @param data the visible data.
  * @param max maximum number of characters.
@@ -112,7 +112,6 @@ export function cutText(text: string, max: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max)
 }
 
-/** The constant of reciprocal rank fusion. */
 const K = 60
 /**
  * Combines lists of ids, best first, by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009).

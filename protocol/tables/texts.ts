@@ -39,7 +39,6 @@ export const dataOfTexts = (schema: TableSchema, data: JsonObject): JsonObject =
     ]),
   )
 
-/** Converts the texts in the operand of a filter operator. */
 function operandOfText(type: ColumnType, operator: string, value: unknown): unknown {
   if (operator === '$exists') return valueOfText('boolean', value)
   if (operator !== '$in') return valueOfText(type, value)

@@ -46,7 +46,7 @@ const Grant = Closed({
   action_name: Type.Optional(Type.String({ ...text, description: 'An older way to say exact' })),
 })
 type Grant = Static<typeof Grant>
-/** Returns those faults of a request's selectors that the schema cannot detect. */
+/** Returns the faults of a request's selectors that the schema cannot detect. */
 export const checkGrants = ({
   actions = [],
 }: {

@@ -32,7 +32,7 @@ const MAX_RETRY_AFTER_MS = 3_600_000
 
 /**
  * Returns the back-off before the next attempt in milliseconds, with jitter.
- * @param attempts number of attempts so far; 0 counts as 1.
+ * @param attempts number of attempts so far; 0 is treated as 1.
  * @param chance random number from 0 to 1.
  * @param asked back-off in milliseconds that the receiver requested.
  */
@@ -90,15 +90,15 @@ export interface DeliveryOutcome
 
 /** Internal commands of a delivery. They are never refused. */
 export type DeliveryCommands = {
-  /** From the `events` actor, an interaction, or the project for a test: opens the delivery. */
+  /** Opens the delivery. Sent by the `events` actor, an interaction, or the project for a test. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
-   * From the executor that has the lease of the job: starts an attempt. `attempt` is the number of
-   * the attempt, or 0 when the executor must not make an attempt.
+   * Starts an attempt. Sent by the executor that has the lease of the job. `attempt` is the number
+   * of the attempt, or 0 when the executor must not make an attempt.
    */
   'delivery.begin': { input: { job_id: string }; reply: { attempt: number } }
   /**
-   * From the queue, when the job of an attempt has ended. The result of a completed job is an
+   * Sent by the queue when the job of an attempt has ended. The result of a completed job is an
    * `AttemptOutcome`.
    */
   'job.settled': { input: RunCommands['job.settled']['input']; reply: undefined }

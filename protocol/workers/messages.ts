@@ -61,7 +61,8 @@ export interface Offer {
   /** The shard of the jobs; absent in offers of earlier releases. */
   readonly source?: string
   /**
-   * The jobs are not committed: the offer is made within one process, and must be answered at once.
+   * The jobs are not committed yet. The offer is made within one process and must be answered
+   * immediately.
    */
   readonly ahead?: true
 }

@@ -270,7 +270,6 @@ export const sizes = {
   outbound: 900 * 1024,
 } as const
 
-/** A worker in the list of workers. */
 export const Worker = Type.Object({
   worker_instance_id: Type.String(),
   name: Type.Optional(Type.String()),
@@ -334,8 +333,8 @@ export interface Registration {
   readonly version?: string
   readonly environment_id?: string
   /**
-   * The environment was attached after the registration. It stays attached until the session ends, or
-   * registers with an environment of its own.
+   * The environment was attached after the registration. It stays attached until the session ends,
+   * or until the worker registers with an `environment_id`.
    */
   readonly attached?: true
   readonly capabilities: readonly string[]

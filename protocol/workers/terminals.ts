@@ -1,6 +1,6 @@
 /**
- * Terminals in environments. A person's socket is connected to one gateway and the worker's socket
- * to another; the gateways relay between them. Nothing is stored.
+ * Terminals in environments. The sockets of the person and of the worker may be connected to
+ * different gateways, which relay between them. Nothing is stored.
  *
  *     person     `terminal.open`                  → gateway → worker
  *     person     `terminal.input`, `.resize`, `.close`, `.ack` → worker
@@ -22,9 +22,9 @@ export const terminalLimits = {
   input_window: 65_536,
   /** Maximum number of concurrent terminals of one environment. */
   per_environment: 8,
-  /** Time in which a worker must connect, when the environment has no worker. */
+  /** Time within which a worker must connect when the environment has no worker. */
   start: 120_000,
-  /** Time after the upgrade in which `terminal.open` must arrive. */
+  /** Time after the upgrade within which `terminal.open` must arrive. */
   open: 10_000,
   /** Time without input and output after which a terminal ends, and its maximum duration. */
   idle: 3_600_000,

@@ -1,11 +1,11 @@
 /** The timing of workers: heartbeats, leases and claims, and the constraints between them. */
 
 /**
- * Timing in seconds. The constraints between the values are checked at start.
+ * Timing in seconds. The constraints between the values are checked at startup.
  * - `cadence`: time between two heartbeats.
  * - `lease`: duration of a lease.
  * - `poll`: maximum duration of a claim.
- * - `stale`: time without a heartbeat after which a worker counts as stale.
+ * - `stale`: time without a heartbeat after which a worker is considered stale.
  * - `takeover`: time without a heartbeat after which another process may register as the same
  *   instance.
  * - `register`: maximum time from the connection to the registration.

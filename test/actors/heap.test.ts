@@ -1,4 +1,4 @@
-/** A heap yields its items in order and keeps their positions up to date. */
+/** A heap yields its items in order and tracks their positions. */
 import fc from 'fast-check'
 import t from 'tap'
 import { add, inOrder, moved, type Order, removeAt } from '../../actors/heap.ts'

@@ -1,4 +1,4 @@
-/** The comparison of two trees that were measured in turn. */
+/** The comparison of two trees that were measured alternately. */
 import fc from 'fast-check'
 import t from 'tap'
 import { compare, turns } from '../../bench/cost/compare.ts'
@@ -35,7 +35,7 @@ t.test('a verdict needs every round, and five of them', async (t) => {
 })
 
 t.test('a ratio compares figures of the same round', async (t) => {
-  // The machine is twice as slow in the second round; each tree is as fast as the other.
+  // In the second round the machine is half as fast. Both trees are equally fast in every round.
   const [found] = compare(rounds('server', 50, 100, 50), rounds('server', 50, 100, 50))
   t.match(found, { ratio: { median: 1, min: 1, max: 1 }, verdict: 'no difference' })
 })

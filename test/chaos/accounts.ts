@@ -21,10 +21,7 @@ export interface Accounts {
   credsOf(role: Role, provisions: boolean): string
 }
 
-/**
- * Creates the users.
- * @param folder the folder of the credentials files.
- */
+/** Creates the users, with their credentials files in `folder`. */
 export async function createAccounts(folder: string): Promise<Accounts> {
   const { authorization, user } = await createOperatorAccount(folder)
   const scope = { partitions: 1 }

@@ -36,11 +36,10 @@ export class Asker {
   readonly #now: () => number
   readonly #agent = new Agent({ keepAlive: true, timeout: IDLE })
   #turn = 0
-  /** All measured requests, with their times. */
   readonly requests: Asked[] = []
   /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
-  /** Once true, no new attempt begins: a request without a final answer ends without one. */
+  /** Once true, no new attempt begins, and pending requests end without an answer. */
   over = false
   open = 0
 

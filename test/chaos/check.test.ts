@@ -179,7 +179,9 @@ const strike = (manner: Strike['manner'], at: number, until: number): Strike => 
   until,
   what: `somebody at ${at}`,
 })
-/** `count` requests, the n-th at n × 100 ms. Each is answered after `wait` milliseconds. */
+/**
+ * `count` requests, the n-th at n × 100 ms. A request is answered `wait(at)` milliseconds later.
+ */
 const requests = (count: number, wait: (at: number) => number) =>
   Array.from({ length: count }, (_, n) => ({ at: n * 100, done: n * 100 + wait(n * 100) }))
 

@@ -4,7 +4,6 @@
  */
 import type { History, Manner, Stream } from './history.ts'
 
-/** A violation: its kind and a description. */
 export interface Violation {
   readonly kind: Kind
   readonly what: string
@@ -41,7 +40,6 @@ export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Returns every violation, in the order of the checks. */
 export function check(history: History): Violation[] {
   return [
     ...checkStarts(history),
@@ -188,11 +186,9 @@ export interface Waits {
   /** The fault that was followed by the highest p99. */
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
-/** A quantile of sorted numbers. */
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
-/** Returns the maximum p99 waiting time after a fault; infinite if `LIMITS` has none. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**

@@ -4,8 +4,8 @@
  */
 
 /**
- * A final status that is allowed for the started run. A start allows several of them if a later
- * request races with the run.
+ * A final status that is allowed for the started run. A start allows several if a later request
+ * races with the run.
  */
 export type Ending = 'completed' | 'cancelled'
 /** A request to start a run, repeated under its key until it was acknowledged. */
@@ -14,7 +14,6 @@ export interface Start {
   readonly at: number
   /** The allowed final statuses of the run. */
   readonly ends: readonly Ending[]
-  /** The time of the acknowledgement, and the id of the run. */
   acknowledged?: { readonly at: number; readonly run: string }
   /** For a run that does not end on its own: whether its cancellation was acknowledged. */
   cancelled?: boolean
@@ -36,7 +35,7 @@ export interface Recorded {
   /** The key in the run's result; undefined if the result contains none. */
   readonly result?: string
 }
-/** A stream as followed over several connections, and as returned by a later read of all of it. */
+/** A stream as followed over several connections, and as returned by a later complete read. */
 export interface Stream {
   readonly name: string
   /** The frames as `id/type`, in order of arrival. */

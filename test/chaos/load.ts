@@ -77,7 +77,6 @@ export class Load {
     await this.#begin(plan)
     return this.starts.at(-1)?.acknowledged?.run ?? ''
   }
-  /** Whether no request is open or planned. */
   get quiet(): boolean {
     return this.#open.size === 0
   }
@@ -112,7 +111,7 @@ export class Load {
       .catch((error: unknown) => this.oddities.push(String(error)))
       .finally(() => this.#open.delete(work))
   }
-  /** Waits for a random time, like a client with other work. Returns at once when the load ends. */
+  /** Waits for a random time, like a client with other work. Returns early when the load ends. */
   async #later(most: number): Promise<void> {
     for (
       const until = this.#now() + this.#dice.between(0, most);
@@ -201,8 +200,8 @@ export class Load {
 }
 
 /**
- * The run that an answer to a start names. If the run of a repeated start has ended, the answer is
- * 409, and its details name the run.
+ * Returns the id of the run that is named in the answer to a start. If the run of a repeated start
+ * has ended, the answer is 409 with the id in its details.
  */
 function runOf({ status, body }: Reply): string | undefined {
   if (status === 202 || status === 200) return String(body['id'])

@@ -60,7 +60,6 @@ export function whyNoCuts(): string | undefined {
     : (tried.stderr.trim().split('\n')[0] ?? `${command} ended with ${tried.status}`)
 }
 
-/** Places all processes on loopback, without cuts. */
 export const loopback = (): Net => ({
   cuts: false,
   place: async () => ({ host: '127.0.0.1', before: [] }),

@@ -7,7 +7,6 @@ import type { Ending } from './history.ts'
 type Spec = Readonly<Record<string, unknown>>
 export interface Plan {
   readonly name: string
-  /** The weight of this kind among all starts. */
   readonly weight: number
   readonly spec: Spec
   readonly ends: readonly Ending[]
@@ -93,7 +92,6 @@ const plans: readonly Plan[] = [
 ]
 const whole = plans.reduce((sum, { weight }) => sum + weight, 0)
 
-/** Draws a random plan by weight. */
 export function draw(dice: Dice): Plan {
   let at = dice.below(whole)
   for (const plan of plans) {

@@ -26,13 +26,11 @@ interface Options {
   readonly folder: string
   /** Path of nats-server. */
   readonly binary: string
-  /** Aborts the chaos run. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
   /** Whether NATS runs in operator mode, with a least-privilege user for each node role. */
   readonly accounts: boolean
 }
-/** The result of a chaos run. */
 export interface Outcome {
   readonly history: History
   readonly violations: readonly Violation[]
@@ -44,8 +42,8 @@ export interface Outcome {
 const FOLLOWED = 60
 const READ = 300
 /**
- * `PATIENCE`: milliseconds without an ended run, after the load, until the wait for the remaining
- * runs ends. `CATCH_UP`: milliseconds that followers have after the load to catch up.
+ * `PATIENCE`: milliseconds without an ended run, after the load, after which the wait for the
+ * remaining runs stops. `CATCH_UP`: milliseconds that followers have after the load to catch up.
  */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000

@@ -16,7 +16,7 @@ import { createAccounts, OBSERVER } from './accounts.ts'
 import type { Net, Place } from './net.ts'
 
 export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
-/** A process that is restarted under the same name. */
+/** A process that can be restarted under the same name. */
 export interface Member {
   readonly name: string
   readonly role: Role
@@ -57,7 +57,6 @@ interface Options {
    */
   readonly accounts: boolean
 }
-/** A started process of any kind. */
 type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
@@ -79,7 +78,6 @@ const SLOTS = 256
 /** The maximum number of reported permission violations. */
 const MAX_VIOLATIONS = 20
 
-/** Starts all processes. */
 export async function startStack(options: Options): Promise<Stack> {
   const { net, folder, binary, say } = options
   const identity = createIdentity()
@@ -298,10 +296,6 @@ export async function startStack(options: Options): Promise<Stack> {
   }
 }
 
-/**
- * Waits until all streams have a leader and current replicas.
- * @throws {Error} after `within` milliseconds.
- */
 async function whole({ manager }: Nats, within: number): Promise<void> {
   let missing = 'nothing was looked at'
   for (const end = Date.now() + within; Date.now() < end; ) {

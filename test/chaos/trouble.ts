@@ -159,8 +159,8 @@ export async function bringTrouble(
       ])
     } else await hit(first, how, true)
     if (signal.aborted) return
-    // A lagging replica counts as missing. A fault before it is current would exceed the faults
-    // that the service is guaranteed to survive.
+    // A lagging replica counts as missing. Another fault before it is current could exceed what the
+    // service is guaranteed to survive.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
     for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )

@@ -8,7 +8,6 @@ import { hashOf } from '../../protocol/subjects.ts'
 const { CHAOS_URLS = '', CHAOS_KEY = '', CHAOS_SLOTS = '1', CHAOS_NAME = 'worker' } = process.env
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Waits briefly and returns its input. */
 const work: Action = async ({ n }) => {
   await pause(5)
   return { n }

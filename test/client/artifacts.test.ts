@@ -106,7 +106,7 @@ t.test('a refused upload is not repeated; an unreachable service is reported', a
 })
 
 /**
- * Answers with the bytes after the requested start, and breaks the connection after `most` bytes.
+ * Answers with the bytes from the requested start, and breaks the connection after `most` bytes.
  */
 function content(request: Request, most: number): Response {
   const start = Number(/^bytes=(\d+)-$/.exec(request.headers.get('range') ?? '')?.[1] ?? 0)

@@ -1,6 +1,6 @@
 /**
- * Headings of Markdown and their anchors by GitHub's rule. The documentation site uses the same
- * rule, so a link with an anchor leads to the same heading on both sites.
+ * Markdown headings and their anchors, which follow GitHub's rule. The documentation site uses the
+ * same rule, so a link with an anchor leads to the same heading on both sites.
  */
 
 /** Returns the anchor of a heading, without the number that is appended for a repeated heading. */

@@ -5,13 +5,11 @@
  * terminal.
  */
 
-/** A block of commands. */
 export interface Block {
   /** The line of the document with the block's first command, counted from 1. */
   readonly line: number
   readonly text: string
   readonly mark: 'run' | 'background' | 'skip'
-  /** The reason why the block is not run. */
   readonly reason?: string
 }
 

@@ -1,10 +1,10 @@
 /**
  * Runs the command line as a server for a test. All commands of shell scripts run in this one
  * process, because loading the program takes most of the time of a command. The server listens on a
- * port of the loopback interface and writes the port to its standard output.
+ * loopback port and writes the port to its standard output.
  *
- * A request is the number of arguments and then the arguments, each ended by a NUL. The answer is
- * the exit code, a line feed and the standard output. Notes go to the standard error of this
+ * A request is the number of arguments and then the arguments, each terminated by a NUL. The answer
+ * is the exit code, a line feed and the standard output. Notes go to the standard error of this
  * process.
  */
 import { createServer, type Socket } from 'node:net'
@@ -12,7 +12,6 @@ import { Command, CommanderError } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'
 import { explain } from '../../client/cli/explain.ts'
 
-/** Runs one command line and returns its exit code. */
 async function run(words: readonly string[], print: (text: string) => void): Promise<number> {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
   let code = 0

@@ -11,7 +11,6 @@ import { inlineCode } from './inline.ts'
 const root = join(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Returns the Markdown files of a folder and of its subfolders. */
 const markdownIn = (folder: string): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = posix.join(folder, entry.name)
@@ -31,7 +30,6 @@ interface Link {
   readonly line: number
   readonly target: string
 }
-/** Returns the links and images with relative targets in a document. */
 function relativeLinks(text: string): Link[] {
   const shown = withoutFences(text).replace(/`[^`]*`/g, (code) => code.replace(/[^\n]/g, ' '))
   const found = shown.matchAll(/\]\(<?([^)\s>]+)[^)]*\)|^ {0,3}\[[^\]]+\]: +<?([^\s>]+)/gm)
@@ -41,7 +39,6 @@ function relativeLinks(text: string): Link[] {
     return /^[a-z]+:/i.test(target) ? [] : [{ line, target }]
   })
 }
-/** Returns the fault of a link; undefined if its target exists. */
 function faultOf(document: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#')
   const file = path === '' ? document : posix.join(posix.dirname(document), decodeURI(path))

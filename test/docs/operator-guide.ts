@@ -4,7 +4,6 @@ import { join } from 'node:path'
 
 const docs = join(import.meta.dirname, '../../docs')
 
-/** The text of all pages of the guide. */
 export const operatorGuide = (): string =>
   [
     'operations.md',

@@ -28,7 +28,6 @@ exit "$code"
 interface Outcome {
   /** The lines of the completed blocks, counted from 1. */
   readonly done: readonly number[]
-  /** The standard output of the commands. */
   readonly output: string
   /**
    * The exit code of the shell, or null if a signal ended it. `errors` is the standard error of the

@@ -72,8 +72,8 @@ function ask(row: Row, path: string, body?: object): Promise<Answered> {
   })
 }
 /**
- * Returns a text of the other project that appears in the answer but not in the request, or
- * undefined.
+ * Returns a text of the other project that the answer reveals although the request does not contain
+ * it; undefined if there is none.
  */
 function leak({ text }: Answered, asked: string): string | undefined {
   const told = [MARK, ...foreign].find(
@@ -144,7 +144,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
       // The caller chooses the keys of memory entries and the names of secrets and of repository
       // hosts, so none of them belongs to another project.
       if (/^(project|memory_key|secret_name|host_name|blueprint_key)$/.test(slot)) continue
-      // Names of worker instances, which the caller also chooses, are tried: in the caller's
+      // Names of worker instances, which the caller also chooses, are tried anyway. In the caller's
       // project, the names of the other project refer to no worker.
       for (const id of foreign)
         await tried(
@@ -159,7 +159,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
   t.pass(`${rows.length} rows, ${foreign.length} ids`)
 })
 
-/** Returns the paths of those fields of a schema whose names suggest a reference to a record. */
+/** Returns the paths of the schema fields whose names suggest a record reference. */
 function idFields(schema: unknown, at: readonly string[] = []): string[][] {
   const { properties, items, anyOf } = (schema ?? {}) as {
     properties?: Record<string, unknown>

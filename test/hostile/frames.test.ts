@@ -60,8 +60,7 @@ const down = new Set([
 ])
 
 /**
- * Returns what is wrong with the frames that a worker received or with the close code, or
- * undefined.
+ * Describes an undocumented frame or close code that a worker received; undefined if there is none.
  */
 function fault(worker: TestWorker, closed: number | undefined): string | undefined {
   for (const frame of worker.frames) {

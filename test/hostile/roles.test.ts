@@ -1,4 +1,6 @@
-/** Every role against every row. The row's permission decides; some rows also need membership. */
+/**
+ * Calls every row with every role. The row's permission decides; some rows also require membership.
+ */
 import t from 'tap'
 import {
   brandedPermission,
@@ -131,7 +133,6 @@ const spent = new Set([
 /** Codes with which a channel may refuse a permitted request because of the caller's membership. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
-/** Rows that act on a connected worker. */
 const needsWorker: ReadonlySet<string> = new Set(['worker.drain', 'environment.attach'])
 
 t.test('the owner is accepted on every row, so every example is valid', async (t) => {

@@ -239,7 +239,6 @@ const told = ({ method, path, headers: given, body }: Asked): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ` +
   `${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
-/** Whether a request has the method and the path of a row. */
 const routes = (row: Row, { method, path }: Asked): boolean => {
   const route = routeOf(row)
   const pattern = route.path.replaceAll(/:\w+/g, '[^/]*')
@@ -265,7 +264,6 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
-/** Rows whose requests may also create role assignments. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**

@@ -207,7 +207,6 @@ const frames = [...worker.frames, ...other.frames]
 worker.close()
 other.close()
 
-/** Yields the path and the content of every file below a folder. */
 function* filesBelow(folder: string): Generator<[string, Buffer]> {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
     if (statSync(join(folder, name)).isFile()) yield [name, readFileSync(join(folder, name))]
@@ -275,7 +274,7 @@ t.test('no answer repeats a credential, and records contain no lease tokens', as
 })
 
 t.test('of a credential, only the hash is stored', async (t) => {
-  // The root key comes from a setting. A generated key would be stored in a separate file that only
+  // The root key is configured here. A generated key would be stored in a separate file that only
   // its owner can read.
   for (const [what, secret] of Object.entries(credentials)) t.strictSame(holding(secret), [], what)
   for (const { signing_secret } of signing)

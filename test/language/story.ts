@@ -49,7 +49,6 @@ const HIDDEN: ReadonlySet<string> = new Set([
 const compiled = Compile(Spec)
 type Values = Record<string, unknown>
 
-/** One line of the timeline. */
 export function lineOf({
   type,
   step,
@@ -96,7 +95,6 @@ export function read(text: string): {
   return { title, head, lines }
 }
 
-/** Faults of a workflow, as a client receives them. */
 const faultsOf = (spec: unknown): string[] =>
   (compiled.Check(spec) ? checkSpec(spec, 'spec') : explain(Spec, spec, 'spec')).map(
     ({ field, message }) => `  refused ${field}: ${message}`,

@@ -1,7 +1,6 @@
 /**
- * The environment of one run: the run actor with its children, a queue that leaves its jobs to the
- * script, questions that the script answers, a clock that the script advances, and an event matcher
- * that answers immediately.
+ * The environment of one run: the run actor with its children, and an event matcher that answers
+ * immediately. The script controls the jobs of the queue, the questions and the clock.
  */
 import { type AnyActor, type Cause, type Decided, evolve, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/runs/run.ts'
@@ -53,7 +52,6 @@ export class World {
     this.#settle()
     return refused
   }
-  /** Advances the time and wakes actors at their deadlines. */
   pass(ms: number): void {
     const until = this.now + ms
     for (let next = this.#next(); next && next.due <= until; next = this.#next()) {

@@ -1,4 +1,4 @@
-/** The repository, commit and folder that the system steps of a loop clone. */
+/** Which repository and commit the system steps of a loop clone, and into which folder. */
 import fc from 'fast-check'
 import t from 'tap'
 import { checkLoop } from '../../protocol/loops/check.ts'

@@ -25,7 +25,6 @@ interface Request {
   readonly form?: Readonly<Record<string, string>>
   /** Whether the body is sent as a form with the bytes of `file`. */
   readonly streamed?: boolean
-  /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -189,7 +188,6 @@ async function received(s: Service): Promise<Example> {
   })
 }
 
-/** The fields of a body as a form. */
 function multipart(body: object): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(body))
@@ -197,7 +195,6 @@ function multipart(body: object): FormData {
   return form
 }
 
-/** Reads an artifact by a signed URL. */
 async function downloaded(s: Service): Promise<Example> {
   const { handle: project, upload: artifact_id } = await furnish(s, 'orders')
   const { url } = await s.ok('artifact.signed_url', { project, artifact_id })

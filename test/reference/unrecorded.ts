@@ -8,7 +8,6 @@ import type { Place } from '../hostile/support/rows.ts'
 
 const at = '2026-01-05T09:00:00.000Z'
 
-/** The status and the answer by row name. */
 export const unrecorded: {
   readonly [N in RowName]?: (place: Place) => Pick<Example, 'status' | 'answer'>
 } = {

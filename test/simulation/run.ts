@@ -45,9 +45,7 @@ async function describe(failed: Outcome, options: Options = {}, lines = LINES): 
   ].join('\n')
 }
 
-/** The result of several seeds. */
 export interface Report {
-  /** The failures as text. */
   readonly failures: readonly string[]
   readonly entries: number
   /** Simulated milliseconds. */

@@ -33,8 +33,8 @@ import { unsettled } from './rest.ts'
 export interface Plant {
   readonly name: string
   /**
-   * The first seed whose simulation detects the fault, if this seed comes late. It is tried before
-   * the others. A change of the engine may change this number.
+   * A seed that detects the fault, for faults that are otherwise detected late. It is tried first.
+   * Changes of the engine may invalidate it.
    */
   readonly seed?: number
   deps?(deps: HostDeps): HostDeps
@@ -134,11 +134,9 @@ export class Simulation {
     this.talk = new Talk(this)
   }
 
-  /** The running machines: alive and not paused. */
   up(): Machine[] {
     return this.machines.filter((machine) => machine.alive && !machine.paused)
   }
-  /** A number that has not been returned before. */
   unique(): number {
     return ++this.#unique
   }
@@ -214,7 +212,6 @@ export class Simulation {
     }
     if (restless !== undefined) this.violated(`${what}: ${restless}`)
   }
-  /** Runs the whole simulation. */
   async run(): Promise<Outcome> {
     const { dice, timeline, weather } = this
     const nodes = 1 + dice.below(3)
@@ -257,7 +254,6 @@ export class Simulation {
   }
 }
 
-/** Runs one seed. */
 export async function runSeed(seed: number, options: Options = {}): Promise<Outcome> {
   const undo = options.plant?.install?.()
   try {

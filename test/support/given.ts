@@ -25,9 +25,7 @@ export const START = 1_767_225_600_000
 /** An actor with a history. `S` is the type of the state as the test uses it. */
 export interface Scene<S> {
   readonly state: S
-  /** All events so far. */
   readonly history: readonly Event[]
-  /** Time of the last command. */
   readonly at: number
   /** Decides a command. Missing fields of the cause have the values of the previous command. */
   when(name: string, input?: unknown, cause?: Partial<Cause>): Outcome<S>
@@ -40,11 +38,8 @@ export interface Outcome<S> extends Scene<S> {
   readonly events: readonly (Event & Readonly<Record<string, unknown>>)[]
   readonly tells: readonly Tell[]
   readonly soft: readonly Event[]
-  /** External effects that the events cause. */
   readonly effects: readonly Effect[]
-  /**
-   * The reply of the decision. If that is a function, its result for the state after the command.
-   */
+  /** The decision's reply or, if that is a function, its result for the state after the command. */
   readonly reply: unknown
   readonly refused?: Refusal
 }
@@ -64,7 +59,6 @@ function freeze(value: unknown): void {
   Object.freeze(value)
   for (const member of Object.values(value)) freeze(member)
 }
-/** Creates a scene of an actor with the given history. */
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
   const next = (name: string): string => {
@@ -127,6 +121,5 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
   return scene(fold(actor, events, START) as S, events, base)
 }
 
-/** The types of events, in order. */
 export const typesOf = ({ events }: { readonly events: readonly Event[] }): string[] =>
   events.map(({ type }) => type)

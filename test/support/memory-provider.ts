@@ -12,16 +12,16 @@ import {
 } from '../../nodes/hosts/provider.ts'
 import type { HostTask } from '../../protocol/environments/commands.ts'
 
-/** The process of a worker. */
 export interface MemoryProcess {
-  /** Ends the process immediately. */
   kill(): void
 }
 interface MemoryEnvironment {
   readonly project: string
   worker?: { readonly generation: number; readonly process: MemoryProcess }
 }
-/** An operation that a test holds until it resolves or rejects it. */
+/**
+ * An operation that stays pending until the test calls `finish`, or until the operation is aborted.
+ */
 interface Held {
   readonly task: HostTask
   readonly signal: AbortSignal
@@ -33,12 +33,11 @@ export class MemoryPlace {
   readonly environments = new Map<string, MemoryEnvironment>()
   /** The calls of providers, as `provision env_…`, in order. */
   readonly calls: string[] = []
-  /** The launches of workers, in order. */
   readonly launches: WorkerLaunch[] = []
-  /** Operations that wait for the test while `holds` is true. */
+  /** The held operations. Operations are held while `holds` is true. */
   readonly held: Held[] = []
   holds = false
-  /** The error of the next operations, if any. */
+  /** The error with which operations fail while it is set. */
   fails: Error | undefined
   readonly logs = new Map<string, string>()
   readonly #start: (launch: WorkerLaunch, end: (idle: boolean) => void) => MemoryProcess
@@ -57,7 +56,7 @@ export class MemoryPlace {
     this.name = name
     this.#start = start
   }
-  /** Ends the process of an environment's worker, as if on its own. */
+  /** Ends the process of an environment's worker, as if the process had exited by itself. */
   exit(id: string, idle = false): void {
     const environment = this.environments.get(id)
     const generation = environment?.worker?.generation

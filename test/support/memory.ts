@@ -36,7 +36,7 @@ export class ManualClock implements Clock {
     const until = this.#elapsed + ms
     await settleAll()
     for (;;) {
-      // Timers are in the order of their creation, so the first of the earliest is the next.
+      // Timers are in creation order, so the first one with the earliest time runs next.
       let next = this.#timers[0]
       for (const timer of this.#timers) if (next && timer.at < next.at) next = timer
       if (!next || next.at > until) break
@@ -69,8 +69,8 @@ export class MemoryJournal implements Journal {
   }[] = []
   readonly tick: Tick
   /**
-   * Faults of the next appends: `lost` stores nothing and returns unknown, `stored` stores and
-   * returns unknown, `full` refuses.
+   * Faults of the next appends. `lost` stores nothing, `stored` stores the envelope, and both
+   * return an unknown outcome. `full` refuses the append.
    */
   faults: ('lost' | 'stored' | 'full')[] = []
   /** Number of sequences that the stream reports as missing. */

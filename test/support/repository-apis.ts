@@ -1,5 +1,5 @@
 /**
- * The APIs of GitHub and GitLab as far as the service calls them, over real HTTP on loopback. The
+ * The parts of the GitHub and GitLab APIs that the service calls, over real HTTP on loopback. The
  * stand-in for GitHub checks the signature and the times of the app's JWT.
  */
 import { type KeyObject, verify } from 'node:crypto'
@@ -16,7 +16,6 @@ interface ApiAnswer {
   readonly body?: unknown
 }
 export interface TestApi {
-  /** Base URL of the host. */
   readonly url: string
   readonly requests: readonly ApiRequest[]
   /** The status with which all requests are answered, until it is undefined again. */
@@ -83,7 +82,6 @@ function jwtFault(token: string, app_id: string, key: KeyObject): string | undef
   return Number(iat) > now || Number(exp) < now || Number(exp) - now > 600 ? 'times' : undefined
 }
 
-/** The data of an app in the stand-in for GitHub. */
 export interface TestApp {
   readonly app_id: string
   readonly key: KeyObject

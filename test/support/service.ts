@@ -41,7 +41,6 @@ export interface Raw {
   readonly text: string
   readonly body: Record<string, never>
 }
-/** A frame of an event stream. */
 export interface Frame {
   readonly id?: string
   readonly event?: string
@@ -160,7 +159,6 @@ function close(schema: unknown): unknown {
   return next
 }
 
-/** Method, path with query, and body for a row's input. */
 export function requestOf(
   row: Row,
   input: Record<string, unknown>,

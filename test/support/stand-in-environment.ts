@@ -131,7 +131,6 @@ const armsOf = (silence: number): Arms => ({
 })
 
 /**
- * Creates the actor.
  * @param seen is called with each new state of an environment.
  * @param silence milliseconds without progress after which another host may perform an operation.
  */

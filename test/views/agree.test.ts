@@ -53,7 +53,6 @@ class World {
     if (drafts.length > 0) this.view.apply([this.journal.commit(0, ...drafts)])
     return first
   }
-  /** Jobs of the queue, in order of arrival. */
   jobs = () => Object.values(this.queue.state.jobs)
 }
 

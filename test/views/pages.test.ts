@@ -1,4 +1,7 @@
-/** Pages have a limited number of characters, however long their rows are, and skip no row. */
+/**
+ * Pages have a limited number of characters regardless of the length of their rows, and skip no
+ * row.
+ */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'

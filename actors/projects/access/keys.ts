@@ -1,10 +1,10 @@
 /**
- * Project keys. A key signs in as its principal. A key that is created without a principal uses the
+ * Project keys. A key acts as its principal. A key that is created without a principal uses the
  * service principal with the key's name, or a new service principal with the role Editor.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { grantedBy, hasRole } from '../../../protocol/access/roles.ts'
+import { grantedBy, hasRole, lacking } from '../../../protocol/access/roles.ts'
 import type {
   ApiKey,
   access,
@@ -32,16 +32,16 @@ import {
 } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
 import { type Born, bornPrincipal, withName } from './principals.ts'
-import { lacking, rolesOf } from './rights.ts'
+import { rolesOf } from './rights.ts'
 
 type Rows = typeof access
 type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
 /**
- * Returns the principal that the key signs in as: the given one, the service principal with the
- * key's name, or a new principal. Refuses a person, and a principal without roles unless the
- * request allows it.
+ * Returns the principal that the key acts as: the given one, the service principal with the key's
+ * name, or a new principal. Refuses a person, and a principal without roles unless the request
+ * allows it.
  */
 function holderOf(
   options: ProjectOptions,

@@ -1,8 +1,8 @@
 /**
  * Removal of disabled or archived principals from channels; disabled principals stay in direct
- * messages. Only views store the channels of a principal, so the commit that disables or archives a
- * principal also enqueues a background job that removes the principal. The job is repeated until it
- * succeeds.
+ * messages. Only views store the channels of a principal. The commit that disables or archives a
+ * principal therefore also enqueues a background job that removes the principal. The job is
+ * repeated until it succeeds.
  */
 
 import type { Event } from '../../../protocol/entry.ts'

@@ -57,7 +57,6 @@ function handleOf(
   return handle
 }
 
-/** The properties of a new principal. */
 interface Draft
   extends Pick<Partial<KeptPrincipal>, 'email' | 'description' | 'owner_id' | 'metadata' | 'tags'> {
   readonly name: string
@@ -101,8 +100,7 @@ export function bornPrincipal(
 }
 
 /**
- * Creates the principal of a new agent. Its id is also the id of the agent. It has no roles until
- * roles are assigned.
+ * Creates the principal of a new agent, without roles. The principal's id is also the agent's id.
  * @param given the id; by default, a new one is generated.
  */
 export function bornAgent(
@@ -226,7 +224,7 @@ export function updatePrincipal(
   )
 }
 
-/** Refuses to archive a principal that belongs to an agent or that a valid key signs in as. */
+/** Refuses to archive the principal of an agent, or a service principal with an unexpired key. */
 function needed(
   { keys }: ProjectState,
   { id, kind }: KeptPrincipal,
@@ -253,7 +251,9 @@ function needed(
     )
   )
 }
-/** Archives a principal that no valid key signs in as. A user's tokens are revoked as well. */
+/**
+ * Archives a principal unless it is still needed (`needed`). A user's tokens are revoked as well.
+ */
 export function deletePrincipal(
   state: ProjectState,
   input: Pick<Input<Rows['principal.delete']>, 'id'>,

@@ -1,15 +1,15 @@
 /**
  * Assignments of roles, and the rule against privilege escalation. A caller may grant, create or
  * extend a role, or create a credential for a principal, only if the caller holds all permissions
- * that are granted. Removing access needs only the permission of the row.
+ * that are granted. Removing access requires only the permission of the row.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { allows, grantsOf, hasRole } from '../../../protocol/access/roles.ts'
+import { grantsOf, hasRole, lacking } from '../../../protocol/access/roles.ts'
 import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
-import { brandedPermission, systemRoleById } from '../../../protocol/access/schema.ts'
+import { systemRoleById } from '../../../protocol/access/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
-import { type FieldError, type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { FieldError, Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
@@ -32,31 +32,9 @@ export const principalRecord = (
   role_ids: readonly string[],
 ): PrincipalRecord => ({ ...principal, ...(role_ids.length > 0 && { role_ids: [...role_ids] }) })
 
-/** The name of a role, of the system or of the project. */
 const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
-/**
- * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
- * permission.
- * @param brand header brand in any letter case.
- */
-export function lacking(
-  holds: readonly string[],
-  wanted: Iterable<string>,
-  brand: string,
-): Refusal | undefined {
-  const held = new Set(holds)
-  for (const permission of wanted)
-    if (!allows(held, permission))
-      return refuse(
-        'permission_denied',
-        { permission: brandedPermission(permission, brand.toLowerCase()) },
-        `You cannot grant permissions that you do not have; ` +
-          `${brandedPermission(permission, brand.toLowerCase())} is missing.`,
-      )
-  return undefined
-}
 /** Refuses a caller who lacks a permission of one of the roles to be granted. */
 export const lackingForRoles = (
   { roles }: Pick<Known, 'roles'>,

@@ -95,7 +95,6 @@ export function rotateSecret(
   )
 }
 
-/** The version that a path refers to. */
 function versionOf(
   { actions }: OrganizationState,
   { action_id, version }: { readonly action_id: string; readonly version: string },

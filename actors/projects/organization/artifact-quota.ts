@@ -1,12 +1,12 @@
 /**
  * The storage that the artifacts of all projects use, and its limit. A gateway sends each change
- * directly, and the artifact actor sends it again; the two messages arrive in any order
+ * directly, and the artifact actor sends it again; the two messages can arrive in either order
  * (protocol/artifacts/commands.ts).
  *
  * Invariants:
  * S1. An artifact is pending at most once. After its upload has ended, its id is stored until the
  *     deadline after which no reservation for it is accepted.
- * S2. A refund is subtracted once. The message of the artifact actor arrives exactly once, so a
+ * S2. A refund is subtracted once. The message from the artifact actor arrives exactly once, so a
  *     direct message that arrives first is recorded without a time limit. A direct message that
  *     arrives later is detected as a repeat until the time after which direct messages are ignored.
  * S3. No reservation makes the sum of used and reserved bytes exceed the limit.
@@ -28,7 +28,7 @@ export interface ArtifactStorage {
   readonly pending: Record<string, { readonly bytes: number; readonly expires_at: number }>
   /** Uploads that have finished, with the deadline after which no reservation is accepted. */
   readonly over: Record<string, number>
-  /** Artifacts whose direct refund has arrived before the message of the artifact actor. */
+  /** Artifacts whose direct refund has arrived before the message from the artifact actor. */
   readonly awaited: Record<string, true>
   /**
    * Artifacts whose actor has sent the refund, with the time after which direct messages are
@@ -129,7 +129,6 @@ function forget(times: Record<string, number>, at: number): void {
     delete times[id]
   }
 }
-/** Applies an event of the quota to the state, which is changed in place. */
 const applied =
   <T extends QuotaEvent['type']>(change: (storage: ArtifactStorage, event: On<T>) => void) =>
   <S extends StorageHolder>(state: S, event: On<T>, at: number): S => {

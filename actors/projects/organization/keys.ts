@@ -26,8 +26,8 @@ type Created = Reply<Rows['key.create_organization']>
 
 const rank = (role: SystemRole): number => systemRoleNames.indexOf(role)
 /**
- * Refuses a caller whose key has a weaker role than the one to grant or revoke, or has become
- * invalid since the request was authenticated.
+ * Refuses a caller whose key has a weaker role than `role`, or has become invalid since the request
+ * was authenticated.
  */
 function outranked(
   { keys }: OrganizationState,

@@ -1,9 +1,9 @@
 /**
- * The organization actor: the single writer of organization keys, projects and their handles,
- * claims on workflow handles, and the organization's skills, actions, device sign-ins, artifact
- * storage and definition resolver. There is exactly one organization, which exists after
- * `organization.init`. This file contains the table; the decisions are in the other files of this
- * folder.
+ * The organization actor: the single writer of the organization's configuration. This comprises
+ * keys, projects and their handles, claims on workflow handles, skills, actions, device sign-ins,
+ * artifact storage and the definition resolver. There is exactly one organization, which exists
+ * after `organization.init`. This file contains the table; the decisions are in the other files of
+ * this folder.
  */
 
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
@@ -49,7 +49,7 @@ import {
   redeemDevice,
   requestDevice,
 } from './devices.ts'
-import { nextQuestion, question, release, reserve } from './handles.ts'
+import { holderOf, nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
 import { evolveResolver, putOrigins, putResolver } from './resolver.ts'
@@ -236,8 +236,10 @@ export const organizationActor = (
     skills: skillsOf,
     skill_grants: grantsOf,
     action: actionOf,
+    handle_project: (state, { handle }: { readonly handle: string }) =>
+      holderOf(state, handle)?.project ?? null,
     device: deviceOf,
-    /** The given principal ids that no organization key signs in as. */
+    /** Returns the given ids that are not principals of organization keys. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
       const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
       return ids.filter((id) => !known.has(id))

@@ -25,7 +25,7 @@ type Decided<R> = Decision<OrganizationProjectEvent, R>
 
 /**
  * Returns a project id with a random slot, so that projects spread over the shards instead of
- * sharing the organization's.
+ * sharing the shard of the organization.
  */
 const mintProject = (cause: Cause): string =>
   cause.mint('project').slice(0, -2) + slotText(hashOf(cause.secret()))

@@ -35,7 +35,6 @@ import type { OrganizationOptions, OrganizationState } from './state.ts'
 type Rows = typeof resolver
 type Put = Input<Rows['resolver.put']> & ResolverExtra & SentUrl
 
-/** The URL in its stored form; undefined without one. */
 function urlOf(
   url: string | undefined,
   { url_parts: sent }: SentUrl,
@@ -126,7 +125,7 @@ export function putOrigins(
   }
 }
 
-/** Reducers for these events. */
+/** Reducers for the events of the resolver and of the return origins. */
 export const evolveResolver = {
   'resolver.configured': (
     state: OrganizationState,

@@ -25,7 +25,7 @@ export interface SkillHolds extends SkillOwner {
   readonly grants: Record<string, number>
 }
 
-/** Holds skills during their assignment, so that they are not deleted. */
+/** Places a hold on skills during their assignment, which prevents their deletion. */
 export function holdSkills(
   { skills, holds }: SkillHolds,
   input: SkillHoldCommands['skill.hold']['input'],
@@ -72,7 +72,7 @@ export function deleteOrganizationSkill(
 
 /**
  * Number of times that a skill has been held. A deletion must present the number that its caller
- * read before, which reveals holds granted in the meantime.
+ * read earlier. A difference reveals holds granted in the meantime.
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0

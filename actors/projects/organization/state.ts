@@ -1,7 +1,7 @@
 /**
- * The state of the organization: its keys, its projects, whether deleted or not, the claims on
- * workflow handles, its skills and actions, the sign-in requests of devices, the storage that artifacts
- * use, and the configuration of the definition resolver.
+ * The state of the organization: keys, projects (including deleted ones), claims on workflow
+ * handles, skills, actions, sign-in requests of devices, artifact storage, and the definition
+ * resolver.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -15,7 +15,7 @@ import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 
 /**
- * A project as the organization stores it. A deleted project stays, so that its handle is never
+ * A project as the organization stores it. A deleted project is kept, so that its handle is never
  * reused.
  */
 type KeptProject = Project & { readonly deleted?: true }
@@ -36,15 +36,14 @@ export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder, 
   /** Claims by workflow id. */
   claims: Record<string, Claim>
   skills: Record<string, Skill>
-  /** Actions by id. */
   actions: Record<string, KeptOrganizationAction>
-  /** Absent until it is configured. */
+  /** Absent until configured. */
   resolver?: KeptResolver
   /** Origins to which a flow that connects a provider may return. Absent: none. */
   oauth_origins?: readonly string[]
 }
 export interface OrganizationOptions extends AccessLimits, QuotaOptions {
-  /** Header brand; its lower-case form prefixes reserved tags and permissions. */
+  /** The configured brand. Its lower-case form is the prefix of reserved tags and permissions. */
   readonly brand: string
   /**
    * Maximum number of projects that are not deleted; 10,000 by default, because every gateway holds

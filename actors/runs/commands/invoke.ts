@@ -1,5 +1,5 @@
 /**
- * Calls of actions. A direct call is a run of one step, so that it has a timeline, a job, leases
+ * Calls of actions. A direct call is a run of one step. It therefore has a timeline, a job, leases
  * and attempts, like a call by a workflow. This file also provides the facts that an executor needs
  * to make a call for a run.
  */

@@ -1,7 +1,7 @@
 /**
- * Commands of a loop to its runs. The loop decides whether a run begins at once or waits (`held`).
- * The commit that ends a run also notifies its loop, so the loop never counts an ended run as
- * active.
+ * Commands from a loop to its runs. The loop decides whether a run begins at once or waits
+ * (`held`). The commit that ends a run also notifies its loop, so the loop never counts an ended
+ * run as active.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
@@ -22,8 +22,8 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. If the run already exists, nothing changes;
- * if it has ended, it reports the status `known` to its loop.
+ * Creates the run, and begins it unless it has to wait. An existing run does not change; if it has
+ * ended, it reports the status `known` to its loop.
  */
 export function open(
   state: RunState | null,

@@ -205,7 +205,7 @@ const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Ca
 
 /**
  * The name and description that the spec defines for its runs. A template that fails to render is
- * left out, because a missing name must not prevent a start.
+ * ignored, because a missing name must not prevent a start.
  * @param run the record of the run, which has no name yet.
  */
 export function nameOf(

@@ -3,11 +3,11 @@
  * and end of a single step are in outcome.ts, its work in `../steps/`.
  *
  * Invariants:
- * E1. A call of `advance` returns only when the run waits or has ended. While it waits, the run is
+ * E1. A call to `advance` returns only when the run waits or has ended. While it waits, the run is
  *     `suspended`, unless the wait is not confirmed yet or is a pause.
  * E2. `advance` emits `run.resumed` before a suspended run executes a step or completes. A step
- *     that goes from a wait directly into its retry delay does not resume the run. Some
- *     operator commands emit their own `run.resumed` (../commands/control.ts).
+ *     that goes from a wait directly into its retry delay does not resume the run. Some operator
+ *     commands emit their own `run.resumed` (../commands/control.ts).
  * E3. Commits are bounded, so one command emits a bounded number of events. When that number is
  *     reached, a run that could continue pauses, and a timer that is due at once continues it.
  * E4. `if` is evaluated at every attempt that the engine begins, so a retry after an error in `if`

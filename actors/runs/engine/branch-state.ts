@@ -30,8 +30,8 @@ export function applyBranches(
 }
 
 /**
- * Index of a branch among the active branches, or -1. Most lookups are for the newest branch, then
- * for the oldest branch.
+ * Index of a branch among the active branches, or -1. Checks the newest branch first, because most
+ * lookups are for it.
  */
 export function indexAt(branches: readonly Branch[], at: string): number {
   const newest = branches.length - 1
@@ -68,9 +68,9 @@ function withBranch(
   return others
 }
 /**
- * The record of a step of a branch. Records are stored under the step's own key, so that the
- * objects of all items have the same property names and share their V8 hidden classes. Snapshots of
- * the first releases use the key with the branch's prefix.
+ * The record of a step of a branch. Records are stored under the step's own key. The objects of all
+ * items therefore have the same property names and share their V8 hidden classes. Snapshots of the
+ * first releases use the key with the branch's prefix.
  */
 export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>
   getOwn(rows, step.slice(key.length + 1)) ?? getOwn(rows, step)

@@ -36,7 +36,7 @@ export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.le
 
 /**
  * Makes one unit of progress: executes a step of a branch, begins or ends a branch, or ends the
- * step that contains the branches. If the commit is full, it schedules a wake instead.
+ * step that contains the branches. If the commit is full, schedules a wake instead.
  * @param take executes a step.
  * @returns whether to continue; false if every branch waits or the commit is full.
  */

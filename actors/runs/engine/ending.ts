@@ -2,8 +2,8 @@
  * The end of a run: first its cleanup, if it has one, then the event that ends it.
  *
  * Invariants:
- * N1. The event that ends a run is the run's last event in its commit. Its payload contains the
- *     final `status`, by which clients recognize the end.
+ * N1. The event that ends a run is the run's last event in its commit. Clients recognize the end by
+ *     the final `status` in its payload.
  * N2. Cleanup does not change the outcome of the run, which is decided before the cleanup begins.
  * N3. The commit that ends a run also notifies its loop, and the parent that waits for it. A
  *     failure may pause the loop, and the timeline shows the pause before the end of the run. A
@@ -85,7 +85,7 @@ const ends = {
 } as const
 /**
  * Emits the event that ends the run. Withdraws the open interactions of a completed run, and
- * notifies the parent, if it waits, and the loop, unless the run failed.
+ * notifies a waiting parent. Notifies the loop too, unless the run failed (N3).
  */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine

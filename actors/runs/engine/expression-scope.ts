@@ -9,10 +9,11 @@ import { branchAt, keyOf, type RunState, rowOf } from '../state.ts'
 import { keyBelow, stepsAt } from './places.ts'
 
 /**
- * Returns the roots: `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`), and
- * `steps` by key and by index; system steps that prepare repositories have no index. In a branch,
- * `steps` also contains the branch's own steps, and an item has the roots `item` and `index`. Only
- * completed steps are included: a skipped step is undefined, like a step that has not run.
+ * Returns the roots `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`) and
+ * `steps`. `steps` contains the completed steps by key and by index; system steps that prepare
+ * repositories have no index. A skipped step is undefined, like a step that has not run. In a
+ * branch, `steps` also contains the branch's own steps, and an item has the roots `item` and
+ * `index`.
  */
 export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): JsonObject {
   const { record, engine } = state

@@ -102,7 +102,6 @@ export function beginStep(on: Draft): void {
     ...place,
   })
 }
-/** The agent of an agent step, as part of the payload. */
 function whom(
   { state: { engine } }: Draft,
   { kind, config }: Step,
@@ -134,7 +133,6 @@ const seqOf = ({ state: { engine, spec } }: Draft): number =>
 /** A recovered run is `queued` until its next step begins. */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
-/** The position after the current step. */
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
 
 /** Skips the current step, because its condition is false. */
@@ -199,7 +197,7 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
  * @param final whether to refuse a retry, because the policy was applied elsewhere or another
  * attempt cannot succeed.
  * @param row further changes to the step's record if the step fails.
- * @param stop the stop reason of the run if it ends; by default, that the step failed.
+ * @param stop the stop reason of the run if it ends; by default `step_failed`.
  */
 export function failStep(
   on: Draft,

@@ -1,6 +1,6 @@
 /**
- * Delivery of source events that match waits of the run. An event resumes every step that waits for
- * it, immediately. Unlike a signal, it is not stored for steps that begin to wait later.
+ * Delivery of source events that match waits of the run. An event immediately resumes every step
+ * that waits for it. Unlike a signal, an event is not stored for steps that begin to wait later.
  */
 
 import type { Delivered } from '../../../protocol/internal.ts'
@@ -16,8 +16,8 @@ import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'
 const REMEMBERED = 64
 
 /**
- * Delivers an event to the steps that wait for it. It changes nothing if no step waits for it, if
- * it was delivered before, or if the run is being cancelled.
+ * Delivers an event to the steps that wait for it. Does nothing if no step waits for the event, if
+ * the event was delivered before, or if the run is being cancelled.
  */
 export function deliver(
   state: RunState | null,

@@ -84,8 +84,8 @@ export function jobRetried(
     lost ? 'lease_expired' : 'failed',
     lost ? 'The worker lost its lease' : 'The attempt failed',
   )
-  // Jobs count attempts from 1; steps count them across recoveries, each of which creates a new
-  // job.
+  // Jobs count attempts from 1. Steps count attempts across recoveries, and each recovery creates a
+  // new job.
   const attempt = wait.base + input.attempt
   const max_attempts = wait.base + input.max_attempts
   emit(on, 'action.retried', {

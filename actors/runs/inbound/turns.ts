@@ -52,19 +52,16 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   service: 'service_account',
   system: 'system',
 }
-/**
- * The principal that counts as the asker of the run's turns: the one on whose behalf the run acts,
- * else the system.
- */
+/** The asker of the run's turns: the principal on whose behalf the run acts, else the system. */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor
     ? { id: actor.principal_id, type: types[actor.principal_type] }
     : { id: 'system', type: 'system' }
 
 /**
- * Opens the turn after its definition has been looked up. Refused with `conflict` when another turn
- * has brought another definition of the agent from the resolver in the meantime: the lookup is then
- * repeated with the definition that the run keeps.
+ * Opens the turn after its definition has been looked up. Refuses with `conflict` if the run has
+ * stored a different definition of the agent for another turn in the meantime. The lookup is then
+ * repeated with the stored definition.
  */
 export function turnDefined(
   state: RunState | null,
@@ -178,7 +175,6 @@ export function turnSettled(
   return silently(on)
 }
 
-/** Continues the step with the outcome of its turn. */
 function settle(on: Draft, wait: AgentWait, report: Report): void {
   const { status, output, text = '' } = report
   const { step, row } = current(on) ?? {}

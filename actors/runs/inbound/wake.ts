@@ -1,7 +1,7 @@
 /**
- * Timers of a run. They fire when a sleep, a retry delay or a pause has ended, when a step or the
- * whole run has timed out, and when work that was left to a later commit is due. An early or
- * repeated wake is harmless.
+ * Timers of a run. They fire at the end of a sleep, a retry delay or a pause, and when a step or
+ * the whole run times out. They also fire when work that was left to a later commit is due. An
+ * early or repeated wake is harmless.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'

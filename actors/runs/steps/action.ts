@@ -5,7 +5,7 @@
  *
  * The retry policy of the step bounds both failed attempts and lost leases. Without a policy, the
  * first failure or lost lease ends the job. If the action is annotated as safe to repeat, the claim
- * of such a job raises the limit on lost leases to three.
+ * of a job without a policy raises the limit on lost leases to three.
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'

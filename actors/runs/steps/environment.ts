@@ -59,8 +59,8 @@ function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string
 
 /**
  * Returns the environment of an action step, or undefined if the action needs none. Returns a fault
- * if the definition specifies none, which is possible only for definitions that earlier releases
- * saved.
+ * if the definition specifies no valid environment, which is possible only for definitions that
+ * earlier releases saved.
  */
 export function actionEnvironment(
   state: RunState,
@@ -88,7 +88,7 @@ export function actionEnvironment(
   }
 }
 
-/** Returns the fields of a turn's opening that determine the environment of its tools. */
+/** Returns the fields of `TurnWanted` that determine the environment of the turn's tools. */
 export function turnEnvironment(
   state: RunState,
 ): Pick<TurnWanted, 'environment' | 'agent_environment' | 'no_environment'> {
@@ -106,12 +106,11 @@ export function turnEnvironment(
   return { agent_environment: { ...use, ...wanted } }
 }
 
-/** Whether an environment belongs to the run. */
 const isOwn = ({ record }: RunState, environment: TurnEnvironment | undefined): boolean =>
   environment?.use.binding?.mode === 'run' && environment.use.binding.owner_id === record.id
 /**
- * Returns the note that the run uses its own environment, if it is new. The environment is then
- * notified of the end of the run.
+ * Returns the note that records the first use of the run's own environment; otherwise, an empty
+ * object. The environment is then notified of the end of the run.
  */
 export const ownUse = (
   state: RunState,

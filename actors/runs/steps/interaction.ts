@@ -41,7 +41,7 @@ export function executeInteraction(on: Draft, step: InteractionStep): void {
   ask(on, step, targets, asked)
 }
 
-/** The question with every template rendered, or the fault that prevents it. */
+/** Renders the templates of the question. Returns a fault if the result is invalid. */
 function render(on: Draft, { name, config }: InteractionStep): InteractionQuestion | RunFault {
   const roots = expressionScope(on)
   const text = (source: string | undefined): string | undefined =>

@@ -5,7 +5,7 @@
  * the same signal forever.
  *
  * Source events are not stored: the matcher of the project must confirm the wait before it opens.
- * An event that is published after the wait shows as open is not missed.
+ * Events that are published while the wait is open are not missed.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import { fits } from '../../../protocol/events/matching.ts'

@@ -1,5 +1,5 @@
 /**
- * Sending and canceling a nudge (`turns/nudges.ts`). If no turn in progress accepts the nudge, it
+ * Sending and cancelling a nudge (`turns/nudges.ts`). If no turn in progress accepts the nudge, it
  * becomes a new turn at once.
  */
 import type { Api } from '../../../protocol/api.ts'

@@ -47,7 +47,6 @@ export const jobRetried =
     return silently(on)
   }
 
-/** Continues a turn with the outcome of its generation. */
 function generationSettled(
   on: Draft,
   id: string,

@@ -1,5 +1,5 @@
 /**
- * Turns that runs own. The limit of one direct turn does not apply to them. Commands of one run
+ * Turns that runs own. The limit of one direct turn does not apply to them. Commands from one run
  * arrive in order, so a turn is opened before it is stopped. Repeats of both commands are harmless.
  */
 import { isRefusal } from '../../../protocol/errors.ts'

@@ -1,7 +1,7 @@
 /**
  * Generations: the model is shown the session's window, and its answer becomes the next row. The
- * row is opened when the job is queued, so that followers can watch it grow. The committed content
- * comes from the job's report alone.
+ * row is opened when the job is queued, so that followers can see the output while it streams. The
+ * committed content comes from the job's report alone.
  */
 
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -153,8 +153,7 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
 }
 
 /**
- * Handles an answer without tool calls. It ends the turn, unless nudges have arrived in the
- * meantime.
+ * Handles an answer without tool calls: ends the turn, unless nudges have arrived in the meantime.
  */
 function concluding(on: Draft, id: string, { content }: Answer): Next {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work

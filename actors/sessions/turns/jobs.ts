@@ -1,4 +1,6 @@
-/** Jobs of a session: how they are enqueued, and which part of the session waits for one. */
+/**
+ * Jobs of a session: how they are enqueued, and which part of the session waits for each of them.
+ */
 import { type JobEnvironment, usedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
@@ -22,8 +24,8 @@ export type Wanted = Pick<Job, 'kind'> &
   >
 /**
  * Puts a job in a queue of the session's shard.
- * @param turn the job's turn, if it has one; the job's origin distinguishes turns of runs from
- * those of conversations.
+ * @param turn the job's turn, if it has one. The job's origin distinguishes turns of runs from
+ * turns of conversations.
  */
 export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | undefined): void {
   const { id: session_id, agent_id } = on.state.record

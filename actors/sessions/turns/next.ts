@@ -1,7 +1,7 @@
 /**
  * The type `Next`: what a turn does after its generation or segment has been handled. Generations
  * and segments return a `Next` instead of advancing the turn themselves, so they do not depend on
- * the lifecycle in `turns.ts`. There, `follow` performs the `Next`.
+ * the lifecycle in `turns.ts`. There, `follow` acts on the `Next`.
  */
 import type { Ending } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
@@ -9,8 +9,9 @@ import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
 /** The wait that the record of a suspended turn shows. */
 export type Wait = NonNullable<TurnUpsert['wait']>
 /**
- * `advance`: the turn takes the next step at once. `end`: it ends with this outcome. `wait`: it is
- * suspended until an answer arrives. `undefined`: it continues when a job or a question is settled.
+ * `advance`: the turn takes the next step at once. `end`: the turn ends with this outcome. `wait`:
+ * the turn is suspended until an answer arrives. `undefined`: the turn continues when a job or a
+ * question is settled.
  */
 export type Next = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 

@@ -1,7 +1,6 @@
 /**
  * Reports to the runs and channels that own turns. The end of each turn is reported once, as an
- * event in the commit that ends the turn. Runs also receive the usage of each of the model's
- * answers.
+ * event in the commit that ends the turn. Runs also receive the usage of each answer of the model.
  */
 
 import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'

@@ -39,7 +39,9 @@ import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
-/** Starts the next queued turn if none runs. When no turn is left, a compaction may begin. */
+/**
+ * Starts the next queued turn if no turn is running. When no turn is left, a compaction may begin.
+ */
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
@@ -69,7 +71,7 @@ export function goOn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Performs the `Next` that a generation or a segment has returned. */
+/** Acts on the `Next` that a generation or a segment has returned. */
 export function follow(on: Draft, id: string, next: Next): void {
   if (next === undefined) return
   if (next === 'advance') goOn(on, id)
@@ -151,7 +153,6 @@ export function conclude(on: Draft, id: string): void {
   if (status !== 'cancelled') promoteNudges(on, id)
   pump(on)
 }
-/** Result fields in the record of a completed turn. */
 function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> {
   return {
     ...((usage.calls ?? 0) > 0 && { usage }),

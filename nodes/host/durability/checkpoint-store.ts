@@ -63,7 +63,9 @@ export class Checkpoint implements Covered {
   readonly #gate: Pick<WriteGate, 'latched'>
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
-  /** Parts stored by this owner, as JSON; undefined if a part is not stored or this is unknown. */
+  /**
+   * Parts stored by this owner, as JSON; undefined if a part is not stored, or if that is unknown.
+   */
   readonly #parts: (string | undefined)[] = []
   /** Revisions of these parts; absent if this owner never wrote the part; undefined if unknown. */
   readonly #revisions = new Map<number, number | undefined>()

@@ -61,7 +61,6 @@ interface Saved {
   readonly grown: number
 }
 
-/** The dependencies of a checkpointer, in addition to the context. */
 interface CheckpointerParts {
   /** Removes the actors whose snapshots are stored. */
   readonly cache: Pick<ActorCache, 'evict'>

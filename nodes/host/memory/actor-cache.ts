@@ -27,7 +27,7 @@ const AT_ONCE = 256
 
 /**
  * Maximum milliseconds between the start of a read and the start of the check that no stored state
- * was lost. A different server than that of the read might answer a later check.
+ * was lost. A later check might be answered by a different server than the read.
  */
 const MAX_CHECK_DELAY_MS = 1000
 
@@ -165,7 +165,7 @@ export class ActorCache {
     }
   }
   /**
-   * Whether an actor is certainly new if a command says so (`born`). A message can be up to
+   * Whether a command's claim that its actor is new (`born`) can be trusted. A message can be up to
    * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
    * the actor may have left the memory of this or an earlier owner.
    */

@@ -176,7 +176,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
   note(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
-/** Records a command, so that a repeat of it is harmless. */
+/** Records a command, so that repeating it is harmless. */
 export function note(
   instance: ActorInstance,
   id: string,

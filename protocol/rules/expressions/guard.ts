@@ -12,8 +12,8 @@ export interface Guard {
 }
 
 /**
- * Returns the guard of a syntax tree, or undefined if the condition does not begin with an equality
- * test between a path and a string, number or boolean literal.
+ * Returns the guard of a syntax tree. Returns undefined unless the condition begins with an
+ * equality test between a path and a literal string, number or boolean.
  */
 export function guardOf(node: ASTNode): Guard | undefined {
   if (node.op === '&&') return guardOf(node.args[0])

@@ -10,8 +10,8 @@ const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
 
 /**
- * `+` of two numbers (sum), of two lists (concatenation), or of a string and any value
- * (concatenation of texts).
+ * Implements `+`: the sum of two numbers, the concatenation of two lists, or the concatenation of a
+ * string with the text of any value.
  */
 export function add(a: unknown, b: unknown, budget: Budget): unknown {
   if (typeof a === 'number' && typeof b === 'number') return finite(a + b, '+')
@@ -24,8 +24,8 @@ export function add(a: unknown, b: unknown, budget: Budget): unknown {
 }
 
 /**
- * `- * / %` of numbers. Division is real division; the result of `%` has the sign of the left
- * operand.
+ * Implements `-`, `*`, `/` and `%` for numbers. Division is real division; the result of `%` has
+ * the sign of the left operand.
  */
 export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unknown): number {
   if (typeof a !== 'number' || typeof b !== 'number')

@@ -10,7 +10,6 @@
  */
 import { nextToken, type Token } from './tokens.ts'
 
-/** A relation that is written as a word. */
 interface Relation {
   readonly word: string
   readonly negated: boolean

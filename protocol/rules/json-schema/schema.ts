@@ -11,7 +11,6 @@ import { resolveReference } from './reference.ts'
 
 /** Maximum length of a schema as JSON, in UTF-16 units. */
 const MAX_LENGTH = 32_768
-/** Maximum nesting of a schema, in levels. */
 const MAX_NESTING = 32
 /**
  * Maximum total length of all patterns of a schema in UTF-16 units, which bounds the total number
@@ -21,7 +20,6 @@ const MAX_PATTERNS = 8192
 const MAX_FAULTS = 20
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const
 
-/** The expected form of a keyword's value. */
 type Shape =
   | 'schema'
   | 'schemas'

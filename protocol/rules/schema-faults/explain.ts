@@ -33,7 +33,6 @@ interface Schema {
   readonly maxProperties?: number
 }
 
-/** Maximum number of faults in one refusal. */
 const MAX_FAULTS = 50
 
 /**

@@ -11,7 +11,6 @@ import { placesIn } from './places.ts'
 export interface Naming extends Partial<Pick<Spec, 'steps' | 'cleanup'>> {
   readonly repositories?: readonly unknown[]
 }
-/** A field of a workflow that refers to an action. */
 interface NamedAction {
   readonly field: string
   readonly name: string

@@ -1,4 +1,4 @@
-/** Limits of authored documents: their size, and the range of durations and times. */
+/** Limits of authored documents: their size, and the syntax and range of durations and times. */
 import { parseDuration, parseTimestamp } from '../../common.ts'
 import type { FieldError } from '../../errors.ts'
 import { interpolationsIn } from '../expressions/template.ts'

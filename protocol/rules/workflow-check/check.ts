@@ -79,7 +79,6 @@ function checkSteps(
   })
 }
 
-/** Returns the faults of the lists of steps inside a step. */
 function checkNested(step: Step, path: string, scope: Scope): FieldError[] {
   if (step.kind === 'for_each')
     return checkList(step.config, path, [...scope.roots, ...ITEM_ROOTS], scope)

@@ -75,14 +75,12 @@ export interface TurnDefinition
   readonly environment?: TurnEnvironment
   readonly max_tokens?: number
   /**
-   * Limits in place of the defaults. `max_generations`: generations of the turn; a larger value
+   * Limits that override the defaults. `max_generations`: generations of the turn; a larger value
    * than the default has no effect. `max_repeats`: equal tool calls; 0 means unlimited.
    */
   readonly max_generations?: number
   readonly max_repeats?: number
-  /**
-   * The project requires that a principal other than the requester approves destructive actions.
-   */
+  /** The project requires a principal other than the requester to approve destructive actions. */
   readonly separate_approver?: true
   /** The price of tokens; absent when it is unknown. */
   readonly price?: Price

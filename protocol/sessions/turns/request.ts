@@ -1,6 +1,6 @@
 /**
- * Requests to a model: the conversion of rows of a session to the format of messages APIs, and the
- * validation of the answer of the model. Providers are called elsewhere, by executors and workers.
+ * Requests to a model: the conversion of session rows to messages, and the validation of the
+ * model's answer. Executors and workers call the providers.
  */
 
 import type { JsonObject } from '../../common.ts'

@@ -29,10 +29,6 @@ export type ToolOperation =
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'fault'; readonly text: string }
 
-/**
- * Returns the names of the tools of the service itself.
- * @param brand lower-case brand.
- */
 const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({
   submit_output: `${brand}_submit_output`,
   ask: `${brand}_ask_person`,

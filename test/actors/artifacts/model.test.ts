@@ -22,7 +22,7 @@ interface Message {
   readonly name: string
   readonly input: Readonly<Record<string, unknown>>
 }
-/** The progress of a gateway with an upload. `gone`: it failed, or has answered. */
+/** Progress of an upload at its gateway. `gone`: the gateway failed or has answered. */
 type Stage = 'new' | 'announced' | 'admitted' | 'stored' | 'completed' | 'gone'
 
 class Upload {
@@ -49,7 +49,6 @@ class World {
   constructor(sizes: readonly number[]) {
     this.uploads = sizes.map((size, index) => new Upload(index, size))
   }
-  /** Sends a command to an artifact. */
   tell(one: Upload, name: string, input: object = {}): Outcome<KeptArtifact | null> {
     const self = { project: 'prj_1', kind: 'artifact', id: one.id } as const
     const done = one.scene.when(name, input, { at: this.at, self })
@@ -60,7 +59,6 @@ class World {
   quota(): Omit<ArtifactQuota, 'generated_at'> {
     return this.organization.ask('artifact_quota') as Omit<ArtifactQuota, 'generated_at'>
   }
-  /** Delivers a message to the organization; false when it is refused. */
   deliver({ name, input }: Message): boolean {
     const before = this.quota()
     const done = this.organization.when(name, input, { at: this.at })
@@ -70,7 +68,6 @@ class World {
     if (used_bytes > LIMIT && used_bytes > before.used_bytes) throw new Error('over the limit')
     return done.refused === undefined
   }
-  /** Performs the next effect of an artifact, once or twice. */
   perform(one: Upload, twice: boolean): void {
     const effect = one.effects.shift()
     for (const _ of effect && twice ? [1, 2] : [1]) {
@@ -92,7 +89,6 @@ class World {
     }
     one.stage = 'gone'
   }
-  /** Performs the next step of an upload's gateway. */
   advance(one: Upload): void {
     const { id: artifact, size, blob, stage } = one
     if (stage === 'new') {

@@ -1,4 +1,7 @@
-/** Artifacts of a run: an event of the timeline while the run is active, and a source event. */
+/**
+ * Artifacts of a run: the timeline event, recorded only while the run is active, and the source
+ * event.
+ */
 import t from 'tap'
 import { timelineTypes } from '../../../protocol/runs/events.ts'
 import { typesOf } from '../../support/given.ts'

@@ -1,7 +1,6 @@
 /** Random steps for the models of uploads of artifacts and of attachments. */
 import fc from 'fast-check'
 
-/** @param count number of uploads. */
 export const uploadSteps = (count: number) => {
   const which = fc.nat({ max: count - 1 })
   return {
@@ -17,6 +16,5 @@ export const uploadSteps = (count: number) => {
     pass: fc.record({ do: fc.constant('pass' as const), minutes: fc.nat({ max: 20 }) }),
   }
 }
-/** Random upload sizes in bytes. */
 export const uploadSizes = (count: number) =>
   fc.array(fc.integer({ min: 0, max: 60 }), { minLength: count, maxLength: count })

@@ -1,4 +1,4 @@
-/** The actor of a blueprint: one holder at a time, reservations, and the records of what was done. */
+/** The actor of a blueprint: one holder at a time, reservations, and recorded results. */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { blueprintActor } from '../../../actors/blueprints/blueprint.ts'

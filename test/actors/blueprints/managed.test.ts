@@ -1,6 +1,6 @@
 /**
- * The arms of actors whose resources can belong to a blueprint, for every type and every row:
- * protection, ownership, versions, and bindings in the commit of the resource.
+ * Commands on resources that can belong to a blueprint, for every type and every row: protection,
+ * ownership, versions, and bindings in the commit of the resource.
  */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
@@ -19,7 +19,7 @@ const unbound = (type: (typeof managedTypes)[number]) =>
     'blueprint.unbind',
     { resource_type: type, resource_id: 'x_1', ...desk },
   ])
-/** A later version of every record. */
+/** The time of a change after the planned version was read. */
 const later = 1_000
 
 t.test('the table of this test has every row of every type', async (t) => {
@@ -30,7 +30,7 @@ t.test('the table of this test has every row of every type', async (t) => {
     const assigned = Object.values(fields).flatMap(({ assigned }) =>
       assigned ? [assigned.row] : [],
     )
-    // The actor of a name opens a channel or an environment.
+    // Channels and environments are opened by the actor that holds their name.
     if (owner !== 'channel' && owner !== 'environment')
       t.equal(commands.create[0], rows.create as string)
     t.strictSame(

@@ -1,4 +1,7 @@
-/** Every type of resource at its actor: how it is created, changed, deleted and read. */
+/**
+ * For every type of resource: the actor that holds it, and the commands that create, change and
+ * delete it.
+ */
 import { newEnvironment } from '../../../actors/environments/creation.ts'
 import { actorKinds } from '../../../actors/kinds.ts'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
@@ -12,7 +15,7 @@ import { given, type Outcome, type Scene, START } from '../../support/given.ts'
 const kinds = actorKinds({ brand: 'Service', timing: defaultTiming })
 type Input = Readonly<Record<string, unknown>>
 
-/** The commands of one type. The id of the resource is `x_1`, or `ID` where it needs a form. */
+/** The commands of one type, for a resource with the id `x_1`. */
 export interface Commands {
   readonly create: readonly [name: string, input: Input]
   readonly changes: readonly (readonly [name: string, input: Input])[]
@@ -26,7 +29,7 @@ const schema = {
 }
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 
-/** The commands by type. Secrets have none, because blueprints only refer to them. */
+/** Secrets have no commands, because blueprints only refer to them. */
 export const commandsOf: Readonly<Partial<Record<ResourceTypeName, Commands>>> = {
   table: {
     create: ['table.create', { name: 'tab', schema, claim: { holder: 'h', claim: 1 } }],
@@ -117,7 +120,6 @@ export const commandsOf: Readonly<Partial<Record<ResourceTypeName, Commands>>> =
     remove: ['channel.delete', { id, project_admin: true }],
   },
 }
-/** The types with commands. */
 export const managedTypes = Object.keys(commandsOf) as ResourceTypeName[]
 
 export const desk = { namespace: 'ops', blueprint_key: 'desk' }
@@ -141,7 +143,9 @@ export const claim = (
   },
 })
 
-/** The actor that holds resources of a type. A project has a toolkit and a skill to assign. */
+/**
+ * The actor that holds resources of this type. A project also has a toolkit and a skill to assign.
+ */
 export function holder(type: ResourceTypeName): Scene<unknown> {
   const kind = resourceFacts[type].owner
   const scene: Scene<unknown> = given(kinds[kind])

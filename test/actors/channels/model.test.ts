@@ -99,7 +99,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** The expected state, in its simplest form. */
 interface Model {
   members: Map<string, { role: string; read: number }>
   messages: {

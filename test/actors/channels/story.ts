@@ -31,9 +31,7 @@ export const member = (id: string, role: ChannelMember['role'] = 'member'): Chan
   joined_at: now,
   last_read_seq: 0,
 })
-/** The cause of a command by the principal with this id. */
 export const by = (id: string) => ({ principal: { type: 'service_account' as const, id } })
-/** A channel with its administrator ann and the member bob. */
 export const opened = (
   more: Partial<ChannelSettings> = {},
   members: readonly ChannelMember[] = [member('ann', 'admin'), member('bob')],

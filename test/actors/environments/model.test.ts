@@ -2,10 +2,11 @@
  * Random histories of environments: jobs, hosts, workers, leases, faults, owner changes and time,
  * in any order, late and repeated.
  *
- * Invariants: at most one operation and one worker exist at a time. Numbers only grow. No job is
- * admitted while another holder has the lease. Only the host of an operation ends it. A destroyed
- * environment has no operation, worker or lease. After enough time without hosts and workers, every
- * job that is not passive was admitted to a live worker or refused.
+ * Invariants: at most one operation and one worker exist at a time. Operation numbers, fences and
+ * worker generations only grow. No job is admitted while another holder has the lease. Only the
+ * host of an operation ends it. A destroyed environment has no operation, worker or lease. After
+ * enough time without hosts and workers, every job that is not passive was admitted to a live
+ * worker or refused.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -34,7 +35,7 @@ const step = fc.record({
   ),
   /** Index of the job, host, holder or session. */
   one: fc.nat(3),
-  /** How far the sent number of an operation or a worker lags behind the current one. */
+  /** By how much the sent operation number or worker generation lags behind the current one. */
   lag: fc.constantFrom(0, 0, 0, 0, 1),
   fails: fc.boolean(),
   /** Seconds that pass before the command. */
@@ -155,7 +156,7 @@ function check(before: Environments, after: Decided, { what }: Step, at: number)
     fault('a deadline has passed and would be woken for ever')
 }
 
-/** Advances the time without hosts and workers until no deadline is due. */
+/** Advances the time to each deadline within one hour, without hosts and workers. */
 function settle(scene: Environments, start: number): Environments {
   let [now, at] = [scene, start]
   for (let i = 0; i < 200; i++) {
@@ -179,7 +180,7 @@ t.test('environments keep their promises in every history', (t) => {
       for (const one of steps) {
         at += one.pause * 1000
         if (one.what === 'recover')
-          // A snapshot and a new owner: soft changes are lost, and deadlines restart.
+          // A new owner continues from a snapshot: soft changes are lost, and deadlines restart.
           scene = { ...scene, state: actor.recover?.(scene.state as never, at) as KeptEnvironment }
         const after = perform(scene, one, at)
         check(scene, after, one, at)

@@ -1,4 +1,6 @@
-/** The holder of a name, and what gateways add to commands about names. */
+/**
+ * The holder of an environment's name, and the fields that gateways add to commands about names.
+ */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { environmentName } from '../../../actors/environments/name.ts'

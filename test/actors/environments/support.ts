@@ -1,4 +1,4 @@
-/** Brings environments into the states in which tests start. */
+/** Helpers that create environments in the states in which tests start. */
 import { defineActor } from '../../../actors/actor.ts'
 import { newEnvironment } from '../../../actors/environments/creation.ts'
 import { defaultEnvironmentSettings } from '../../../actors/environments/draft.ts'
@@ -19,7 +19,6 @@ export type Environments = Scene<EnvironmentState>
 export type Decided = Outcome<EnvironmentState>
 export const secondsLater = (seconds: number) => ({ at: START + seconds * 1000 })
 
-/** An environment that was just created. */
 export const created = (input: CreateEnvironment = {}): Decided =>
   given<EnvironmentState>(actor).when(
     'environment.open',
@@ -29,7 +28,6 @@ export const created = (input: CreateEnvironment = {}): Decided =>
     },
     { self },
   )
-/** Lets a host claim the current operation. */
 export const claim = (scene: Environments, host = 'h1', place = PLACE): Decided =>
   scene.when('environment.claim', {
     operation: scene.state?.operation?.number ?? 0,
@@ -37,7 +35,6 @@ export const claim = (scene: Environments, host = 'h1', place = PLACE): Decided 
     place,
     token_hash: 'hash',
   })
-/** Lets the host of the current operation report its outcome. */
 export const report = (scene: Environments, outcome: 'done' | 'failed' = 'done'): Decided =>
   scene.when('environment.report', {
     operation: scene.state?.operation?.number ?? 0,
@@ -52,14 +49,12 @@ export const use = (
   holder: Holder = agent,
   more: object = {},
 ): Decided => scene.when('environment.use', { job_id, queue: '0.default', holder, ...more })
-/** Registers the worker of the current generation. */
 export const connect = (scene: Environments, session = 'wst_1'): Decided => {
   const worker = { instance: 'worker-1', generation: scene.state?.worker.generation ?? 0 }
   return scene
     .when('environment.connect', worker)
     .when('environment.connected', { ...worker, session })
 }
-/** An environment whose worker executes the given job. */
 export const working = (job_id = 'job_1'): Decided => connect(report(claim(use(ready(), job_id))))
 export const done = (scene: Environments, job_id: string): Decided =>
   scene.when('environment.done', { job_id })
@@ -71,7 +66,7 @@ export const asked = ({ effects }: Decided, name: string): string[] =>
       ? (effect.tell.input as { readonly job_ids: string[] }).job_ids
       : [],
   )
-/** The operations that a decision requested from hosts. */
+/** The operations that a decision requested from hosts, each as `kind number`. */
 export const requests = ({ effects }: Decided): string[] =>
   effects.flatMap((effect) =>
     'host' in effect ? [`${effect.host.request.kind} ${effect.host.request.operation}`] : [],

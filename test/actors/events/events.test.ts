@@ -45,7 +45,6 @@ const triggers = (
       ...one,
     })),
   })
-/** Ids of the triggers that a publication fires. */
 const fired = (from: Scene<SourcesState>, more: Partial<Publication> = {}): readonly string[] =>
   Object.values((publish(from, more).events[0]?.['fires'] ?? {}) as Record<string, string[]>).flat()
 

@@ -56,7 +56,6 @@ const cases: fc.Arbitrary<Case> = fc.integer({ min: 1, max: 7 }).chain((targets)
   }),
 )
 
-/** The expected result of an interaction, in its simplest form. */
 class Model {
   status = 'pending'
   outcome: unknown

@@ -78,7 +78,9 @@ export class QueueStage extends Stage<QueueState, QueueCommands> {
     return this.ask<JobHeader[]>('waiting', { limit }).map(({ id }) => id)
   }
 }
-/** The tells to runs, each as `name job outcome`, or with the reason if there is no outcome. */
+/**
+ * The tells to runs, each as `name job outcome`, or as `name job reason` if there is no outcome.
+ */
 export const told = (done: {
   readonly tells: readonly { name: string; input: unknown }[]
 }): string[] =>

@@ -28,12 +28,10 @@ export class Yard {
   state: LoopState
   now = START
   events: LoopEvent[] = []
-  /** Every run that was opened, with its current state. */
   readonly runs = new Map<
     string,
     { state: 'waiting' | 'running' | 'leaving' | 'ended'; opening: Values; trigger: string }
   >()
-  /** Runs in the order in which they started. */
   readonly began: string[] = []
   #count: number
 
@@ -141,7 +139,7 @@ export class Yard {
     if (run) run.state = 'ended'
     this.send('run.left', { run_id: id, status })
   }
-  /** The effects of the events of the last command. */
+  /** The effects of the last command. */
   effects(): readonly Effect[] {
     return this.events.flatMap(
       (event) =>

@@ -367,7 +367,6 @@ const must = (holds: boolean, what: string): void => {
 }
 const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 
-/** Checks the invariants of a history. */
 function checkHistory(history: readonly RunEvent[]): void {
   const begun = new Set<string>()
   const over = new Set<string>()
@@ -536,7 +535,6 @@ const listening = (scene: Run): Set<string> =>
     ),
   )
 
-/** Applies one command and checks the invariants after it. */
 function perform(
   scene: Run,
   {

@@ -1,4 +1,4 @@
-/** Helpers for tests of runs: steps, started runs, and the commands that others send to a run. */
+/** Helpers for tests of runs: steps, started runs, and commands that other actors send to a run. */
 
 import { run } from '../../../actors/runs/run.ts'
 import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'
@@ -10,7 +10,6 @@ import { given, type Outcome, type Scene } from '../../support/given.ts'
 export type Run = Scene<RunState>
 export type After = Outcome<RunState>
 
-/** An action step. */
 export const action = (
   id: string,
   more: Partial<Step> & { parameters?: Record<string, unknown> } = {},
@@ -23,10 +22,8 @@ export const action = (
     ...rest,
   } as Step
 }
-/** A step that sleeps for a duration. */
 export const sleep = (id: string, duration = '10s', more: Partial<Step> = {}): Step =>
   ({ id, kind: 'sleep', config: { duration }, ...more }) as Step
-/** A step that waits for a signal. */
 export const wait = (
   id: string,
   name = 'go',
@@ -40,7 +37,6 @@ export const wait = (
     ...more,
   }) as Step
 
-/** A started run of these steps. */
 export const started = (
   steps: readonly Step[],
   spec: Partial<Spec> = {},
@@ -56,7 +52,6 @@ export const watching = (state: RunState | null): { readonly wait_id: string }[]
 /** Confirms all waits that were sent to the matcher. */
 export const open = (scene: After): After =>
   watching(scene.state).reduce((before: After, wait) => before.when('event.watched', wait), scene)
-/** Sends the outcome of a job to the run. */
 export const settle = (
   scene: Run,
   job_id: string,
@@ -64,12 +59,10 @@ export const settle = (
   more: Record<string, unknown> = {},
 ): After =>
   scene.when('job.settled', { job_id, outcome, attempt: 1, worker_instance_id: 'w1', ...more })
-/** A run whose first step, an action, has failed. */
 export const failed = (steps: readonly Step[] = [action('a')], spec: Partial<Spec> = {}): After =>
   settle(started(steps, spec), 'job_1', 'failed', { error_type: 'Boom', error_message: 'no' })
 
 export const record = (scene: Run): WorkflowRun => scene.state.record
 export const step = (scene: Run, key: string): RunStep | undefined => scene.state.steps[key]
-/** The payload of the last event of this type in the outcome. */
 export const payload = (after: { events: readonly unknown[] }, type: string): unknown =>
   (after.events as readonly RunEvent[]).findLast((event) => event.type === type)?.payload

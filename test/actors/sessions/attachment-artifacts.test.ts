@@ -34,7 +34,6 @@ function resting(): Story {
   s.answers(say('x'))
   return s
 }
-/** The reply to the last command. */
 const replyOf = <T>(s: Story): T => s.last?.reply as T
 function announced(s: Story, input: Open = counted): string {
   s.do('attachment.reserve', input)

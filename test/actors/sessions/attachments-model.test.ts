@@ -24,7 +24,7 @@ interface Message {
   readonly name: string
   readonly input: Readonly<Record<string, unknown>>
 }
-/** The progress of a gateway with an upload. `gone`: it failed, or has answered. */
+/** Progress of an upload at its gateway. `gone`: the gateway failed or has answered. */
 interface Upload {
   stage: 'new' | 'announced' | 'admitted' | 'stored' | 'gone'
   readonly size: number
@@ -51,7 +51,6 @@ class World {
   quota(): Omit<ArtifactQuota, 'generated_at'> {
     return this.organization.ask('artifact_quota') as Omit<ArtifactQuota, 'generated_at'>
   }
-  /** Delivers a message to the organization. Returns the code of its refusal. */
   deliver({ name, input }: Message): string | undefined {
     const before = this.quota()
     const done = this.organization.when(name, input, { at: this.story.at })
@@ -65,7 +64,6 @@ class World {
     this.direct.push({ name, input })
     return this.deliver({ name, input })
   }
-  /** Performs the next effect of the artifacts, once or twice. */
   perform(twice: boolean): void {
     const effect = this.story.artifactEffects.shift()
     for (const _ of effect && twice ? [1, 2] : [1]) {
@@ -82,7 +80,6 @@ class World {
     }
     one.stage = 'gone'
   }
-  /** Performs the next step of an upload's gateway. */
   advance(one: Upload): void {
     const { story } = this
     const { size, id: artifact, key } = one
@@ -120,7 +117,6 @@ class World {
   file(id: string): KeptAttachment | undefined {
     return this.story.session.state.attachments?.[id]
   }
-  /** Deletes a file through its session, or through its artifact. */
   delete({ id, size }: Upload, bySession: boolean): void {
     if (id === '') return
     const refused = bySession
@@ -137,7 +133,6 @@ class World {
     for (const [id, scene] of this.story.artifacts)
       if (scene.deadline() !== undefined) throw new Error(`${id} has a deadline of its own`)
   }
-  /** Checks that the session and the artifacts agree. */
   agree(): void {
     for (const [id, { state }] of this.story.artifacts) {
       const of = { pending: 'coming', ready: 'stored', deleted: 'erased', abandoned: undefined }

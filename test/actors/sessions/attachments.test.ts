@@ -23,7 +23,6 @@ function resting(): Story {
   s.answers(say('x'))
   return s
 }
-/** The reply to the last command. */
 const replyOf = <T>(s: Story): T => s.last?.reply as T
 /** Reserves a file. Returns its id, or the code of the refusal. */
 function announced(s: Story, more: Open = {}, file: Open = facts()): string {
@@ -35,7 +34,6 @@ function announced(s: Story, more: Open = {}, file: Open = facts()): string {
   })
   return refused ?? replyOf<{ artifact_id: string }>(s).artifact_id
 }
-/** Attaches a file to the session. */
 function attached(s: Story, more: Open = {}, file: Open = facts()): Attached {
   const artifact_id = announced(s, more, file)
   s.do('session.attach', { artifact_id })
@@ -45,7 +43,10 @@ const show = (artifact_id: unknown, type = 'image'): Open => ({
   type,
   source: { type: 'artifact', artifact_id },
 })
-/** The names of the objects that were erased since the last call. */
+/**
+ * The names of the objects that the last command erased, and that artifacts erased since the last
+ * call.
+ */
 const erased = (s: Story): readonly string[] =>
   [...(s.last?.effects ?? []), ...s.artifactEffects.splice(0)].flatMap((effect) =>
     'erase' in effect ? effect.erase : [],

@@ -1,4 +1,4 @@
-/** The conversion of a session's Office files, which their artifacts perform and report. */
+/** The conversion of a session's Office files, performed and reported by their artifacts. */
 import t from 'tap'
 import { limits } from '../../../protocol/artifacts/schema.ts'
 import type { Attached } from '../../../protocol/sessions/attachments.ts'
@@ -12,7 +12,6 @@ const file = {
   as: 'document',
   conversion: { state: 'converting' },
 }
-/** A session with a stored Office file. */
 function stored(): { readonly s: Story; readonly id: string; readonly job_id: string } {
   const s = begun()
   s.answers(say('x'))

@@ -6,7 +6,6 @@ import fc from 'fast-check'
 import { ask, definition, message, type Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
-/** One step of a history. */
 export type Step =
   | { readonly do: 'invoke'; readonly key: number | undefined }
   | {
@@ -25,7 +24,7 @@ export type Step =
   | { readonly do: 'cancel' | 'cancel_all' | 'wake' | 'compact' | 'append' | 'retry' | 'run_turn' }
   | { readonly do: 'pass'; readonly ms: number }
 const key = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined })
-/** A random step, weighted towards those that start or end something. */
+/** A random step, weighted towards steps that start or end something. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('invoke' as const), key }) },
   {
@@ -79,7 +78,6 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 )
-/** The definition of the turns in all histories. */
 export const tools = definition([tool('act'), tool('rm', { destructive: true })], {
   compaction: { strategy: 'auto', threshold_tokens: 60 },
 })

@@ -25,7 +25,6 @@ const opening = (more: Open = {}): Open => ({
   asker: { id: 'system', type: 'system' },
   ...more,
 })
-/** The messages that the last command sent to the run. */
 const told = (s: Story, name = 'turn.settled'): Open[] =>
   (s.last?.effects ?? []).flatMap((effect) =>
     'tell' in effect && effect.tell.name === name

@@ -20,10 +20,9 @@ t.setTimeout(120_000)
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-/** A session actor without a shard and without the time-consuming checks of other tests. */
+/** A session actor without a shard and without the slow checks of other tests. */
 class Long {
   state = actor.initial() as SessionState
-  /** Ids of queued jobs. */
   readonly jobs: string[] = []
   committed = 0
   answered = 0
@@ -94,7 +93,6 @@ class Long {
     return committed
   }
 }
-/** The size of the state without the idempotency keys. */
 const rest = ({ keys: _, ...others }: SessionState): number => sizeOf(others)
 const TURNS = 2500
 

@@ -74,15 +74,12 @@ export const message = (content: readonly Open[], more: Open = {}): Open => ({
 export class Story {
   session: Scene<SessionState> = given<SessionState>(actor)
   readonly questions = new Map<string, Scene<unknown>>()
-  /** The artifacts of files by id. */
   readonly artifacts = new Map<string, Scene<KeptArtifact | null>>()
-  /** Effects of the artifacts, in order. */
   readonly artifactEffects: Effect[] = []
   /** Queued jobs that have neither ended nor been cancelled. */
   readonly jobs = new Map<string, JobHeader>()
   at = START
   last: Outcome<SessionState> | undefined
-  /** All events, in commit order. */
   readonly log: SessionEvent[] = []
 
   /** Sends a command to the session. Returns the code of the refusal, if there is one. */
@@ -121,7 +118,6 @@ export class Story {
       this.jobs.set(job.id, job)
     } else for (const id of input['job_ids'] as string[]) this.jobs.delete(id)
   }
-  /** Sends a command to a question. Returns the code of the refusal, if there is one. */
   question(id: string, name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const scene =
       this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)
@@ -136,7 +132,6 @@ export class Story {
     return undefined
   }
 
-  /** Sends a command to the artifact of a file. Returns the code of the refusal, if there is one. */
   artifact(id: string, name: string, input: Open): string | undefined {
     const scene =
       this.artifacts.get(id) ?? given<KeptArtifact | null>(defineActor(artifactActor({ brand })))
@@ -151,7 +146,6 @@ export class Story {
     return undefined
   }
 
-  /** Sends a message from a person. */
   invoke(text = 'hello', more: Open = {}, use_: TurnDefinition = definition()): string | undefined {
     const { input, ...rest } = more
     return this.do('agent.invoke', {
@@ -168,7 +162,6 @@ export class Story {
       ...rest,
     })
   }
-  /** The oldest job of a kind. */
   job(kind: JobHeader['kind'] = 'llm_generation'): JobHeader {
     const job = [...this.jobs.values()].find((one) => one.kind === kind)
     if (!job)
@@ -177,7 +170,6 @@ export class Story {
       )
     return job
   }
-  /** Ends the oldest generation with this content. */
   answers(...content: Open[]): void {
     this.settle(this.job(), { outcome: 'completed', result: message(content) })
   }
@@ -185,11 +177,9 @@ export class Story {
     this.jobs.delete(id)
     this.do('job.settled', { job_id: id, attempt: 1, ...outcome })
   }
-  /** The specification of a job as a worker receives it. */
   spec(job: JobHeader): Open {
     return this.session.ask('job_spec', { job_id: job.id }) as Open
   }
-  /** The latest record of a turn. */
   turn(n = 1): TurnUpsert {
     const all = this.log
       .filter((event) => event.type === 'turn.upsert')
@@ -219,7 +209,6 @@ export class Story {
         : [],
     )
   }
-  /** Types of the events since index `from`. */
   types(from = 0): string[] {
     return (this.log as readonly Event[]).slice(from).map(({ type }) => type)
   }
@@ -227,7 +216,6 @@ export class Story {
     this.at += ms
   }
 }
-/** A session that was created by a message. */
 export function begun(text?: string, more: Open = {}, use_: TurnDefinition = definition()): Story {
   const story = new Story()
   const refused = story.invoke(text, more, use_)

@@ -15,7 +15,6 @@ import type { Address, Event, Origin } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { makeId, slotOf } from '../../../protocol/ids.ts'
 
-/** The time at which every test starts, in Unix milliseconds. */
 export const START = Date.UTC(2026, 0, 1)
 let minted = 0
 const bytes = (): Uint8Array =>

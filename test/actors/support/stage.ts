@@ -33,7 +33,6 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
     this.at = at
     this.state = this.actor.initial() as S
   }
-  /** Decides a command at the time `at`, applies its events, and returns the decision. */
   run<N extends keyof I & string>(name: N, input: I[N]['input']): Done<I[N]['reply']> {
     const cause: Cause = {
       at: this.at,
@@ -86,7 +85,6 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
   deadline(): number | undefined {
     return this.actor.deadline?.(this.state as never)
   }
-  /** Stores the state as JSON and loads it again. */
   reload(): void {
     this.state = JSON.parse(JSON.stringify(this.state)) as S
   }
@@ -96,6 +94,5 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
     this.state = (this.actor.recover?.(this.state as never, this.at) ?? this.state) as S
   }
 }
-/** Types of the events of a decision. */
 export const types = (done: { readonly events: readonly Event[] }): string[] =>
   done.events.map(({ type }) => type)

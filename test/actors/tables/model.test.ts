@@ -81,7 +81,6 @@ const commands = fc.record({
 type Command = typeof commands extends fc.Arbitrary<infer C> ? C : never
 type Member = readonly [name: string, value: unknown]
 
-/** What the model expects: a refusal, or the rows that are stored. */
 type Expected = { readonly refused: string } | { readonly rows: readonly Partial<StoredRow>[] }
 const refusedWith = (refused: string): Expected => ({ refused })
 
@@ -94,7 +93,6 @@ const fits = (type: ColumnType, value: unknown): boolean =>
         ? typeof value === 'object' && value !== null && !Array.isArray(value)
         : typeof value === type
 
-/** Whether a request may send these members. */
 const mayBeSent = ({ columns, open }: TableSchema, sent: JsonObject): boolean =>
   Object.entries(sent).every(([name, value]) => {
     const column = columns.find((one) => one.name === name)
@@ -105,7 +103,6 @@ const mayBeSent = ({ columns, open }: TableSchema, sent: JsonObject): boolean =>
 const merge = (...parts: readonly (readonly Member[])[]): JsonObject =>
   Object.fromEntries([...new Map(parts.flat())].filter(([, value]) => value !== null))
 
-/** A naive table. */
 class Model {
   schema: TableSchema
   readonly rows = new Map<string, StoredRow>()

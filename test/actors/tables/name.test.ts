@@ -75,7 +75,6 @@ t.test('the table is asked about a claim that was not confirmed', async (t) => {
   )
 })
 
-/** A message in transit, and its receiver. */
 interface Message {
   readonly to: string
   readonly name: string
@@ -145,7 +144,7 @@ class World {
     this.receive(message)
     return true
   }
-  /** Delivers a command of a gateway. With `again`, the command may arrive once more later. */
+  /** Delivers a command of a gateway. With `again`, it may be delivered again later. */
   arrive(choice: number, again: boolean): void {
     const [message] = again
       ? [this.commands[choice % this.commands.length]]

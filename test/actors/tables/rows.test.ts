@@ -16,7 +16,6 @@ const row = (change: Partial<StoredRow> = {}): StoredRow => ({
   updated_at: NOW,
   ...change,
 })
-/** The number of invalid fields that a refusal lists. */
 const faultsOf = (refused: Refusal | undefined): number =>
   (refused?.details as { fields: unknown[] } | undefined)?.fields.length ?? 0
 const LATER: Partial<Cause> = { at: START + 1000 }

@@ -8,7 +8,6 @@ import type { RowFact, StoredRow, TableFacts } from '../../../protocol/tables/ev
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
 import { given, type Scene } from '../../support/given.ts'
 
-/** Creates a table actor, with default limits unless others are given. */
 export const actor = (limits: { table_rows?: number; window?: WindowBounds } = {}): AnyActor =>
   defineActor(tableActor({ brand: 'Test', ...limits }))
 export const schema: TableSchema = {
@@ -22,13 +21,11 @@ export const schema: TableSchema = {
 export const claim = { holder: 'tbn_tickets', claim: 1 }
 export const fresh = (table_rows?: number): Scene<TableState> =>
   given<TableState>(actor(table_rows === undefined ? {} : { table_rows }))
-/** A new table. */
 export const created = (change: object = {}, table_rows?: number) =>
   fresh(table_rows).when('table.create', { name: 'tickets', schema, claim, ...change })
 
-/** Facts as of a change; without arguments, those of a view that knows no rows. */
+/** Facts as of change `through`. Without arguments, the facts of a view without rows. */
 export const facts = (through = 0, ...rows: RowFact[]): TableFacts => ({ through, rows })
-/** The rows after a history. */
 export function rowsAfter(history: readonly object[]): Map<string, StoredRow> {
   const rows = new Map<string, StoredRow>()
   for (const event of history as {

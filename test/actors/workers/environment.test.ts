@@ -42,7 +42,6 @@ const gone = (session: string, id = ENV, drained = false) => ({
     input: { session, ...(drained && { drained }) },
   },
 })
-/** The effects that notify environments. */
 const told = ({ effects = [] }: { effects?: readonly object[] } = {}) =>
   effects.filter((effect) => 'tell' in effect)
 const supersede = (generation: number) => ({

@@ -27,7 +27,6 @@ export interface Violation {
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
-/** Returns every violation, in the order of the checks. */
 export function checkTurns(history: TurnHistory): Violation[] {
   return [
     ...history.sent.flatMap((sent) => [...checkTurn(sent)]),
@@ -91,7 +90,6 @@ function* checkFollowers({ followed }: TurnHistory): Generator<Violation> {
     for (const turn of back) yield { kind: 'back', what: `session ${session}: ${turn}` }
   }
 }
-/** Describes the first difference between two texts. */
 function firstDifference(a: string, b: string): string {
   let at = 0
   while (a[at] === b[at] && at < a.length) at++

@@ -98,7 +98,6 @@ export class SessionFollower {
   }
 }
 
-/** A turn as a transcript shows it. */
 export const shownIn = (transcript: Transcript, turn: string): Shown => ({
   status: transcript.turns.get(turn)?.status ?? 'not there',
   rows: transcript
@@ -106,7 +105,6 @@ export const shownIn = (transcript: Transcript, turn: string): Shown => ({
     .filter(({ turn_id, status }) => turn_id === turn && status === 'final')
     .map(spell),
 })
-/** The whole transcript as one text. */
 export function textOf(transcript: Transcript): string {
   const byId = (a: { readonly id: string }, b: { readonly id: string }): number =>
     a.id < b.id ? -1 : 1

@@ -61,7 +61,7 @@ export async function readSessions({
   }
   return { followed, onRecord, oddities }
 }
-/** Repeats a read up to 50 times, because a gateway that has just returned may need a moment. */
+/** Repeats a read up to 50 times, because a restarted gateway may not be ready yet. */
 async function patiently<T>(read: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

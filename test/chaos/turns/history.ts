@@ -15,12 +15,11 @@ export interface Sent {
   readonly key: string
   readonly kind: Kind
   readonly n: number
-  /** The number of the session. */
   readonly session: number
   readonly at: number
-  /** The turn in the answer. */
+  /** The turn id in the answer. */
   turn?: string
-  /** The turns in the answers to later repeats. */
+  /** The turn ids in the answers to later repeats. */
   readonly again: string[]
   /** The state at the moment when the follower of the session showed the end of the turn. */
   seen?: Shown & { readonly at: number }

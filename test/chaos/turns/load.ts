@@ -10,7 +10,7 @@ import type { Sent } from './history.ts'
 import { kindOf, saidTo } from './plans.ts'
 
 const PROJECT = '/projects/default'
-/** The share of messages that are repeated after their answer. */
+/** The share of messages that are repeated after they were answered. */
 const REPEATED = 0.15
 
 interface Options {
@@ -20,10 +20,9 @@ interface Options {
   readonly key: string
   readonly agent: string
   readonly now: () => number
-  /** Ends all followers. */
+  /** Stops sending and aborts all followers. */
   readonly signal: AbortSignal
 }
-/** A started session. */
 interface Begun {
   readonly session_id: string
   /** The cursor before the first message. */
@@ -70,7 +69,6 @@ export class TurnLoad {
     sent.seen = { ...end, at: now() }
     this.ended++
   }
-  /** Sends a message, which is repeated until it is answered. */
   async #invoke({ key, kind, n, session }: Sent): Promise<Json | undefined> {
     const { asker, agent } = this.#with
     const reply = await asker.ask({

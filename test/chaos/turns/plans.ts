@@ -56,7 +56,6 @@ script:
     pace: 10ms
     chunk: 2
 `
-/** The message that starts a turn. */
 export const saidTo = (kind: Kind, n: number): string => `${kind} ${n}`
 
 const result = (call: string): string => JSON.stringify({ n: call })

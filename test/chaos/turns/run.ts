@@ -25,18 +25,16 @@ interface TurnOptions {
   readonly small: boolean
   /** The lease of a job in seconds. */
   readonly lease: number
-  /** Aborts the run. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
 }
-/** The result of a run. */
 interface TurnOutcome {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]
 }
 /**
- * `PATIENCE`: milliseconds without an ended turn until the wait for the remaining turns ends.
- * `TELL`: milliseconds between two progress reports.
+ * `PATIENCE`: milliseconds without an ended turn after which the wait for the remaining turns
+ * stops. `TELL`: milliseconds between two progress reports.
  */
 const PATIENCE = 60_000
 const TELL = 5000

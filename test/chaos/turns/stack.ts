@@ -6,7 +6,6 @@ import { type Processes, portsFor, processes } from '../../scenarios/support/pro
 
 export const roles = ['shards', 'gateway', 'executor'] as const
 export type Role = (typeof roles)[number]
-/** A process that can be killed. */
 export interface Member {
   readonly name: string
   readonly role: Role

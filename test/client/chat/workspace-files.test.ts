@@ -1,4 +1,4 @@
-/** The files of a workspace, as the chat page reads them through calls of actions. */
+/** Workspace files as the chat page reads them, through calls of actions. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { type InvokeAction, WorkspaceFiles } from '../../../client/chat/files/workspace-files.ts'

@@ -5,7 +5,7 @@ import t from 'tap'
 import { bash } from '../../../client/environment/actions/bash.ts'
 import { execute, failure, workspaceOf } from './support.ts'
 
-/** The ids of the live processes whose command line contains the text. */
+/** The ids of the live processes that have this argument. */
 const running = (text: string): string[] =>
   readdirSync('/proc').filter((id) => {
     if (!/^\d+$/.test(id)) return false
@@ -15,7 +15,6 @@ const running = (text: string): string[] =>
       return false
     }
   })
-/** Waits until the file exists. */
 async function appears(file: string): Promise<void> {
   while (!existsSync(file)) await new Promise((done) => setTimeout(done, 10))
 }

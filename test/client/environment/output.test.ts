@@ -1,4 +1,4 @@
-/** The captured output of commands, compared with random streams. */
+/** The captured output of commands, tested with random output. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Capture, endOfCharacter } from '../../../client/environment/process/output.ts'

@@ -13,9 +13,8 @@ import type { Action, ActionContext } from '../../../client/worker/options.ts'
 import { jobOf, notPublished } from '../worker/stand.ts'
 
 export interface TestWorkspace extends GitWorld {
-  /** Folder around the workspace; its other content must never be reached. */
+  /** The folder around the workspace. Its other content must never be reached. */
   readonly outside: string
-  /** Path of the workspace. */
   readonly inside: string
   readonly lines: string[]
 }
@@ -46,7 +45,6 @@ export async function workspaceOf(
   return { outside, inside, lines, workspace, variables, secrets: new Secrets(), relay, ask }
 }
 
-/** The context of a job. */
 const contextOf = (more: Partial<ActionContext> = {}): ActionContext => ({
   signal: new AbortController().signal,
   job: jobOf('x'),
@@ -54,7 +52,6 @@ const contextOf = (more: Partial<ActionContext> = {}): ActionContext => ({
   publish: notPublished,
   ...more,
 })
-/** Executes an action. */
 export const execute = async (
   action: Action,
   parameters: Record<string, unknown> = {},

@@ -25,10 +25,8 @@ const env = {
   GIT_COMMITTER_EMAIL: 'a@example.org',
 }
 const git = (at: string, ...args: string[]) => exec('git', ['-C', at, ...args], { env })
-/** The URL of a repository with a token. */
 const urlOf = (token: string | undefined, name: string) =>
   `${server.url.replace('://', token === undefined ? '://' : `://x:${token}@`)}/${name}.git`
-/** Runs git, which must fail, and returns its standard error. */
 const refused = (...args: Parameters<typeof git>) =>
   git(...args).then(
     () => 'it succeeded',

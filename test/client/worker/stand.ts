@@ -64,7 +64,6 @@ class Peer {
     this.headers = headers
     this.events = events
   }
-  /** Received frames of one type, in order. */
   all<T extends Up['type']>(type: T): Extract<Up, { type: T }>[] {
     return this.sent.filter((frame): frame is Extract<Up, { type: T }> => frame.type === type)
   }
@@ -76,7 +75,6 @@ class Peer {
   say(frame: Down): void {
     this.events.frame(JSON.stringify(frame))
   }
-  /** Opens the connection and answers the registration. */
   accept(token = 'wst_1', cadence = 20): void {
     this.events.opened()
     const { message_id } = this.last('worker.register')
@@ -87,13 +85,11 @@ class Peer {
       lease: { lease_duration_seconds: cadence * 3, heartbeat_cadence_seconds: cadence },
     })
   }
-  /** Answers the latest claim with these jobs. */
   async give(...jobs: ClaimedJob[]): Promise<void> {
     const { message_id } = this.last('jobs.claim')
     this.say({ type: 'jobs.claimed', ...(message_id !== undefined && { message_id }), jobs })
     await settled()
   }
-  /** Acknowledges all reports so far. */
   acknowledge(): void {
     for (const { job_id, message_id } of this.all('job.report'))
       this.say({ type: 'job.report.ack', job_id, ...(message_id !== undefined && { message_id }) })
@@ -107,10 +103,8 @@ export interface Stand {
   readonly states: WorkerState[]
   readonly events: JobEvent[]
   readonly lines: string[]
-  /** The newest socket. */
   peer(): Peer
 }
-/** A worker with its manual clock and its sockets. */
 export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'actions'>): Stand {
   const clock = new ManualClock()
   const peers: Peer[] = []
@@ -165,7 +159,6 @@ let made = 0
 /** The `publish` of handlers that publish nothing. */
 export const notPublished = (): Promise<never> =>
   Promise.reject(new Error('this handler publishes nothing'))
-/** A job as it is in the response to a claim. */
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
   id: `job_${++made}`,
   kind: 'action_execution',
@@ -180,7 +173,6 @@ export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): Clai
   heartbeat_cadence_seconds: 20,
   ...more,
 })
-/** A promise that the test resolves or rejects. */
 export function deferred<T>(): {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void

@@ -2,12 +2,12 @@
  * Random blueprints, applied by real gateway code to real actors and a real view.
  *
  * Properties:
- * - A preview reports what the apply then does, and writes nothing.
- * - A second apply changes nothing: no actor but that of the blueprint has an event.
+ * - A preview reports exactly what the apply does, and writes nothing.
+ * - A second apply changes nothing: only the actor of the blueprint emits events.
  * - The export of a project, applied to an empty project, has an equal export.
  * - An apply whose gateway dies at any call, and is then repeated, ends in the same state as an
  *   apply without a death, even if the last message of the gateway arrives during the repeat.
- * - Two applies of one blueprint at the same time end in the state of one of the serial orders.
+ * - Two concurrent applies of one blueprint end in the state of one of the serial orders.
  * - No resource ever has two bindings, and no key of a blueprint two resources.
  *
  * `BLUEPRINT_RUNS` is the number of runs of each property, and `BLUEPRINT_SEED` repeats a seed.
@@ -30,7 +30,6 @@ const deaths = fc.array(fc.record({ place: fc.nat({ max: 10_000 }), late: fc.nat
 })
 const orders = fc.array(fc.nat({ max: 30 }), { minLength: 30, maxLength: 30 })
 
-/** The properties, by a short name. */
 const properties = {
   repeats: (plant?: Plant) =>
     fc.asyncProperty(histories, requests, (history, request) =>

@@ -1,4 +1,6 @@
-/** Single histories of blueprints at real actors, and a death of the gateway at every step. */
+/**
+ * Individual histories of blueprints with real actors, and the death of a gateway at every step.
+ */
 import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -19,7 +21,6 @@ import {
 } from './play.ts'
 import { openStore, PROJECT, type Store } from './world.ts'
 
-/** A world that is closed at the end of the test. */
 const open = async (t: Test): Promise<Store> => {
   const store = await openStore(1)
   t.teardown(() => store.close())

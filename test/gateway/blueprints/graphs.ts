@@ -7,12 +7,11 @@
 import fc from 'fast-check'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
 
-/** Absent with the same probability as each value. */
+/** A value or undefined, each with the same probability. */
 const maybe = <T>(...values: T[]): fc.Arbitrary<T | undefined> =>
   fc.constantFrom<T | undefined>(undefined, ...values)
 const texts = maybe('', 'one', 'two')
 const tags = maybe<object>({}, { team: 'a' }, { team: 'b', tier: '1' })
-/** Removes absent members. */
 const present = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 const fields = (model: Record<string, fc.Arbitrary<unknown>>) => fc.record(model).map(present)
@@ -24,7 +23,7 @@ interface Drawn {
   readonly other: boolean
   readonly fields: Fields
 }
-/** Up to three resources of one type. */
+/** At most `maxLength` resources of one type, with distinct keys. */
 const some = (model: fc.Arbitrary<Fields>, maxLength = 3): fc.Arbitrary<Drawn[]> =>
   fc.uniqueArray(fc.record({ key: fc.constantFrom(...keys), other: fc.boolean(), fields: model }), {
     selector: ({ key }) => key,
@@ -123,7 +122,7 @@ const models = {
 } as const satisfies Record<string, fc.Arbitrary<Fields>>
 type ArrayName = keyof typeof models
 
-/** How names are formed, by array. The member is `handle` for workflows. */
+/** The name of a resource and the fields that its type requires, by array of the request. */
 const nameOf: Readonly<Record<ArrayName, (key: string, other: boolean) => Fields>> = {
   tables: (key, other) => ({ name: `table_${key}${other ? '_2' : ''}` }),
   actions: (key) => ({ name: `work.${key}`, type: 'worker' }),
@@ -207,11 +206,11 @@ export const requests: fc.Arbitrary<Request> = fc
     }) as Request
   })
 
-/** A change that is made by an ordinary request. */
+/** A change that an ordinary request makes outside of blueprints. */
 export interface Outside {
   readonly effect: 'create' | 'change' | 'delete'
   readonly type: ResourceTypeName
-  /** The resource: the one created, or the position of an existing one. */
+  /** `key`: the resource to create. `nth`: the position of an existing resource. */
   readonly key: string
   readonly nth: number
 }
@@ -235,7 +234,6 @@ const outside: fc.Arbitrary<Outside> = fc.record({
 })
 export const outsides = fc.array(outside, { maxLength: 4 })
 
-/** The least body of a resource that is created outside of blueprints. */
 export const bodyOf = ({ type, key }: Outside): Readonly<Record<string, unknown>> => {
   const name = (array: ArrayName) => nameOf[array](key, false)
   switch (type) {
@@ -265,7 +263,6 @@ export const bodyOf = ({ type, key }: Outside): Readonly<Record<string, unknown>
       return name('environments')
   }
 }
-/** The body of a change outside of blueprints. */
 export const changeOf = (type: ResourceTypeName, record: Fields): Fields =>
   ({
     table: { description: 'outside' },

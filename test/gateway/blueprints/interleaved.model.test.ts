@@ -1,9 +1,9 @@
 /**
- * Several requests at the same time, whose calls proceed in a random order.
+ * Concurrent requests whose calls proceed in a random order.
  *
  * Properties:
- * - Two blueprints that want the same resources share none of them, and a repeat of each ends.
- * - An apply that ordinary requests disturb ends, and a repeat of it converges.
+ * - Two blueprints that want the same resources share none of them, and a repeat of each completes.
+ * - An apply that ordinary requests disturb completes, and a repeat converges.
  * - No resource ever has two bindings, and no key of a blueprint two resources.
  */
 import assert from 'node:assert/strict'

@@ -9,12 +9,12 @@ import type { Plant } from './world.ts'
 interface Planted extends Plant {
   readonly detectedBy: 'repeats' | 'deaths' | 'races'
   /**
-   * A seed whose first run detects the fault, if others need many runs. A change of the generators
-   * may change this number.
+   * A seed whose first run detects the fault, for faults that otherwise take many runs. Changes of
+   * the generators may invalidate it.
    */
   readonly seed?: number
 }
-/** A world whose commands `change` can answer. */
+/** A world in which `change` can answer commands in place of the actors. */
 const answering =
   (change: (command: Command, world: World) => Promise<Outcome> | undefined) =>
   (world: World): World =>

@@ -1,4 +1,4 @@
-/** What the model tests do with a world of blueprints: apply, disturb, read and compare. */
+/** Operations of the model tests on a world of blueprints: apply, disturb, read and compare. */
 import assert from 'node:assert/strict'
 import { allResources } from '../../../gateway/blueprints/present.ts'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
@@ -10,7 +10,6 @@ import { settleAll } from '../../support/memory.ts'
 import { bodyOf, changeOf, type Outside, type Request } from './graphs.ts'
 import { type Answer, type Gateway, PROJECT, type Step, type Store } from './world.ts'
 
-/** The blueprint that the tests apply. */
 export const IDENTITY = { namespace: 'ops', blueprint_key: 'desk' }
 const include = ['plan', 'drift', 'orphans', 'further_types']
 
@@ -24,7 +23,6 @@ const outcomeOf = (answer: Answer): Outcome =>
   isRefusal(answer)
     ? { refused: answer, changes: [], bindings: [], plan_id: '' }
     : (answer.body as unknown as Outcome)
-/** Applies or previews a request. */
 export const apply = async (
   gateway: Gateway,
   request: Request & { readonly prune?: boolean; readonly plan_id?: string },
@@ -49,7 +47,10 @@ export const bindingsIn = (store: Store): readonly StoredBinding[] =>
   store.view<{ items: StoredBinding[] }>('blueprint_bindings', { limit: 10_000 }).items
 
 const isTime = (name: string): boolean => name.endsWith('_at')
-/** The state of a project without ids, times and generated handles. */
+/**
+ * The resources and bindings of a project, without ids, times, editors, generated handles and
+ * `applied`.
+ */
 export async function stateOf(store: Store): Promise<unknown> {
   await settleAll()
   const resources = await resourcesOf(store)
@@ -75,7 +76,7 @@ export async function stateOf(store: Store): Promise<unknown> {
   }
   return JSON.parse(text)
 }
-/** No resource has two bindings, and no key of a blueprint has two resources. */
+/** Asserts that no resource has two bindings, and no key of a blueprint two resources. */
 export function checkBindings(store: Store): void {
   const [resources, places] = [new Set<string>(), new Set<string>()]
   for (const { resource_id, resource_type, key, namespace, blueprint_key } of bindingsIn(store)) {
@@ -86,7 +87,7 @@ export function checkBindings(store: Store): void {
     places.add(place)
   }
 }
-/** The outcome without ids. */
+/** The outcome without ids, drift and the values of fields. */
 export const shape = ({ refused, changes }: Outcome) => ({
   ...(refused && { refused: refused.refused, fields: refused.details?.['fields'] }),
   changes: changes.map(({ resource_id: _, fields = [], drift: __, ...change }) => ({
@@ -144,8 +145,8 @@ export async function disturb(store: Store, outside: Outside, step?: Step): Prom
 }
 
 /**
- * A step that counts, and that lets its gateway die at the n-th call; never if `at` is 0.
- * @param late the call at which it dies proceeds when this promise resolves; otherwise never.
+ * Counts steps, and lets the gateway die at step `at`, or never if `at` is 0.
+ * @param late lets the call at that step proceed once it resolves. By default, it never resolves.
  */
 function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
   let count = 0
@@ -162,10 +163,10 @@ function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
   }
   return { step, died, count: () => count }
 }
-/** Milliseconds after which the hold of a dead gateway has ended. */
+/** Milliseconds after which the hold of a dead gateway has expired. */
 const HELD = 31_000
 /**
- * Applies a request at a gateway that dies at its n-th step, and waits until its hold has ended.
+ * Applies a request at a gateway that dies at step `at`, and waits until its hold has expired.
  * @returns a function that lets the last call of the gateway proceed, as a delayed message.
  */
 export async function interrupted(
@@ -194,7 +195,6 @@ export async function stepsOfApply(store: Store, request: Request): Promise<numb
   await apply(store.gateway(step), request)
   return count()
 }
-/** The export of the whole project. */
 export async function exported(store: Store): Promise<Request> {
   const answer = await store.gateway().query('blueprint.export')
   assert(!isRefusal(answer))

@@ -1,4 +1,4 @@
-/** The properties of applied blueprints, as functions of drawn values. */
+/** The properties of applied blueprints, as functions of generated values. */
 import assert from 'node:assert/strict'
 import type { Outside, Request } from './graphs.ts'
 import {
@@ -23,7 +23,7 @@ export interface History {
   readonly outside: readonly Outside[]
 }
 
-/** Opens a project with a history. `play` receives a function that copies it. */
+/** Opens a project with a history, and passes `play` a function that copies the project. */
 export async function withForks(
   { first, outside }: History,
   plant: Plant | undefined,
@@ -46,7 +46,7 @@ export async function withForks(
   }
 }
 
-/** Previews and applies a request. Both have the same outcome. */
+/** Previews and applies a request. Asserts that both have the same outcome. */
 async function previewed(store: Store, request: Request): Promise<Outcome> {
   const before = store.length()
   const shown = await preview(store.gateway(), request)
@@ -59,13 +59,16 @@ async function previewed(store: Store, request: Request): Promise<Outcome> {
   checkBindings(store)
   return done
 }
-/** An export with the secrets that its author adds. */
+/** Replaces the masked secrets of an export with values, as its author does. */
 const unmasked = (request: Request): Request =>
   JSON.parse(
     JSON.stringify(request).replaceAll('***', 'one').replaceAll('[redacted]', 'a secret of it'),
   ) as Request
 
-/** A preview equals its apply, a repeat changes nothing, and an export is applied elsewhere. */
+/**
+ * A preview equals its apply, a repeat changes nothing, and an export can be applied to a new
+ * project.
+ */
 export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
   withForks(history, plant, async (fork) => {
     const store = await fork()
@@ -85,9 +88,9 @@ export const isRepeatable = (history: History, request: Request, plant?: Plant):
   })
 
 /**
- * An apply whose gateway dies ends, repeated, in the state of an apply without a death.
- * @param deaths for each death, the step, the moment when the last message of the dead gateway
- * arrives during the repeat (never if it is 0), and further choices.
+ * An apply that is repeated after its gateway died ends in the state of an uninterrupted apply.
+ * @param deaths the step of each death. `late` is the moment during the repeat when the last
+ * message of the dead gateway arrives, or 0 for never.
  */
 export const isConvergent = (
   history: History,
@@ -124,7 +127,7 @@ export const isConvergent = (
     }
   })
 
-/** Two applies of one blueprint at the same time end in the state of one of both orders. */
+/** Two concurrent applies of one blueprint end in the state of one of the two serial orders. */
 export const isSerial = (
   first: Request,
   [a, b]: readonly [Request, Request],

@@ -1,14 +1,14 @@
-/** Runs several gateways of a world at the same time, in an order that a test determines. */
+/** Runs several gateways of a world concurrently, in an order that a test determines. */
 import { settleAll } from '../../support/memory.ts'
 import type { Step, Store } from './world.ts'
 
 /** Milliseconds by which the time advances when every gateway waits for it. */
 const TICK = 50
-/** Maximum number of decisions of one race. */
+/** The maximum number of rounds of one race. */
 const PATIENCE = 20_000
 
 /**
- * Lets the gateways proceed one call at a time; `choose` names the next one among those that wait.
+ * Lets the gateways proceed one call at a time. `choose` picks the next of the waiting calls.
  * @returns the results of the tasks, in their order.
  */
 export async function race<T>(
@@ -21,7 +21,7 @@ export async function race<T>(
     name === 'timer' ? undefined : new Promise<void>((go) => void waiting.push(go))
   let left = tasks.length
   const results = tasks.map((task) => task(step).finally(() => void left--))
-  // A failed task ends the race when its result is awaited.
+  // Prevents unhandled rejections. A failure is thrown when the results are awaited below.
   for (const result of results) result.catch(() => {})
   for (let round = 0; left > 0; round++) {
     if (round > PATIENCE) throw new Error('the race does not end')
@@ -32,7 +32,7 @@ export async function race<T>(
   }
   return Promise.all(results)
 }
-/** Choices from a list of numbers, which is repeated. */
+/** Returns a function for `race` that takes its choices from the numbers in turn. */
 export const choicesOf = (numbers: readonly number[]) => {
   let next = 0
   return (count: number): number =>

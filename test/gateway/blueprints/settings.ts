@@ -1,6 +1,6 @@
-/** The extent of the random tests of blueprints. */
+/** The seed and the number of runs of the random blueprint tests. */
 
-/** The seed of the random tests, which their failures name. */
+/** Changes daily by default. The output of each test names it. */
 export const seed = Number(process.env['BLUEPRINT_SEED'] ?? Math.floor(Date.now() / 86_400_000))
-/** The number of runs of a property: by default `few`, which takes some seconds. */
+/** The number of runs of a property. The default `few` takes some seconds. */
 export const runs = (few: number): number => Number(process.env['BLUEPRINT_RUNS'] ?? few)

@@ -2,9 +2,10 @@
  * Gateways that apply blueprints to real actors and a real view, in memory. A test controls the
  * order in which the calls of the gateways proceed, and can let a gateway die at any of them.
  *
- * Each call of a port is two steps: one before and one after it takes effect. A gateway that has
- * died receives no answer and its timers do not run, but a command that it had sent is decided.
+ * Each call of a port is two steps: one before and one after it takes effect. A dead gateway
+ * receives no answers and its timers do not run, but a command that it had already sent is decided.
  */
+
 import assert from 'node:assert/strict'
 import { actorKinds } from '../../../actors/kinds.ts'
 import { blueprintQueries } from '../../../gateway/blueprints/queries.ts'
@@ -12,6 +13,7 @@ import type { Call, Edge } from '../../../gateway/call.ts'
 import { callParts, runCommand } from '../../../gateway/command.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { api } from '../../../protocol/api.ts'
@@ -27,7 +29,6 @@ import { ToyWorld } from '../../host/support/toy.ts'
 import { type ManualClock, MemoryBus, seeded, settleAll, silent } from '../../support/memory.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
-/** The organization and the project are in different shards. */
 const ORGANIZATION = makeId('organization', 0, bytesOf(1), 0)
 export const PROJECT = makeId('project', 0, bytesOf(2), 1)
 const kinds = actorKinds({ brand: 'Service', timing: defaultTiming })
@@ -57,17 +58,14 @@ export interface Plant {
 
 type Body = Readonly<Record<string, unknown>>
 export type Answer = { readonly body: Body } | Refusal
-/** A gateway of the world. */
 export interface Gateway {
   readonly edge: Edge
-  /** Performs the command of a row. */
   command(
     name: keyof typeof api,
     body?: object,
     slots?: Readonly<Record<string, string>>,
     query?: object,
   ): Promise<Answer>
-  /** Performs a query about blueprints. */
   query(name: string, input?: object): Promise<Answer>
 }
 export interface Store {
@@ -78,7 +76,7 @@ export interface Store {
   /** Events since an earlier length of the journal, with the kind of their actor. */
   eventsSince(length: number): readonly (Event & { readonly kind: string })[]
   readonly length: () => number
-  /** A copy, which continues independently. */
+  /** Returns a copy of the store that continues independently. */
   fork(seed: number): Promise<Store>
   close(): void
 }
@@ -199,7 +197,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
     length: () => world.journal.messages.length,
     eventsSince: (length) =>
       world.journal.messages.slice(length).flatMap(({ data }) => {
-        const { entries } = JSON.parse(new TextDecoder().decode(data)) as Envelope
+        const { entries } = JSON.parse(envelopeText(data)) as Envelope
         return entries.flatMap(({ kind, events }) => events.map((event) => ({ ...event, kind })))
       }),
     fork: (next) => open(next, plant, world),

@@ -12,7 +12,6 @@ interface Item {
   readonly name: string
   readonly permissions: readonly string[]
 }
-/** An answer, with the fields that these tests read. */
 interface Listed {
   readonly items: readonly Item[]
   readonly next_cursor?: string

@@ -19,8 +19,8 @@ const P = `/v1/projects/${home}/tables`
 const T = `${P}/${ID}`
 
 /**
- * Starts a gateway. The owner of each table returns its definition, or null unless `known`. `asked`
- * records these queries.
+ * Starts a gateway. The owner of each table returns the table's definition if `known`, and null
+ * otherwise. `asked` records these queries.
  */
 async function served(t: Test, known = true) {
   const it = await gateway({ deadline: 1000 })

@@ -1,6 +1,6 @@
 /**
- * Streams to a client that stops reading for a while. Every byte arrives once and in order,
- * whatever the size of the writes.
+ * Streams to a client that stops reading for a while. For writes of any size, every byte arrives
+ * once and in order.
  */
 
 import uWS from 'uWebSockets.js'

@@ -1,4 +1,4 @@
-/** The repositories for which an environment gets credentials, and the access that they grant. */
+/** The repositories for which an environment gets credentials, and the access that these grant. */
 import fc from 'fast-check'
 import t from 'tap'
 import { grantOf } from '../../../gateway/queries/git-credentials.ts'

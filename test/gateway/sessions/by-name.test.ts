@@ -1,6 +1,4 @@
-/**
- * An inline config refers to toolkits and skills by name, and several records have the same name.
- */
+/** How an inline config's references by name are resolved if several records have the same name. */
 import t from 'tap'
 import { byName, type CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

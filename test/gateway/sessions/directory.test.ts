@@ -8,7 +8,6 @@ import { edge, ORG, PRJ } from '../support/given.ts'
 
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const reserved = (id: string, handle: string) => ({ reserved: { id, handle, organization: ORG } })
-/** A promise that resolves when the test calls `open`. */
 const gate = () => {
   let open = () => {}
   const closed = new Promise<void>((resolve) => {

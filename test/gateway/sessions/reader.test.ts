@@ -1,4 +1,4 @@
-/** Whether a principal other than the caller may read a private session. */
+/** Whether a given principal may read a private session. */
 import t from 'tap'
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'

@@ -1,4 +1,6 @@
-/** When the resolver is asked for the definition of a turn, and what a lookup makes of its answers. */
+/**
+ * When the resolver is asked for the definition of a turn, and how a lookup handles its answers.
+ */
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
@@ -32,7 +34,7 @@ const known = (digest: string): KnownDefinition => ({
   at: 0,
 })
 
-/** A gateway or executor with one agent, whose resolver gives these answers. */
+/** A gateway or executor with one agent, whose resolver gives this answer. */
 function stage({
   source = 'client_resolver',
   answer = known('resolved'),

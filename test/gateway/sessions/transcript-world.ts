@@ -60,7 +60,6 @@ const arrived = (text: string, calm: boolean): Arrived[] =>
       }
     })
 
-/** A client of one version of the stream. */
 export interface Client {
   readonly version: Dialect['name']
   readonly transcript: Transcript
@@ -265,7 +264,6 @@ export class Meeting {
       for (let n = this.lossy ? this.#choose(6) % 3 : 1; n > 0; n--)
         this.pending.push(() => follower.preview(pieces))
   }
-  /** Publishes a delta of the running generation. */
   speak(what: number, attempt = 0): void {
     const job = [...this.story.jobs.values()].find(({ kind }) => kind === 'llm_generation')
     if (!job) return
@@ -367,7 +365,6 @@ export class Meeting {
       if (revision > 100_000) throw new Error(`${cursor} is the cursor of no revision`)
     }
   }
-  /** Lets the client read up to `many` of the frames that it has received. */
   read(client: Client, many: number): void {
     for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)
@@ -386,13 +383,11 @@ export class Meeting {
       throw new Error('a place went back')
     client.ids.push(id)
   }
-  /** Runs one pending action, chosen at random. */
   async step(): Promise<void> {
     const [run] = this.pending.splice(this.#choose(this.pending.length), 1)
     run?.()
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
-  /** Fires one of the long timers, chosen at random. */
   expire(): void {
     const all = [...this.#timers]
     all[this.#choose(all.length)]?.()

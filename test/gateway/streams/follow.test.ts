@@ -242,7 +242,6 @@ t.test(
   },
 )
 
-/** A model without faults. */
 const calm = () => new Model(() => 0)
 
 t.test(

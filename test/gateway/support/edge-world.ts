@@ -25,7 +25,6 @@ const settings: GatewaySettings = {
   artifacts: { max_bytes: 1_048_576, upload_ms: 90_000 },
 }
 
-/** The fields of answers that tests read. */
 export interface Body {
   readonly id: string
   readonly key: string
@@ -42,7 +41,6 @@ export interface Body {
     readonly details: { readonly fields: readonly FieldError[] }
   }
 }
-/** A query to a view. */
 interface Question {
   readonly id: string
   readonly run_id: string
@@ -50,7 +48,6 @@ interface Question {
   readonly limit: number
 }
 
-/** An answer as a client receives it. */
 export interface Got {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
@@ -242,7 +239,6 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     logs,
     listeners,
     previewed,
-    /** Publishes an entry to its subscribers. */
     publish(placed: Placed) {
       const { project, kind, id } = placed.entry
       for (const key of [

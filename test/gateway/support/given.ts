@@ -153,5 +153,4 @@ export function edge() {
   })
 }
 export type TestEdge = ReturnType<typeof edge>
-/** An Authorization header. */
 export const bearer = (key: string): string => `Bearer ${key}`

@@ -1,4 +1,4 @@
-/** The person's side of a terminal: its messages, its limits, and the start of a worker. */
+/** The client's connection to a terminal: messages, limits, and the start of a worker. */
 import t from 'tap'
 import type { World } from '../../../gateway/ports.ts'
 import { TerminalConnection } from '../../../gateway/terminals/connection.ts'

@@ -13,7 +13,10 @@ const ids = (jobs: readonly { readonly id: string }[] | undefined) => jobs?.map(
 t.test('between two claims', async (t) => {
   const taken = (at: ReturnType<typeof scene>, n: number, more = {}) =>
     ids(at.offer([header(n, more)])?.takes.map(({ job_id }) => ({ id: job_id }))) ?? []
-  /** A worker that claimed, received job 1, and claimed again after `after` milliseconds. */
+  /**
+   * A worker that claimed, received job 1, claimed again after `after` milliseconds, and was
+   * offered job 2. Its recorded frames are cleared.
+   */
   const claiming = async (after: number, slots = 3, register = {}) => {
     const at = scene()
     const worker = await at.worker({ concurrency_limit: slots, ...register })

@@ -38,7 +38,7 @@ t.test(
     for (let passed = 0; passed < 80; passed += 20) {
       t.same(at.named('queue.expire'), [], `${passed} s after the connection`)
       await at.clock.advance(20_000)
-      // The queue is unavailable. The heartbeat counts although it is not answered.
+      // The queue is unavailable. An unanswered heartbeat still counts.
       at.on['queue.heartbeat'] = () => refuse('service_unavailable')
       await worker.say({
         type: 'job.heartbeat',

@@ -45,15 +45,12 @@ class Clock {
     }
     this.now = end
   }
-  /** The number of active timers. */
   get waiting(): number {
     return this.#timers.filter((timer) => !timer.off).length
   }
 }
-/** Lets all promise callbacks run. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** A frame that a worker received. */
 interface Got {
   readonly type: string
   readonly message_id?: string
@@ -125,7 +122,6 @@ export interface Scene {
   offer(jobs: JobHeader[], queue?: string): Taking | undefined
   named(name: string): Command[]
   connect(grant?: Partial<Grant>): Worker
-  /** Connects and registers a worker. */
   worker(register?: object, grant?: Partial<Grant>): Promise<Worker>
 }
 
@@ -286,7 +282,6 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
   return made
 }
 
-/** The session id of the last registration. */
 export const sessionOf = (at: Scene): string =>
   (at.named('worker.register').at(-1)?.input as { session: string } | undefined)?.session ?? ''
 

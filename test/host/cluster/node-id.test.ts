@@ -1,6 +1,6 @@
 /**
- * Claims of a node id. Invariant: at most one process holds an id, whatever the order of starts,
- * crashes and returns.
+ * Claims of a node id. Invariant: at most one process holds an id, for any order of starts, crashes
+ * and returns.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -3,7 +3,9 @@
  * Invariant: the scenario ends as it does without a crash. Clients repeat unanswered commands under
  * the same id, and a new owner takes over when no answer comes.
  */
+
 import type { Test } from 'tap'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Entry, Event, Kind } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
@@ -20,9 +22,9 @@ const silence = (): Promise<undefined> =>
     .then(() => undefined)
 
 /**
- * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. Commands and
- * queries go to the shard's owner, unless `stays` names the owner of another shard, which does not
- * die.
+ * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The returned
+ * `send` and `ask` address the shard's owner, or `stays`, the owner of another shard, which does
+ * not die.
  */
 export async function dying(
   world: ToyWorld,
@@ -40,7 +42,6 @@ export async function dying(
   } catch {
     await replace()
   }
-  /** Starts a new owner if the first one is dead. */
   const revive = async () => {
     if (first.dead() && owner?.deps === first.deps) await replace()
   }
@@ -88,7 +89,7 @@ export async function dying(
   }
 }
 
-/** Subscribes as the gateway `g`. Returns the assigned jobs by lease token; the map grows. */
+/** Subscribes as the gateway `g`. Returns a live map of the assigned jobs by lease token. */
 export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   const handed = new Map<string, ClaimedJob>()
   bus.subscribe(subjects.gateway('g'), (sent) => {
@@ -99,7 +100,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** The events of the growing journal by kind of actor, each with the id of its actor in `of`. */
+/** The journal's events by kind of actor, each with the id of its actor in `of`. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld
@@ -109,7 +110,9 @@ export class Told {
   }
   of(kind: Kind): readonly (Event & Open & { readonly of: string })[] {
     for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
-      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as {
+      const { entries } = JSON.parse(
+        envelopeText(messages[this.#read]?.data ?? new Uint8Array()),
+      ) as {
         entries: Entry[]
       }
       for (const entry of entries) {

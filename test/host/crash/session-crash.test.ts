@@ -19,7 +19,6 @@ const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 
 const defined = definition([tool('act'), tool('rm', { destructive: true })], {
   timeout_seconds: 86_400,
 })
-/** The answers of the model, in order. */
 const script = [
   [use('a', 'act', { n: 1 }), use('b', 'act', { n: 2 })],
   [use('c', 'rm', { path: '/' })],

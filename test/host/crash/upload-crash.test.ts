@@ -21,7 +21,6 @@ import { dieAtEach, dying, handedTo, Told } from './dying.ts'
 import { type Failure, failingGateway, MemoryFiles, type Sent } from './upload-edge.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
-/** The organization and the project are in different shards. */
 const ORGANIZATION = makeId('organization', 0, bytesOf(1), 0)
 const PROJECT = makeId('project', 0, bytesOf(2), 1)
 const RUN = makeId('run', 0, bytesOf(3), 1)
@@ -79,7 +78,7 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
     log: silent,
   } as unknown as WorldParts)
 
-  /** Advances the time until the promise settles or its gateway is dead. */
+  /** Advances the time until the promise settles or its gateway is dead, by at most 20 s. */
   async function passed<T>(promise: Promise<T>, dead = () => false): Promise<T | undefined> {
     let settled: { readonly value: T } | undefined
     void promise.then((value) => {

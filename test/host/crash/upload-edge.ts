@@ -49,7 +49,6 @@ const formOf = (bytes: Buffer): readonly Buffer[] => [
   ),
 ]
 
-/** The content of an upload request. */
 export interface Sent {
   readonly project: string
   readonly bytes: Buffer
@@ -57,7 +56,6 @@ export interface Sent {
   readonly lease?: string
 }
 interface FailingGateway {
-  /** Number of steps so far. */
   steps(): number
   dead(): boolean
   upload(sent: Sent): ReturnType<typeof receiveArtifact>

@@ -13,7 +13,8 @@ const request: HostRequest = {
   kind: 'provision',
 }
 /**
- * An actor that requests work at each count: first from any host, then from the hosts of a place.
+ * An actor that requests an operation with each event: from any host of the provider if the count
+ * is one, and otherwise from the hosts of a place.
  */
 const requesting: AnyActor = {
   ...counter,

@@ -6,7 +6,6 @@ import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
-/** A bus whose requests are never answered. */
 class Silent extends MemoryBus {
   override request(): Promise<never> {
     return new Promise(() => {})

@@ -1,12 +1,14 @@
 /** A shard's loop: batches, acknowledgements, repeats, effects, timers, snapshots and takeovers. */
+
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 import { settleAll, silent } from '../../support/memory.ts'
 import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] =>
-  world.journal.messages.map((message) => JSON.parse(new TextDecoder().decode(message.data)))
+  world.journal.messages.map((message) => JSON.parse(envelopeText(message.data)))
 const get = async (
   shard: {
     ask: (

@@ -1,4 +1,4 @@
-/** Commands that an owner does not know, because a node of a newer release sent them. */
+/** Commands of a newer release, which the owner does not support. */
 import t from 'tap'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 

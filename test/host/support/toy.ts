@@ -172,7 +172,6 @@ export class ToyWorld {
     return owner
   }
 }
-/** The id of run `n` in a shard. */
 export const runId = (n: number, shard = 0): string =>
   makeId('run', 0, new Uint8Array(10).fill(n), shard)
 let commands = 0

@@ -28,7 +28,6 @@ const MAX_GROWTH = 1024 ** 3
  * a rare kind, more texts are tried, so that every text is used.
  */
 const PER_PLACE = 2
-/** The number of concurrent requests. */
 const PARALLEL = 8
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 
@@ -81,7 +80,6 @@ const HOLE = '\u0001hole\u0001'
 const authorization = `Bearer ${s.key}`
 /** Replaces lone surrogates, which a URL cannot contain. */
 const wellFormed = (text: string): string => Buffer.from(text).toString()
-/** Returns a request with a JSON text at a location. */
 function requestOf({ row, in: where, holding }: TextPlace, text: string, place: Place): Asked {
   const { method } = routeOf(api[row])
   const path = placedPath(row, place)

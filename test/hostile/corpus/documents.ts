@@ -47,7 +47,6 @@ export const yamls: readonly string[] = [
   'name: *nothing',
   '',
 ]
-/** Skills with front matter. */
 export const skills: readonly string[] = [
   ...yamls.map((yaml) => `---\n${yaml}\n---\ndo`),
   '---',

@@ -17,7 +17,6 @@ import { latestFire, nextFire, scheduleFault } from '../../../protocol/rules/sch
 import { forms, yamls } from './documents.ts'
 import { expressions, patterns, REPEATED_COMPARISON, schedules, schemas } from './texts.ts'
 
-/** The beginning of a text, for messages. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 80))
 /** Returns the value of a parser, or the fault that it throws. Any other error fails the test. */
 function outcome<T>(read: () => T): T | ExpressionError {

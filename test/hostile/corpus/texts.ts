@@ -22,9 +22,7 @@ export type TextKind =
   | 'json'
   | 'word'
 
-/**
- * Regular expressions that do not compile, or that take exponential time in backtracking engines.
- */
+/** Hostile regular expressions: invalid, very large, or exponential in backtracking engines. */
 export const patterns: readonly string[] = [
   '(a+)+$',
   '^(a|a)*$',
@@ -57,8 +55,8 @@ export const patterns: readonly string[] = [
 ]
 
 /**
- * An expression that compares two documents repeatedly. It is within the length limit of an
- * expression, and beyond its work limit.
+ * Compares two documents repeatedly. Within the length limit of expressions, beyond their work
+ * limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
 /** Expressions that nest deeply, take a lot of work, or use forbidden names. */
@@ -106,7 +104,7 @@ export const expressions: readonly string[] = [
   '"'.repeat(4001),
 ]
 
-/** Templates: with unclosed, nested or many expressions, and with results that grow. */
+/** Templates with unclosed, nested or many expressions, or with growing results. */
 const templates: readonly string[] = [
   '${{',
   '${{ }}',
@@ -362,7 +360,6 @@ const words: readonly string[] = [
 ]
 
 const quoted = (texts: readonly string[]): string[] => texts.map((text) => JSON.stringify(text))
-/** JSON texts by kind. */
 export const corpus: Readonly<Record<TextKind, readonly string[]>> = {
   expression: [...quoted(expressions), ...jsons.slice(0, 6)],
   template: [...quoted(templates), ...jsons.slice(0, 6)],

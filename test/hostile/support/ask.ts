@@ -48,10 +48,7 @@ export function encodedBody(
  */
 const PATIENCE = 10
 
-/**
- * Opens a client with up to 32 separate connections.
- * @param url the address of the service.
- */
+/** Opens a client with up to 32 separate connections. */
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)

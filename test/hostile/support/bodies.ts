@@ -4,7 +4,6 @@ import { instant } from '../../scenarios/support/given.ts'
 import type { Place } from './rows.ts'
 
 let made = 0
-/** The schema of the tables that are created. */
 export const tableSchema = {
   identity_column: 'name',
   columns: [
@@ -13,7 +12,6 @@ export const tableSchema = {
   ],
 }
 
-/** Functions that make a body for a row, by row name. */
 export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'run.start': () => ({ spec: instant() }),
   'run.signal': () => ({ name: 'go' }),

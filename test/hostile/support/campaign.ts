@@ -6,7 +6,6 @@ import fc from 'fast-check'
 
 export const seed = Number(process.env['HOSTILE_SEED'] ?? Math.floor(Date.now() / 86_400_000))
 const factor = Number(process.env['HOSTILE_RUNS'] ?? 1)
-/** Multiplies a number of tries by `HOSTILE_RUNS`. */
 export const tries = (some: number): number => Math.ceil(some * factor)
 
 /**

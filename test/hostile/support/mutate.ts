@@ -75,7 +75,6 @@ const names = [
 ]
 
 type Path = readonly (string | number)[]
-/** Every location in a value, the root first. */
 function placesIn(value: unknown, at: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [at]
   return [
@@ -87,7 +86,6 @@ function placesIn(value: unknown, at: Path = []): Path[] {
 }
 
 const HOLE = '\u0001hole\u0001'
-/** The value with one location replaced. */
 function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
   if (first === undefined) return hole
   if (Array.isArray(value))

@@ -75,7 +75,7 @@ let made = 0
 
 /**
  * Creates a project with a record of each kind.
- * @param mark a text in names and contents of the records, by which tests recognize the records.
+ * @param mark a text in the names and contents of the records, for tests to search for.
  */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
@@ -293,7 +293,6 @@ export const idsOf = (place: Place): string[] => [
   ...new Set(Object.values(place as unknown as Record<string, string>)),
 ]
 
-/** The id of the record in a row's path. */
 function idIn(name: RowName, place: Place): string {
   if (name === 'run.retry' || name === 'run.recover') return place.failed
   if (name.startsWith('run.')) return place.run
@@ -318,7 +317,6 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('key.')) return place.key
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
-/** The path slots of a row, filled from a place. */
 export function filled(name: RowName, place: Place): Record<string, string> {
   const known: Readonly<Record<string, (() => string) | undefined>> = {
     project: () => place.handle,
@@ -375,7 +373,6 @@ export const queryFor = (name: RowName): string => (name === 'channel.search' ? 
  */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string =>
   `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
-/** The encoded path of a row in a place. */
 export const placedPath = (name: RowName, place: Place): string =>
   pathOf(
     name,

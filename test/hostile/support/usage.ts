@@ -24,7 +24,6 @@ const sum = (metrics: string, pattern: RegExp): number =>
     .filter((line) => pattern.test(line))
     .reduce((total, line) => total + Number(line.split(' ').at(-1)), 0)
 
-/** Returns the current values. */
 export async function usage(s: Service): Promise<Usage> {
   const { text } = await s.raw('GET', '/metrics')
   return {

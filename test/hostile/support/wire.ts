@@ -4,7 +4,6 @@
  */
 import { connect, type Socket } from 'node:net'
 
-/** An answer as received. */
 export interface Said {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -17,10 +16,6 @@ export interface Heard {
   readonly text: string
 }
 
-/**
- * Opens a connection.
- * @param url the address of the service, with its port.
- */
 export function dial(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   return new Promise((done, failed) => {
@@ -30,7 +25,7 @@ export function dial(url: string): Promise<Socket> {
   })
 }
 
-/** The complete answers in a text. */
+/** Parses the complete answers in a text. */
 export function answersIn(text: string): Said[] {
   const found: Said[] = []
   for (let at = 0; ; ) {

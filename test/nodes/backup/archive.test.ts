@@ -35,7 +35,6 @@ const contentsOf = async (archive: ArchiveReader): Promise<Record<string, string
   Object.fromEntries(
     await Promise.all(archive.names.map(async (name) => [name, await textOf(archive, name)])),
   )
-/** Writes an archive of the given blocks and returns its path. */
 function archiveOf(name: string, ...blocks: readonly Buffer[]): string {
   const path = join(folder, name)
   writeFileSync(path, Buffer.concat(blocks))

@@ -110,7 +110,7 @@ t.test('the model for tests knows a few synonyms', async (t) => {
   t.notSame(car, baker)
 })
 
-/** A server of embeddings that answers with `status`, or with one vector for each text. */
+/** A server of embeddings. `answer` determines its responses, and `seen` records the requests. */
 async function server(
   t: { teardown(end: () => unknown): void },
   answer: (body: Open) => { status: number; body: unknown },

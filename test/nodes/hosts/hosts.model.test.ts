@@ -176,7 +176,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // The process ends, including all work that did not end in time.
+      // Ends the process and all work that has not ended in time.
       await host?.kill()
     },
     fail: (yes: boolean) => {

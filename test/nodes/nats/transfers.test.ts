@@ -25,7 +25,6 @@ const CLIENTS = 100
 const { one: nats } = await startStore('2m')
 await provision(nats, { partitions: 1, shards: 4, replicas: 1 })
 const store = await new Objm(nats.streams).open(names.blobs)
-/** Returns the number of live bytes in array buffers. */
 const living = () => {
   collect()
   return process.memoryUsage().arrayBuffers

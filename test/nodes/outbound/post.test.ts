@@ -49,7 +49,6 @@ async function receiving(t: Test, answer: (socket: Socket, connection: number) =
       }),
   }
 }
-/** Starts a server that answers every request with a text and closes the connection. */
 const answering = (t: Test, answer: string) => receiving(t, (socket) => socket.end(answer))
 
 t.test('interim responses before the response are ignored', async (t) => {
@@ -169,7 +168,6 @@ t.test('of several checked addresses, one that answers is used', async (t) => {
   t.equal(resolved, 1)
 })
 
-/** A promise with the function that resolves it. */
 function latch(): { readonly closed: Promise<void>; readonly close: () => void } {
   let close = () => {}
   const closed = new Promise<void>((resolve) => {

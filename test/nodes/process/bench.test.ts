@@ -1,5 +1,5 @@
 /**
- * The command `bench`. The list of benchmarks comes from the text of their files, and must not
+ * The command `bench`. The list of benchmarks is read from the text of their files, and must not
  * depend on formatting.
  */
 import { readdirSync, readFileSync } from 'node:fs'

@@ -142,7 +142,6 @@ const STARTS = new RegExp(
   ].join('|'),
 )
 const imports = new Map<string, readonly string[]>()
-/** Returns the files of the project that a file imports directly. */
 function importsOf(file: string): readonly string[] {
   const known = imports.get(file)
   if (known) return known

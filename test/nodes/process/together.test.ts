@@ -1,4 +1,4 @@
-/** Files that share a process: what a file adds for its end runs at its end, not at a later one. */
+/** Files that share a process: the teardown of a file runs at the end of that file. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'

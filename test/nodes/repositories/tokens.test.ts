@@ -35,7 +35,6 @@ const recordOf = (kind: RepositoryHost['kind'], url: string): RepositoryHost => 
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
 })
-/** Creates an issuer with a clock that tests advance. */
 const issuing = (networks = ['127.0.0.0/8']) => {
   const clock = { now: Date.now() }
   const issue = createTokenIssuer({
@@ -68,7 +67,6 @@ const issuing = (networks = ['127.0.0.0/8']) => {
       }),
   }
 }
-/** Fails requests to a stand-in until the test ends. */
 const failing = (t: Test, api: { failing: number | undefined }, status: number) => {
   api.failing = status
   t.teardown(() => {

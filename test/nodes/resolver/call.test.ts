@@ -1,4 +1,7 @@
-/** A call to an endpoint: where it may go, what it may tell, and what its failures are called. */
+/**
+ * A resolver call: the allowed addresses, the data that it may send, and the labels of its
+ * failures.
+ */
 import { createServer } from 'node:net'
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'

@@ -1,4 +1,4 @@
-/** One call at a time for an agent, over several processes, and what is stored after it. */
+/** At most one resolver call per agent at a time, across processes, and what a call stores. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'
@@ -16,7 +16,7 @@ interface Call {
   readonly digest: string | undefined
   readonly end: (outcome: CalloutOutcome) => void
 }
-/** Nodes over one store, whose calls the test ends. */
+/** Nodes that share one store. The test ends their calls. */
 function stage() {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()

@@ -2,7 +2,7 @@
 import S3rver from 's3rver'
 import type { Bucket } from '../../../nodes/s3/files.ts'
 
-/** Starts a server with one empty bucket, whose objects are in the folder. */
+/** Starts a server with one empty bucket, whose objects are stored in `directory`. */
 export async function startS3Server(
   directory: string,
 ): Promise<{ readonly bucket: Bucket & { readonly endpoint: string }; stop(): Promise<void> }> {

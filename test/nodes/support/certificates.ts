@@ -9,7 +9,7 @@ interface Certified {
   readonly key: string
 }
 export interface Authority {
-  /** The certificate of the authority. */
+  /** The path of the authority's certificate. */
   readonly ca: string
   /** Issues a certificate for 127.0.0.1 and localhost. Servers and clients can use it. */
   issue(commonName: string): Certified

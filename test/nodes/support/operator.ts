@@ -69,7 +69,6 @@ resolver_preload: { ${account.getPublicKey()}: ${jwts.account}, ${system.getPubl
   }
 }
 
-/** Starts one server in operator mode, in a new folder. */
 export async function startOperatorMode(): Promise<OperatorMode> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-operator-'))
   const { authorization, user } = await createOperatorAccount(folder)

@@ -14,7 +14,6 @@ export interface PlainServer {
   readonly address: string
   stop(): Promise<void>
 }
-/** The JetStream block of a configuration. */
 export const jetstreamBlock = (folder: string, domain?: string): string =>
   `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}` +
   `${domain === undefined ? '' : `, domain: ${domain}`} }`

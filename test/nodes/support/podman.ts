@@ -20,12 +20,10 @@ import { endWithUs } from '../../../nodes/process/ending.ts'
 
 export interface Podman {
   readonly socket: string
-  /** Runs a command of Podman and returns its output. */
   run(...args: readonly string[]): string
   /** Stops the API service and its containers, and removes its storage. */
   stop(): Promise<void>
 }
-/** The image, and a variant without git. */
 export const IMAGE = 'localhost/baton-test:1'
 export const IMAGE_WITHOUT_GIT = 'localhost/baton-test-without-git:1'
 

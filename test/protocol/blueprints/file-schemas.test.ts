@@ -1,4 +1,7 @@
-/** The JSON Schemas of blueprint files: valid under draft 2020-12, closed, and true for the example. */
+/**
+ * The JSON Schemas of blueprint files are valid under draft 2020-12, are closed, and accept the
+ * example.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'

@@ -1,4 +1,4 @@
-/** Present states and requests for the tests of plans. */
+/** Project states and apply requests for the tests of plans. */
 import { createHash } from 'node:crypto'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
 import { type Plan, type Present, planOf } from '../../../protocol/blueprints/plan.ts'
@@ -37,14 +37,12 @@ export const bound = (
     ...more,
   },
 })
-/** A project with exactly these resources. */
 export const project = (...resources: KnownResource[]): Present => ({
   bindings: resources.flatMap(({ binding }) => (binding ? [binding] : [])),
   resources,
   exists: (type, id) => resources.some((one) => one.type === type && one.id === id),
   hash,
 })
-/** A request of the blueprint `desk`. */
 export const request = (resources: object, more: Partial<ApplyRequest> = {}): ApplyRequest => ({
   ...desk,
   resources: resources as ApplyRequest['resources'],

@@ -1,4 +1,4 @@
-/** Requests to configure the resolver and the return origins that their schemas cannot describe. */
+/** Checks of the resolver configuration and of return origins that their schemas cannot express. */
 import t from 'tap'
 import {
   checkOrigins,

@@ -24,7 +24,6 @@ const keyWith = async (name: string, ...permissions: string[]): Promise<string> 
 }
 const step = (action_name: string) => ({ kind: 'action', config: { action_name } })
 const specOf = (...names: string[]) => ({ steps: names.map(step) })
-/** A definition with the action in a nested step of a `for_each` step. */
 const nested = (action_name: string) => ({
   steps: [
     {

@@ -13,7 +13,6 @@ import { hasty } from '../support/sockets.ts'
 import { artifactClient, type Open, sha256 } from './client.ts'
 import { artifactOf, chunksOf, connectTo, storedChunks, storedFiles } from './store.ts'
 
-/** Number of acknowledged uploads, and maximum number of concurrent uploads. */
 const UPLOADS = 520
 const CONCURRENT = 16
 /** Number of artifacts in the project that is deleted. */

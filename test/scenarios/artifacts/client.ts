@@ -7,7 +7,6 @@ import type { Row } from '../../../protocol/contract.ts'
 import { requestOf } from '../../support/service.ts'
 
 export type Open = Record<string, unknown>
-/** An answer with its bytes. */
 export interface Got {
   readonly status: number
   readonly headers: Headers
@@ -32,7 +31,6 @@ export type FormPart = readonly [
   file?: { readonly filename?: string; readonly type?: string },
 ]
 const BOUNDARY = 'b0undary'
-/** The body of a form. */
 const formOf = (parts: readonly FormPart[]): Buffer =>
   Buffer.concat([
     ...parts.flatMap(([name, content, file]) => [
@@ -58,7 +56,6 @@ interface UploadOptions {
 export interface ArtifactClient {
   readonly url: string
   upload(parts: readonly FormPart[], options?: UploadOptions): Promise<Got>
-  /** Uploads a file under a name. */
   put(name: string, bytes: Uint8Array, options?: UploadOptions & { fields?: Open }): Promise<Got>
   get(path: string, options?: UploadOptions & { method?: string }): Promise<Got>
   content(id: unknown, options?: UploadOptions & { method?: string; query?: string }): Promise<Got>
@@ -71,7 +68,6 @@ export interface ArtifactClient {
   slow(headers?: Readonly<Record<string, string>>, project?: string): { finish(): Promise<string> }
 }
 
-/** A client of a gateway. */
 export function artifactClient(url: string, root: string): ArtifactClient {
   const pathOf = (project = 'default', row: Row = api['artifact.create'], artifact_id = '') =>
     requestOf(row, { project, artifact_id }).path

@@ -8,7 +8,6 @@ import { silent } from '../../support/memory.ts'
 /** Size in bytes of every chunk of a file except the last. */
 const CHUNK = 262_144
 
-/** Connects to the servers of a test. */
 export const connectTo = (access: Access): Promise<Nats> =>
   connectNats({ access, name: 'test', log: silent, role: 'test' })
 const subjectsOf = async (nats: Nats, kind: 'C' | 'M'): Promise<Readonly<Record<string, number>>> =>
@@ -25,7 +24,5 @@ export const storedFiles = async (nats: Nats): Promise<string[]> =>
 /** The number of stored chunks, of artifacts and of all other values. */
 export const storedChunks = async (nats: Nats): Promise<number> =>
   Object.values(await subjectsOf(nats, 'C')).reduce((sum, count) => sum + count, 0)
-/** The number of chunks of a file of this size. */
 export const chunksOf = (size: number): number => Math.ceil(size / CHUNK)
-/** The id of the artifact whose file has this name. */
 export const artifactOf = (name: string): string => String(name.split('/')[2])

@@ -37,7 +37,7 @@ const clock = {
     return () => clearTimeout(timer)
   },
 }
-/** The world of another node. */
+/** The ports of another node. */
 const world = createWorld({
   node: 'sweeper',
   settings: { deadline: 15_000 },
@@ -50,7 +50,7 @@ const world = createWorld({
   random: { bytes: randomBytes },
   log: silent,
 } as unknown as WorldParts)
-/** The same world, at a time when all present files are old. */
+/** The same ports two hours later, when all present files exceed the minimum age. */
 const later: World = { ...world, now: () => Date.now() + 2 * HOUR }
 const sweep = { files, world: later, limit: 3, minAge: HOUR }
 /** Examines all files, page by page. Returns the number of removed ones. */

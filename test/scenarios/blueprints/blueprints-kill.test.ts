@@ -7,7 +7,7 @@ import { type Found, listOf } from '../support/given.ts'
 import { type Processes, portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
-/** Number of kills of each kind. `KILLS=6` is the long form: each takes half a minute. */
+/** Kills of each kind. The long form, `KILLS=6`, takes half a minute per kill. */
 const KILLS = Number(process.env['KILLS'] ?? 1)
 /** Milliseconds for which a request is repeated: a node may take long to start on a busy machine. */
 const PATIENCE = 90_000
@@ -36,7 +36,7 @@ const once =
       }),
       () => undefined,
     )
-/** Repeats a request until it is answered with something other than a passing failure. */
+/** Repeats a request until it is answered with anything but a temporary failure. */
 async function patiently(send: () => Promise<Answer | undefined>): Promise<Answer> {
   for (const end = Date.now() + PATIENCE; ; await new Promise((next) => setTimeout(next, 50))) {
     const answer = await send()
@@ -46,7 +46,7 @@ async function patiently(send: () => Promise<Answer | undefined>): Promise<Answe
   }
 }
 
-/** A hundred resources; the revision is a field of each of them. */
+/** A hundred resources, each with the revision in one of its fields. */
 const hundred = (revision: string): Open => ({
   tables: Array.from({ length: 10 }, (_, n) => ({
     key: `t${n}`,
@@ -86,7 +86,7 @@ const hundred = (revision: string): Open => ({
     topic: revision,
   })),
 })
-/** The names of the resources; a project also has toolkits of the service. */
+/** Matches the names of these resources, but not those of the built-in toolkits. */
 const OWN = /^(table_|Skill |Kit |agent-|Loop |channel-)/
 const COUNTS = { tables: 10, skills: 20, toolkits: 20, agents: 30, loops: 15, channels: 5 }
 
@@ -114,7 +114,7 @@ t.test('applies of a hundred resources survive kills of gateways and shard owner
   const ownOf = async (type: string) =>
     listOf(await get(`/${type}?limit=200`)).filter(({ name }) => OWN.test(String(name)))
 
-  /** Waits until a part of the resources have the revision. */
+  /** Waits until at least `count` resources have the revision. */
   async function begun(revision: string, count: number): Promise<void> {
     for (const end = Date.now() + PATIENCE; Date.now() < end; ) {
       const bound = listOf(await get('/blueprints/bindings?include=further_types'))
@@ -123,7 +123,7 @@ t.test('applies of a hundred resources survive kills of gateways and shard owner
     throw new Error(`${revision} did not begin`)
   }
 
-  /** Every resource exists once, with the revision, and is bound once. */
+  /** Asserts that every resource exists once, has the revision, and is bound once. */
   async function complete(revision: string, answer: Found) {
     const changes = listOf(answer, 'changes')
     const bound = listOf(await get('/blueprints/bindings?include=further_types'))
@@ -166,7 +166,7 @@ t.test('applies of a hundred resources survive kills of gateways and shard owner
     const revision = `revision ${n}`
     const key = `apply-${n}`
     const running = apply(0, revision, key)
-    // The kills hit the apply at a different time each.
+    // Each kill hits its apply at a different point.
     await Promise.race([begun(revision, 1 + n * 15), running])
     if (n % 2 === 0) {
       await gateways[0]?.kill()

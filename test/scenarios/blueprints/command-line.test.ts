@@ -60,7 +60,7 @@ t.test('the example is planned, applied, and then plans to nothing', async (t) =
   t.match(done, { code: 0, out: /support-desk in examples: 12 created\.$/ }, done.notes)
   const again = await baton(['apply', '-f', example, '--plan'])
   t.match(again, { code: 0, notes: '' })
-  // References to resources that the first apply created are no drift.
+  // References to resources that the first apply created do not count as drift.
   t.equal(again.out, 'Blueprint support-desk in examples:\n  Plan: 12 unchanged.')
   t.match(await baton(['apply', '-f', example, '--yes']), { code: 0, notes: /nothing to do/ })
 })
@@ -187,7 +187,7 @@ t.test('the schemas are served without a credential and can be cached', async (t
   t.equal((await fetch(`${s.url}/schemas/none.json`)).status, 404)
 })
 
-/** A proxy to the service that first answers some applies with a refusal. */
+/** A proxy to the service that refuses the first applies with these codes. */
 async function refusing(t: { teardown(run: () => void): void }, codes: string[]): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

@@ -1,4 +1,4 @@
-/** Applies and deletions at the same time, and repeats under an idempotency key. */
+/** Concurrent applies and deletions, and repeats under an idempotency key. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { type Found, listOf } from '../support/given.ts'

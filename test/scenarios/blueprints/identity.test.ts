@@ -1,6 +1,6 @@
 /**
  * How resources are identified: bindings, adoption, moved keys, immutable fields, ownership, drift,
- * orphans, and plans that a request demands.
+ * orphans, and applies of a given plan.
  */
 import t, { type Test } from 'tap'
 import { service } from '../../support/service.ts'
@@ -14,7 +14,7 @@ const apply = (blueprint_key: string, resources: Open, more: Open = {}) =>
   s.ok('blueprint.apply', { blueprint_key, resources, ...more })
 const refused = (blueprint_key: string, resources: Open, code: string, more: Open = {}) =>
   s.refused('blueprint.apply', { blueprint_key, resources, ...more }, 409, code)
-/** The refusal of a preview, and of the apply, which must be the same. */
+/** Asserts that a preview and an apply are refused alike. Returns the details of the refusal. */
 async function bothRefused(t: Test, blueprint_key: string, resources: Open, code: string) {
   const preview = await refused(blueprint_key, resources, code, { mode: 'preview' })
   const applied = await refused(blueprint_key, resources, code)

@@ -8,7 +8,7 @@ const s = await service()
 t.teardown(() => s.stop())
 
 type Open = Record<string, unknown>
-/** The options of calls by a principal with these permissions. */
+/** Creates a principal with these permissions. Returns call options with its key. */
 async function keyWith(name: string, ...permissions: string[]): Promise<{ key: string }> {
   const role = await s.ok('role.create', {
     name,
@@ -25,7 +25,7 @@ const schema = {
   columns: [{ name: 'n', type: 'string', required: true }],
   identity_column: 'n',
 }
-/** Applies with a key, which must be refused in both modes, and writes nothing. */
+/** Asserts that an apply with this key is refused in both modes and writes nothing. */
 async function refused(t: Test, resources: Open, options: { key: string }, more: Open = {}) {
   const call = { blueprint_key: 'denied', resources, ...more }
   const preview = await s.refused(

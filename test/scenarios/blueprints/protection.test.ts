@@ -1,6 +1,6 @@
 /**
- * Protection. The routes that could change a resource come from the endpoint table: a new row of
- * such a route makes this test fail until it is classified here.
+ * Protected resources refuse every row that changes them. A new row that could change a resource
+ * must be classified in this file.
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
@@ -80,7 +80,7 @@ const drift = async () =>
     ({ state }) => `${state}` !== 'unchanged',
   )
 
-/** The rows that change a resource, with an input that would. */
+/** Rows that change a resource, each with an input that would change it. */
 const changing: Partial<Record<RowName, Open>> = {
   'table.update': { id: ids.table, description: 'changed' },
   'table.delete': { id: ids.table },
@@ -108,7 +108,7 @@ const changing: Partial<Record<RowName, Open>> = {
   'channel.delete': { id: ids.channel },
 }
 
-/** Rows of the owners of resources that change other records: none of them has a binding. */
+/** Rows that the owners of resources decide, but that change only records without bindings. */
 const apart: readonly RowName[] = [
   'key.create',
   'key.revoke',
@@ -127,7 +127,7 @@ const apart: readonly RowName[] = [
   'secret.delete',
   'repository_host.put',
   'repository_host.delete',
-  // These create resources.
+  // These rows create resources.
   'skill.import',
   'environment.attach',
   'environment.acquire_matching',
@@ -138,8 +138,8 @@ let message: Found
 const member = await s.ok('user.create', { name: 'member', role_ids: ['role_editor'] })
 const operator = await s.ok('principal.create', { name: 'leaves', role_ids: ['role_editor'] })
 /**
- * Rows of the owners of resources that use a resource or change its runtime data, with an input.
- * They work on protected resources, and leave the definitions as they are.
+ * Rows that use a resource or change its runtime data, each with an input. They also work on
+ * protected resources, and leave the definitions unchanged.
  */
 const runtime: Partial<Record<RowName, () => Open>> = {
   'row.insert': () => ({ id: ids.table, data: { number: '1' } }),
@@ -167,7 +167,7 @@ const runtime: Partial<Record<RowName, () => Open>> = {
   'environment.release': () => ({ environment_id: ids.environment, ...lease }),
   'environment.start_worker': () => ({ environment_id: ids.environment }),
 }
-/** Rows without an actor in the table, which only read, or perform other rows. */
+/** Rows that the table assigns to no actor. None of them changes a resource. */
 const without: readonly RowName[] = [
   'run.cancel_many',
   'run.retry_many',
@@ -180,7 +180,7 @@ const without: readonly RowName[] = [
   'artifact.signed_url',
   'environment.git_credentials',
 ]
-/** Kinds of actors that hold no resources and no names of them, with the rows for blueprints. */
+/** Kinds of actors whose rows cannot change a resource directly. */
 const elsewhere = new Set<string>([
   'organization',
   'run',
@@ -279,6 +279,27 @@ t.test('a protected agent keeps the toolkits and skills that it has', async (t) 
   await s.ok('blueprint.apply', { ...other, resources: agents([], []) })
   await s.ok('toolkit.delete', { id: toolkit['id'] })
   await s.ok('skill.delete', { id: skill['id'] })
+})
+
+t.test('another blueprint cannot delete the toolkit of a protected agent', async (t) => {
+  const kits = { namespace: 'ops', blueprint_key: 'kits' }
+  const toolkits = [{ key: 'k', name: 'Shared kit' }]
+  const made = await s.ok('blueprint.apply', { ...kits, resources: { toolkits } })
+  const id = listOf(made, 'changes')[0]?.['resource_id']
+  const user = { namespace: 'ops', blueprint_key: 'user' }
+  const agent = (held: object[]) => ({ agents: [{ key: 'a', name: 'user', toolkits: held }] })
+  await s.ok('blueprint.apply', { ...user, protect_resources: true, resources: agent([{ id }]) })
+  const denied = [409, 'blueprint_resource_protected'] as const
+  const none = { ...kits, resources: {}, prune: true }
+  const preview = await s.refused('blueprint.apply', { ...none, mode: 'preview' }, ...denied)
+  t.match(preview.details, { ...user, key: 'k', resource_type: 'toolkit' })
+  await s.refused('blueprint.delete', kits, ...denied)
+  const assigned = await s.ok('agent.toolkits', {
+    id: listOf(await s.ok('blueprint.bindings', user))[0]?.['resource_id'],
+  })
+  t.equal(listOf(assigned).length, 1, 'the agent is unchanged')
+  await s.ok('blueprint.apply', { ...user, resources: agent([]) })
+  await s.ok('blueprint.delete', kits)
 })
 
 t.test('the principal of a protected agent stays', async (t) => {

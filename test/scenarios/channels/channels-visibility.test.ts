@@ -22,7 +22,6 @@ const [ann, bob, out, admin, viewer] = await Promise.all([
 const rows = (Object.entries(api) as [RowName, Row][]).filter(
   ([name, { route }]) => name.startsWith('channel.') && route.includes(':id'),
 )
-/** Valid request bodies of the operations that need one. */
 const bodies: Readonly<Record<string, object>> = {
   'channel.update': { topic: 'x' },
   'channel.add_member': { user_id: out.id },
@@ -36,7 +35,6 @@ async function made(input: object) {
   const { id: message_id } = await ann.ok('channel.send', { id, content: `${WORD} secret` })
   return { id, message_id, user_id: ann.id }
 }
-/** Returns the status and the body of an operation's response. */
 async function status(
   who: Person,
   name: RowName,

@@ -15,7 +15,6 @@ import { everything, fill } from '../support/record.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Deletes the buckets of snapshots and checkpoints. */
 async function deleteStates(): Promise<void> {
   const connection = (
     await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
@@ -28,7 +27,6 @@ async function deleteStates(): Promise<void> {
   await connection.close()
   t.ok(names.length > 0, 'there were snapshots')
 }
-/** Deletes the database files of the views. */
 function deleteViews(): void {
   const files = readdirSync(s.data)
     .filter((name) => name.startsWith('node-'))

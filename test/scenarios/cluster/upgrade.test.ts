@@ -52,7 +52,7 @@ t.test(
     const failures: string[] = []
     const headers = { authorization: `Bearer ${it.key}` }
     /**
-     * Sends one request without a retry. Any result other than a successful response counts as a
+     * Sends one request without a retry. Anything but a successful response is recorded as a
      * failure.
      */
     async function call(method: string, path: string, body?: Json): Promise<Json> {

@@ -5,7 +5,6 @@ import { type Service, service } from '../../support/service.ts'
 import { bash } from '../support/bash.ts'
 import { until } from '../support/given.ts'
 
-/** A service with the engine as its only provider. */
 async function serviceOn(t: Test, podman: Podman): Promise<Service> {
   const s = await service({
     BATON_ROLES: 'gateway,shards,views,executor,hosts',

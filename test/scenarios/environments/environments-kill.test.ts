@@ -54,9 +54,8 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, wha
 }
 
 /**
- * Returns the processes of the environments of these hosts, by id, so that the first half belongs to
- * both hosts. Other hosts of the machine, such as those of other tests, have processes with other
- * markers.
+ * Returns the ids of the environment processes of both hosts. Sorting interleaves the two hosts.
+ * Other hosts of the machine, such as those of other tests, have processes with other markers.
  */
 async function workerProcesses(): Promise<number[]> {
   const found = ['host-0', 'host-1'].map((name) => {

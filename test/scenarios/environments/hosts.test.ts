@@ -17,20 +17,17 @@ const access = { ...s.server.access, prefix: 'hosts-test' }
 const owner = await startOwner(access)
 t.teardown(() => owner.stop())
 
-/** Starts a host that is stopped after the test. */
 const hostOf = async (t: Pick<Test, 'teardown'>, place: MemoryPlace, node: string) => {
   const host = await startTestHost(access, place, node)
   t.teardown(() => host.stop())
   return host
 }
-/** Creates an environment, and waits until it is ready. */
 const ready = async () => {
   const id = owner.id()
   await owner.send(id, 'environment.use')
   await owner.until(id, ({ status }) => status === 'ready')
   return id
 }
-/** Starts the worker of an environment, and waits until the start was reported. */
 const started = async (id: string) => {
   const before = owner.stateOf(id)?.generation ?? 0
   await owner.send(id, 'environment.use')
@@ -41,7 +38,6 @@ t.test(
   'an environment is prepared, its worker does a job and ends, and it is removed',
   async (t) => {
     let worker: Worker | undefined
-    /** Runs the worker in this process, with the variables of the launch. */
     const run = ({ variables }: WorkerLaunch, end: (idle: boolean) => void) => {
       worker = new Worker({
         url: s.url,

@@ -23,7 +23,6 @@ const act = (name: string) => (parameters: Record<string, unknown>) => {
   done.push([name, parameters])
   return { dir: parameters['dest'] ?? null }
 }
-/** Runs the worker of an environment in this process, with the variables of its launch. */
 const startWorker = ({ variables }: WorkerLaunch, end: (idle: boolean) => void) => {
   const worker = new Worker({
     url: s.url,

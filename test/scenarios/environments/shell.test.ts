@@ -21,7 +21,6 @@ t.teardown(() => s.stop())
 await s.add({ BATON_ROLES: 'gateway' })
 const args = program()
 
-/** Runs the worker of an environment as a process. */
 const startWorker = (launch: WorkerLaunch, end: (idle: boolean) => void) => {
   const child = spawn(process.execPath, [...args, 'environment-worker'], {
     env: {
@@ -58,7 +57,6 @@ interface Ended {
   readonly stdout: string
   readonly stderr: string
 }
-/** Runs `baton env` with arguments and input. */
 const env = (words: readonly string[], input = ''): Promise<Ended> =>
   new Promise((done) => {
     const child = spawn(process.execPath, [...args, 'env', ...words], {

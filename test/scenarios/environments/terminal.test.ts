@@ -17,7 +17,6 @@ t.teardown(() => s.stop())
 const second = await s.add({ BATON_ROLES: 'gateway' })
 const otherUrl = second.url ?? ''
 
-/** A scripted program in a terminal. */
 class Program implements WorkerTerminal {
   readonly asked: Parameters<OpenTerminal>[0]
   input = ''

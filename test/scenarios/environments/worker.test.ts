@@ -67,13 +67,11 @@ async function startWorker(
   )
   return { id, workspace, logs, exited, kill: (signal) => void child.kill(signal) }
 }
-/** Runs one action in the environment, and returns its run when it has ended. */
 async function ended(id: string, action: string, parameters = {}): Promise<Received> {
   const run = await start(s, action, { environment_id: id, parameters })
   await s.follow('run.events', { id: run['id'] }, () => false)
   return runOf(s, run)
 }
-/** Runs one action, which must succeed, and returns its result. */
 async function result(id: string, action: string, parameters = {}): Promise<Received> {
   const run = await ended(id, action, parameters)
   t.match(run, { status: 'completed' }, `${action}: ${JSON.stringify(run)}`)

@@ -15,7 +15,6 @@ import { as, people } from '../support/people.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-/** A workflow that waits for an event. */
 const awaiting = (
   config: Record<string, unknown> = {},
   step: Record<string, unknown> = {},

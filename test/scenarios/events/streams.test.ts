@@ -130,7 +130,6 @@ t.test('a quiet stream sends keepalive comments', async (t) => {
   )
 })
 
-/** Returns the text that a stream sends within `ms` milliseconds. */
 const readFor = (path: string, ms: number): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ''

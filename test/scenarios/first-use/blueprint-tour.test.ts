@@ -24,7 +24,7 @@ cpSync(join(root, 'examples/support-desk'), join(folder, 'desk'), { recursive: t
 interface Step {
   readonly title: string
   readonly text: string
-  /** A change of a file before the command: its path, the old text and the new one. */
+  /** An edit of a file before the commands: its path, the old text and the new text. */
   readonly edit?: readonly [path: string, from: string, to: string]
   readonly commands: readonly (readonly [command: string, exit: number])[]
 }
@@ -95,7 +95,7 @@ function shortened(text: string): string {
     ? [...lines.slice(0, 12), '  …', ...lines.slice(-2)].join('\n')
     : text
 }
-/** The output without what differs between runs: ids, times, folders and addresses. */
+/** Replaces the parts of the output that differ between runs: ids, times, folders and addresses. */
 const settled = (text: string): string =>
   text
     .replaceAll(folder, '.')

@@ -25,7 +25,6 @@ t.teardown(async () => {
 
 interface Started {
   readonly child: ChildProcess
-  /** All output so far. */
   output(): string
   readonly exited: Promise<number | string>
 }

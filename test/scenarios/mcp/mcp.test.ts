@@ -26,7 +26,6 @@ t.teardown(async () => {
 })
 const path = '/v1/projects/default/mcp'
 
-/** Connects a client with an API key. */
 async function connect(key = s.key, url = s.url): Promise<Client> {
   const client = new Client({ name: 'tests', version: '1.0.0' })
   await client.connect(

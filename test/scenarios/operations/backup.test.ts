@@ -38,7 +38,6 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 t.setTimeout(120_000)
 const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
 
-/** Runs a command of the program as a user does. */
 async function baton(
   settings: Readonly<Record<string, string>>,
   ...args: string[]

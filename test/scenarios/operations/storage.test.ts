@@ -66,8 +66,8 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // A killed process leaves its NATS server running until the next start, and there is no further
-    // start here.
+    // A killed process leaves its NATS server running until the next start, which does not happen
+    // here.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])

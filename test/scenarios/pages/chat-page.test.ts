@@ -245,8 +245,8 @@ async function tryOut(browser: Browser): Promise<void> {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)
-    // Playwright intercepts file dialogs while a listener exists. Without this listener, the
-    // interception would start only after the first wait for a dialog has begun, possibly too late.
+    // Playwright intercepts file dialogs only while a listener exists. Without this listener, it
+    // might intercept the dialog too late.
     page.on('filechooser', () => {})
     page.setDefaultTimeout(15_000)
     page.on('console', (line) => {

@@ -196,7 +196,7 @@ async function startEnvironments(s: Service) {
   return { folder, performed, fail }
 }
 
-/** Creates a user who may converse with agents and execute one action, and returns a key. */
+/** Creates a principal that may invoke agents and execute one action. Returns its key. */
 async function keyWith(s: Service, name: string, action: string): Promise<string> {
   await s.ok('role.create', {
     name,
@@ -206,7 +206,6 @@ async function keyWith(s: Service, name: string, action: string): Promise<string
   await s.ok('assignment.create', { principal_id: id, role_name: name })
   return String((await s.ok('key.create', { name, principal_id: id }))['key'])
 }
-/** Opens a session as a user. */
 async function opened(
   browser: Browser,
   s: Service,

@@ -85,8 +85,8 @@ t.test('no operation returns an additional member that was not requested', async
   }
 })
 /**
- * Fields that no record of this file has: no job has a fairness key, the calling owner key is a
- * member of no channel, and the environments have neither a host nor a worker.
+ * Fields that no record of this file has. No job has a fairness key, the calling key is not a
+ * member of any channel, and no environment has a host or a worker.
  */
 const ABSENT = new Set([
   'run.jobs fairness_key',

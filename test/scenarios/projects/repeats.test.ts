@@ -11,7 +11,6 @@ const s = await service()
 t.teardown(() => s.stop())
 
 let keys = 0
-/** Returns a function that sends a call, always under the same Idempotency-Key. */
 const repeatable = (name: Parameters<typeof s.call>[0], input: Record<string, unknown>) => {
   const headers = { 'idempotency-key': `repeat-${++keys}` }
   return (more: Record<string, unknown> = {}) => s.call(name, { ...input, ...more }, { headers })

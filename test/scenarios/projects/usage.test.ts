@@ -23,7 +23,6 @@ t.teardown(() => s.stop())
 
 const script =
   'script:\n  - when: "*"\n    say: "done"\n    usage: {input_tokens: 30, output_tokens: 12}\n'
-/** Executes a run of one agent step in a project and returns it once it is completed. */
 async function spend(project: string): Promise<Found> {
   const spec = {
     steps: [

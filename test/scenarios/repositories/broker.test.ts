@@ -52,7 +52,6 @@ t.teardown(async () => {
 
 /** Answers about hosts. None may contain a secret. */
 const said: string[] = []
-/** Tokens that were issued. */
 const issued = new Set<string>()
 const put = async (host_name: string, body: object) => {
   const host = await s.ok('repository_host.put', { host_name, ...body })

@@ -1,7 +1,7 @@
 /**
- * Definitions from a resolver over TLS. The service runs as real processes that trust the resolver's
- * certificate: two gateways, and a node that is killed and restarted. Which definition is used shows
- * in what the agent says.
+ * Definitions from a resolver over TLS. The service runs as real processes that trust the
+ * resolver's certificate: two gateways, and a node that is killed and restarted. The answer of the
+ * agent shows which definition was used.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
@@ -73,7 +73,7 @@ const invoke = (name: string, more: object = {}, port = front) =>
     { agent_ref: { name }, session: { mode: 'new' }, ...text('Go'), ...more },
     port,
   )
-/** What the agent says in a run of one step, or the error type of the step. */
+/** The answer of the agent in a run of one step, or the error type of the step. */
 async function saidIn(agent_id: string): Promise<string> {
   const step = { id: 'ask', kind: 'agent', config: { agent_id, instructions: 'Go' } }
   const { id } = await ok('run.start', { spec: { steps: [step] } })
@@ -141,7 +141,7 @@ t.test('a definition is replaced, or confirmed as unchanged', async (t) => {
   t.match(lastCall(), { refs: [{ known_digest: 'd2' }] })
 })
 
-/** Answers that are no valid answers, by name. */
+/** Functions that make the resolver give an invalid answer, by name. */
 const invalid: Readonly<Record<string, () => void>> = {
   'a server error': () => resolver.answer(json({ error: 'x' }, 500)),
   'a client error': () => resolver.answer(json({ error: 'x' }, 404)),

@@ -43,7 +43,6 @@ const input = (session_id: string, bytes: Buffer): Open => ({
   name: 'plan.png',
   file: bytes.toString('base64'),
 })
-/** Attaches a file; returns its record. */
 const attach = async (who: Person, session_id: string, bytes = png()): Promise<Found> =>
   (await who.ok('session.attach', input(session_id, bytes)))['artifact'] as unknown as Found
 const quota = async (): Promise<Open> => {
@@ -66,7 +65,7 @@ const factsOf = (bytes: Buffer): Open => ({
   sha256: 'ab'.repeat(32),
   as: 'image',
 })
-/** Sends a command of a gateway to a session, for ann. */
+/** Sends a command to a session as a gateway does, on behalf of ann. */
 async function send(session_id: string, name: string, more: Open): Promise<Open> {
   const command = {
     project,

@@ -21,7 +21,7 @@ const urls = ports.map((port) => `http://127.0.0.1:${port}`)
 const clients = urls.map((url) => artifactClient(url, it.key))
 const client = clients[0] as (typeof clients)[0]
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** Sends a request until a gateway has an answer. */
+/** Sends a request until a gateway answers with neither a server error nor 429. */
 async function answered(send: () => Promise<{ status: number; body: Open }>): Promise<Open> {
   for (;;) {
     const got = await send().catch(() => undefined)

@@ -62,7 +62,6 @@ const { id: role_id } = await s.ok('role.create', {
 })
 const auditor = await person(s, 'auditor', String(role_id))
 
-/** Approves the pending question of a session. */
 async function approve(session_id: string): Promise<void> {
   const [asked] = await until(
     async () => listOf(await s.ok('interaction.list', { session_id })),

@@ -9,7 +9,6 @@ import { endWithUs } from '../../../nodes/process/ending.ts'
 const root = join(import.meta.dirname, '../../..')
 export const SECRET = 'secret of the adapter'.replaceAll(' ', '-')
 
-/** The text of the adapter. */
 export function adapterOfDocs(): string {
   const page = readFileSync(join(root, 'docs/operations/providers.md'), 'utf8')
   const [, text] = /```js\n([\s\S]*?)```/.exec(page) ?? []

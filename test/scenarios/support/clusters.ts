@@ -5,12 +5,10 @@ import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort, type Server, startServer } from '../../../nodes/nats/server/server.ts'
 
-/** Addresses and credentials for the servers of one cluster. */
 export const accessTo = (servers: readonly Server[]): Access => ({
   ...servers[0]?.access,
   servers: servers.map(({ url }) => url),
 })
-/** Settings with which a node process connects to the servers. */
 export const settingsFor = (servers: readonly Server[]): Record<string, string> => ({
   ...servers[0]?.settings,
   BATON_NATS: servers.map(({ url }) => url).join(','),

@@ -4,19 +4,15 @@ import { addClientCommands } from '../../../client/cli/commands.ts'
 import { explain } from '../../../client/cli/explain.ts'
 
 export interface CommandResult {
-  /** The exit code. */
   readonly code: number
-  /** What the command prints to its output. */
   readonly out: string
-  /** What the command prints for people: progress, questions and explained errors. */
+  /** Messages for people: progress, questions and explained errors. */
   readonly notes: string
 }
 interface Options {
-  /** The answer to the question; without it there is no terminal. */
+  /** The answer to the question. Without it, there is no terminal. */
   readonly confirm?: boolean | 'interrupt'
-  /** Address of the service. */
   readonly url?: string
-  /** Further environment variables. */
   readonly env?: Readonly<Record<string, string>>
 }
 

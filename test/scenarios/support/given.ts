@@ -8,31 +8,25 @@ import type { CallOptions, Service } from '../../support/service.ts'
 type Open = Record<string, unknown>
 /** A record from a response. Its type allows tests to read any field. */
 export type Found = Record<string, never>
-/** A list inside a response. */
 export const listOf = (answer: object, name = 'items'): Found[] =>
   (answer as Record<string, unknown>)[name] as Found[]
-/** The names of the fields that an error reports. */
 export const fieldsOf = ({ details }: { readonly details: object }): string[] =>
   listOf(details, 'fields').map(({ field }) => String(field))
 
-/** A workflow that sleeps. */
 export const sleeping = (duration = '1h', more: Open = {}): Open => ({
   steps: [{ id: 'nap', kind: 'sleep', config: { duration } }],
   ...more,
 })
-/** A workflow that waits for a signal. */
 export const waiting = (signal = 'go', step: Open = {}, more: Open = {}): Open => ({
   steps: [
     { id: 'gate', kind: 'wait_for_event', config: { event_type: `signal.${signal}` }, ...step },
   ],
   ...more,
 })
-/** A workflow with one action. */
 export const acting = (action = 'act', step: Open = {}, more: Open = {}): Open => ({
   steps: [{ id: 'call', kind: 'action', config: { action_name: action }, ...step }],
   ...more,
 })
-/** A workflow that ends immediately. */
 export const instant = (output: Open = { done: true }): Open => ({
   steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
   output,
@@ -45,7 +39,6 @@ export const failing = (more: Open = {}): Open => ({
   ...more,
 })
 
-/** Returns the run once it has ended. */
 export async function ended(s: Service, id: unknown): Promise<Found> {
   await s.follow('run.events', { id }, () => false)
   return s.ok('run.get', { id })
@@ -82,10 +75,8 @@ export async function pages(
     cursor = page['next_cursor']
   }
 }
-/** Ids of items, in order. */
 export const ids = (items: readonly object[]): string[] =>
   (items as readonly Found[]).map(({ id }) => String(id))
-/** Ids of the items on a page. */
 export const idsOf = (answer: object): string[] => ids(listOf(answer))
 
 /**

@@ -37,7 +37,6 @@ export async function startOwner(access: Access, log: Log = silent) {
   const world = worldOn(bus, 'owner', systemClock)
   let ids = 0
   return {
-    /** Returns a new environment id. */
     id: () => makeId('environment', ++ids, new Uint8Array(9).fill(ids), ids),
     /** Sends a command as a queue or a run does. */
     async send<N extends 'environment.use' | 'environment.run_ended'>(id: string, name: N) {

@@ -12,7 +12,6 @@ export interface Person {
   refused(name: RowName, input: Open, status: number, code: string): ReturnType<Service['refused']>
 }
 
-/** Creates a principal with a role. */
 export async function person(
   s: Service,
   name: string,

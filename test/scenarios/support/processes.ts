@@ -11,7 +11,6 @@ import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
 
-/** A process that can be killed with SIGKILL. */
 interface Killable {
   kill(): Promise<void>
 }
@@ -26,7 +25,6 @@ export interface Processes {
   readonly key: string
   /** How this process connects to the NATS server. */
   readonly access: Access
-  /** Data folder of a node. */
   folder(name: string): string
   readonly nats: Killable & { restart(): Promise<void> }
   /**

@@ -32,7 +32,6 @@ export const claim = async (worker: TestWorker, more: Outgoing = {}): Promise<Re
   (await ask(worker, { type: 'jobs.claim', ...more }, 'jobs.claimed'))[
     'jobs'
   ] as unknown as Received[]
-/** Renews a lease with a heartbeat. */
 export const beat = (worker: TestWorker, job: Received): Promise<Received> =>
   ask(
     worker,
@@ -78,7 +77,6 @@ interface Wanted {
   readonly parameters?: Outgoing
   readonly start?: Outgoing
 }
-/** Starts a run of one action. */
 export const start = (
   s: Service,
   action_name: string,

@@ -3,7 +3,6 @@ import type { Service } from '../../support/service.ts'
 import { type Found, listOf } from './given.ts'
 
 type Open = Readonly<Record<string, unknown>>
-/** The columns of a table of orders, one of each type. */
 export const columns: readonly Open[] = [
   { name: 'number', type: 'string', required: true },
   { name: 'customer', type: 'string' },
@@ -27,18 +26,15 @@ export const tableOf = (s: Service, more: Open = {}, project?: string): Promise<
     name: `orders_${++made}`,
     schema: { ...schema, ...more },
   }) as Promise<Found>
-/** Inserts rows in one bulk, and returns them. */
 export const insertAll = async (
   s: Service,
   id: unknown,
   rows: readonly object[],
 ): Promise<Found[]> => listOf(await s.ok('row.bulk', { id, rows }))
-/** The data of a row, or of another record with `data`. */
 export const dataOf = (row: object | undefined): Open => (row as { data: Open }).data
 /** The identities of rows, in order. */
 export const numbersOf = (page: object): string[] =>
   listOf(page).map((row) => String(dataOf(row)['number']))
-/** A step that calls a built-in action on tables; its id is the verb. */
 export const tableStep = (verb: string, parameters: Open): Open => ({
   id: verb,
   kind: 'action',

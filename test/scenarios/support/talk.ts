@@ -15,7 +15,6 @@ export const use = (id: string, name: string, input: Open = {}): Open => ({
   input,
 })
 
-/** Creates an agent whose model is served by a worker. */
 export const agentOf = (s: Service, name: string, more: Open = {}): Promise<Found> =>
   s.ok('agent.create', {
     name,
@@ -70,7 +69,6 @@ export const shown = (job: Found): string[] =>
       `${role}: ${content.map((block) => block['text'] ?? block['name'] ?? block['content']).join(' ')}`,
   )
 
-/** Sends a message to an agent and returns the acknowledgement. */
 export const invoke = (
   s: Service,
   agent: Found,
@@ -83,7 +81,6 @@ export const invoke = (
     input: { content: [text(said)], ...input },
     ...more,
   })
-/** The session id and turn id of an acknowledgement. */
 export const placeOf = (ack: Found): { session_id: string; turn_id: string } => {
   const { session, turn } = ack as unknown as Record<'session' | 'turn', Open>
   return { session_id: String(session['id']), turn_id: String(turn['id']) }

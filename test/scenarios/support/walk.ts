@@ -112,7 +112,6 @@ export class Walk {
     }
     return [walk, answers]
   }
-  /** Repeats the same requests as another principal. */
   again(s: Service, key: string): Promise<readonly Read[]> {
     return all(s, key, this.#requests)
   }

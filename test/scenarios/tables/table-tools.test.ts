@@ -22,7 +22,6 @@ t.teardown(() => s.stop())
 
 type Open = Record<string, unknown>
 const agentWith = (script: string, groups: readonly string[]) => agentWithTables(s, script, groups)
-/** Starts a run with these steps and returns it once it has ended. */
 const ranWith = async (steps: readonly Open[], more: Open = {}): Promise<Found> =>
   ended(s, (await s.ok('run.start', { spec: { steps, ...more } }))['id'])
 /** The results of the tool calls of a turn, as texts. */

@@ -81,7 +81,6 @@ t.test(
     }
     const hot = await call(0, 'POST', `${T}/rows`, { data: { name: 'hot', n: 0 } }, 'hot')
     const hotRow = `${T}/rows/${String(hot.body['id'])}`
-    /** Repeats a step until the kills are over. */
     const repeat = async (step: (i: number) => Promise<void>): Promise<void> => {
       for (let i = 0; !over; i++) await step(i)
     }

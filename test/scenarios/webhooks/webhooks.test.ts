@@ -27,7 +27,6 @@ t.teardown(async () => {
 const text = (value: unknown) => String(value)
 const deliveriesOf = async (webhook: Found | object) =>
   listOf(await s.ok('webhook.deliveries', { webhook_id: text((webhook as Found)['id']) }))
-/** Waits until the newest delivery of a webhook matches, and returns it. */
 const settled = (webhook: object, wished: (delivery: Found) => boolean) =>
   until(
     async () => (await deliveriesOf(webhook))[0] as Found,
@@ -36,7 +35,6 @@ const settled = (webhook: object, wished: (delivery: Found) => boolean) =>
 const over = ({ status }: Found) => status === 'delivered' || status === 'failed'
 const publish = (event_type: string, event: object = {}) =>
   s.ok('event.publish', { event_type, event })
-/** Waits for at least `count` requests to a path, and returns all of them. */
 const arrived = (path: string, count = 1): Promise<Delivery[]> =>
   until(
     async () => there.deliveries.filter((one) => one.path === path),

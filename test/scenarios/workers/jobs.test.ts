@@ -10,7 +10,7 @@ import { claim, hasty, jobOf, type Received, runOf, start, until } from '../supp
 const s = await service({ ...hasty, BATON_SHARDS: '1', BATON_WORKER_LEASE: '20s' })
 t.teardown(() => s.stop())
 
-/** Starts runs of an action one after the other. Returns their names by run id. */
+/** Starts runs of an action sequentially. Returns their names by run id. */
 async function line(
   action: string,
   wanted: readonly (readonly [name: string, more: Record<string, unknown>])[],

@@ -81,7 +81,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
   }
 }
-/** Whether a command can have this reply without an entry of its own. */
+/** Whether a command can have this reply without appending an entry. */
 function changedNothing(
   { name, origin, input }: Command,
   reply: unknown,

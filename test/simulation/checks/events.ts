@@ -50,7 +50,6 @@ export class EventRules {
     this.#sim = sim
     this.#loops = loops
   }
-  /** Checks an entry of a project's `events` actor. */
   check({ cursor, entry }: Placed): void {
     const waits = this.#waits.get(entry.project) ?? new Map<string, Awaited>()
     this.#waits.set(entry.project, waits)

@@ -19,7 +19,6 @@ interface Course {
   ended?: string
 }
 
-/** The record of an interaction, as folded from the journal. */
 export const interactionOf = ({ state }: Past): Interaction | undefined =>
   (state as InteractionState | null)?.record
 
@@ -30,7 +29,6 @@ export class InteractionRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Checks an entry of an interaction. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly InteractionEvent[]) {
       const say = (what: string) =>

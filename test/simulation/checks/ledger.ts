@@ -24,7 +24,6 @@ interface Heard extends Event {
 
 const ledgerOf = (state: Noted): Ledger => state.ledger ?? { added: 0, heard: [] }
 
-/** Adds a ledger to a project actor. */
 export function withLedger(project: AnyActor): AnyActor {
   const decide: AnyActor['decide'] = {
     ...project.decide,

@@ -48,7 +48,6 @@ export class LoopRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Checks an entry of a loop. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly LoopEvent[]) {
       const course = this.#loops.get(entry.id)

@@ -30,7 +30,7 @@ export class Records {
    * The simulated time at which the last successful heartbeat of a lease was sent, by lease token.
    */
   readonly beats = new Map<string, number>()
-  /** Interactions of which people were notified. */
+  /** Ids of the interactions about which people were notified. */
   readonly told = new Set<string>()
   /** Live entries that reached a follower, whether it needed them or not. */
   readonly live: Placed[] = []

@@ -19,7 +19,6 @@ export class RunRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Checks an entry of a run. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly RunEvent[]) {
       const say = (what: string) =>

@@ -53,7 +53,6 @@ export class SessionRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Records the results of jobs. */
   checkQueue({ entry }: Placed): void {
     for (const event of entry.events as readonly QueueEvent[])
       if (event.type === 'job.completed')
@@ -62,7 +61,6 @@ export class SessionRules {
           JSON.stringify((event.job as { result?: unknown }).result ?? {}),
         )
   }
-  /** Checks an entry of a session. */
   check({ cursor, entry }: Placed): void {
     const course = this.#courses.get(entry.id) ?? born()
     this.#courses.set(entry.id, course)
@@ -174,7 +172,7 @@ export class SessionRules {
 }
 
 /**
- * Whether a command to a session can have this reply without an entry of its own. This applies to a
+ * Whether a command to a session can have this reply without appending an entry. This applies to a
  * repeat, and to a cancellation or compaction without effect.
  */
 export const sessionUnchanged = ({ name }: Pick<Command, 'name'>, reply: unknown): boolean =>

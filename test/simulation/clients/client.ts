@@ -35,7 +35,6 @@ export class Clients {
   runs(): readonly Address[] {
     return this.#runs
   }
-  /** Performs one random action. */
   act(): void {
     const { dice } = this.#sim
     const what = dice.unit()

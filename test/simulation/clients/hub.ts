@@ -49,7 +49,6 @@ export class Hub {
     machine.world.onMessage((message) => this.#receive(message))
   }
 
-  /** Connects a worker under the given session. */
   sit(
     worker: Worker,
     { session, generation }: WorkerCommands['worker.register']['reply']['registration'],
@@ -67,7 +66,6 @@ export class Hub {
     this.#machine.world.demand(worker.project)
     this.#beat(session)
   }
-  /** Handles the end of a session's connection. */
   leave(session: string, generation: number): void {
     const seat = this.#seats.get(session)
     if (seat?.generation !== generation) return
@@ -159,9 +157,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases that have expired without a renewal. If this connection is still the current
-   * connection of its session, also tells the queues to end some of those leases: the leases that
-   * received no heartbeat or report for a full lease duration.
+   * Drops leases that expired without a renewal. If this connection is still the current one of its
+   * session, also asks the queues to end those leases that received no heartbeat or report for a
+   * full lease duration.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

@@ -73,7 +73,6 @@ export class LoopClients {
   get any(): boolean {
     return this.#loops.length > 0
   }
-  /** Performs one random action. */
   act(): void {
     const dice = this.#dice
     const loop = dice.pick(this.#loops)

@@ -46,7 +46,6 @@ function use(dice: Dice, index: number): JsonObject {
     input: { n: dice.below(1000) },
   }
 }
-/** The result of a job. */
 export function resultOf(
   seed: number,
   { id, kind, agent_turn_id, claim_attempt, lease_token }: ClaimedJob,

@@ -2,7 +2,6 @@
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import type { Dice } from '../faults/dice.ts'
 
-/** The people who answer and review interactions. */
 export const people = ['user_a', 'user_b', 'user_c'] as const
 /** Names of the signals that workflows wait for, and of the queues that workflows use. */
 export const signals = ['go', 'on'] as const
@@ -71,7 +70,6 @@ function stepOf(dice: Dice, index: number): Step {
   return { ...rest, kind: 'wait_for_event', config: awaiting(dice) }
 }
 
-/** A workflow of one to four steps. */
 export const specOf = (dice: Dice): Spec => ({
   steps: Array.from({ length: 1 + dice.below(4) }, (_, index) => stepOf(dice, index)),
   queue: dice.pick(queues) ?? 'main',

@@ -92,7 +92,6 @@ export class Talk {
       ...(dice.chance(0.5) && { idempotency_key: `n${dice.below(3)}` }),
     })
   }
-  /** Answers a question of a session. */
   #answer({ id: session_id }: Address): void {
     const asked = [...this.#sim.history.actors.values()].filter(
       (past) =>

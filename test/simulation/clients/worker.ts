@@ -138,7 +138,6 @@ export class Worker {
       machine.enter(() => machine.hub.leave(session, generation)),
     )
   }
-  /** Whether the worker's current connection is to this machine and has this generation. */
   isOn(machine: Machine, generation: number): boolean {
     return this.#machine === machine && this.#generation === generation
   }
@@ -158,7 +157,6 @@ export class Worker {
     )
   }
 
-  /** Handles an assigned job. */
   given(job: ClaimedJob): void {
     if (!this.alive || this.#work.get(job.id)?.token === job.lease_token) return
     const { weather, dice } = this.#sim
@@ -211,7 +209,7 @@ export class Worker {
       )
     })
   }
-  /** Sends a report, and repeats it through any gateway until it is acknowledged. */
+  /** Sends a report through the current gateway, and repeats it until it is acknowledged. */
   #report(job: string, work: Work): void {
     if (!this.alive) return
     let acknowledged = false

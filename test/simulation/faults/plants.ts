@@ -2,6 +2,7 @@
  * Deliberate faults. Each breaks one guarantee of the service, and the checks of the simulation
  * must detect it.
  */
+
 import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
@@ -12,6 +13,7 @@ import type { WorkerState } from '../../../actors/workers/worker.ts'
 import { Batch } from '../../../nodes/host/durability/batch.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
@@ -59,13 +61,11 @@ const unfenced: Plant = {
   append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
 }
 
-/** The checkpoint is advanced without waiting for effects. */
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
-/** Each attempt of an effect has a different id. */
 const nameless: Plant = {
   name: 'gives effects new ids',
   deps: (deps) => ({
@@ -110,7 +110,7 @@ const forgetful: Plant = {
   }),
 }
 function unsigned({ data, sequence }: Stored): Uint8Array {
-  const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
+  const envelope = JSON.parse(envelopeText(data)) as Envelope
   const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
     entry.command.id.startsWith('e:')
       ? entry
@@ -119,7 +119,7 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
 }
 
-/** Any report of a leased job is accepted, whatever its token. */
+/** Any report of a leased job is accepted, regardless of its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
   seed: 124,
@@ -148,7 +148,6 @@ const credulous: Plant = {
   },
 }
 
-/** The answer to a question does not reach the waiting run. */
 const deaf: Plant = {
   name: 'does not deliver answers to waiting runs',
   seed: 12,
@@ -175,7 +174,6 @@ const deaf: Plant = {
   },
 }
 
-/** An answer is accepted from a person who has already answered. */
 const greedy: Plant = {
   name: 'accepts two answers of one person',
   seed: 11,
@@ -200,7 +198,6 @@ const greedy: Plant = {
   },
 }
 
-/** A run shows a wait for an event as open before the matcher confirms it. */
 const rash: Plant = {
   name: 'opens waits before the matcher confirms them',
   kinds: (kinds) => {
@@ -232,7 +229,6 @@ const rash: Plant = {
   },
 }
 
-/** A published source event is stored, but has no effects. */
 const mute: Plant = {
   name: 'does not deliver events to waiting runs',
   kinds: (kinds) => ({
@@ -241,7 +237,6 @@ const mute: Plant = {
   }),
 }
 
-/** A run that is being stopped by its loop counts as ended before it has stopped. */
 const hurried: Plant = {
   name: 'counts stopping runs as ended',
   kinds: (kinds) => {
@@ -278,7 +273,6 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
     ]),
   )
 
-/** Every request for a slot is granted. */
 const generous: Plant = {
   name: 'grants slots beyond the limit',
   seed: 23,
@@ -297,7 +291,6 @@ const generous: Plant = {
   }),
 }
 
-/** Loops are not deleted with their project. */
 const careless: Plant = {
   name: 'keeps the loops of a deleted project',
   kinds: (kinds) => ({
@@ -306,7 +299,6 @@ const careless: Plant = {
   }),
 }
 
-/** The end of a connection marks its worker as disconnected, even if the worker has reconnected. */
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
   seed: 15,
@@ -331,7 +323,6 @@ const outdated: Plant = {
   },
 }
 
-/** A new owner treats all leases of its predecessor as ended. */
 const impatient: Plant = {
   name: 'ends leases when the owner of their queue changes',
   seed: 148,

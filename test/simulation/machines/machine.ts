@@ -31,10 +31,8 @@ export class Machine {
   readonly id: string
   readonly name: string
   alive = true
-  /** Functions that are called when the machine dies. */
   readonly onDeath: (() => void)[] = []
   paused = false
-  /** Whether a graceful stop has begun. */
   stopping = false
   /** Whether the servers and the other machines are unreachable. */
   cut = false
@@ -109,6 +107,8 @@ export class Machine {
       log: this.#log(),
       measure: { commit() {}, command() {}, offer() {} },
       fresh,
+      // Large envelopes of both formats follow each other.
+      format: () => (Math.floor(timeline.now) % 2 === 0 ? 1 : 2),
       notify: (notice) => sim.tell(this, notice),
     }
     this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)

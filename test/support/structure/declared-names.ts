@@ -17,7 +17,6 @@ export interface Name {
   readonly line: number
 }
 
-/** All names of some files, in the order of the files. */
 export const namesIn = (sources: Sources): Name[] =>
   [...sources].flatMap(([file, text]) => [
     { kind: 'file', text: posix.basename(file).replace(/\..*/, ''), file, line: 1 },

@@ -11,7 +11,6 @@ import type { Sources } from './sources.ts'
 
 /** Minimum number of row names in a literal that counts as a list of rows. */
 const MIN_ROWS = 3
-/** Files that declare rows. */
 const declaresRows = (file: string): boolean => /^protocol\/(api|(.+[/-])?rows)\.ts$/.test(file)
 
 /** Whether a text can contain a list of rows. Other texts are not parsed, which saves time. */

@@ -55,8 +55,8 @@ export function edit(copy: string, change: Edit): void {
 export interface MapRow {
   readonly what: string
   /**
-   * Paths. `<resource>` and `<folder>` stand for any folder; a path that ends with a slash covers
-   * all files of the folder.
+   * Paths. `<resource>` and `<folder>` match any folder; a path that ends with a slash covers all
+   * files of the folder.
    */
   readonly places: readonly string[]
   /** Number of lines outside of the addition's own folders, if the row states it. */
@@ -91,7 +91,6 @@ const covers = (place: string, file: string): boolean => {
   return new RegExp(`^${pattern}${place.endsWith('/') ? '' : '$'}`).test(file)
 }
 
-/** The edited files that no place covers. */
 export const unnamedFiles = (edits: readonly Edit[], places: readonly string[]): string[] =>
   edits.map(({ file }) => file).filter((file) => !places.some((place) => covers(place, file)))
 

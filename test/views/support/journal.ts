@@ -106,9 +106,7 @@ export const spec: Spec = {
   steps: [{ id: 'mail', kind: 'action', config: { action_name: 'send_mail' } }],
 }
 type Parts = Omit<RunEvent, 'type'>
-/** An event of a run. */
 export const event = (type: RunEvent['type'], parts: Parts = {}): RunEvent => ({ type, ...parts })
-/** An entry of a run. */
 export const run = (id: string, events: readonly RunEvent[], more: Partial<Draft> = {}): Draft => ({
   kind: 'run',
   project: 'prj_a',
@@ -132,7 +130,6 @@ export const born = (
   updated_at: at(seconds),
   ...fields,
 })
-/** The entry that creates a run. */
 export const started = (
   id: string,
   seconds: number,
@@ -164,7 +161,6 @@ export const moved = (
     ],
     more,
   )
-/** The initial record of a step. */
 export const stepBorn = (
   runId: string,
   key: string,
@@ -183,7 +179,6 @@ export const stepBorn = (
   ...fields,
 })
 
-/** The initial record of a job. */
 export const jobBorn = (
   id: string,
   runId: string,
@@ -206,7 +201,6 @@ export const jobBorn = (
   updated_at: at(seconds),
   ...fields,
 })
-/** An entry of the queue `default` of shard 0. */
 export const queue = (events: readonly QueueEvent[], more: Partial<Draft> = {}): Draft => ({
   kind: 'queue',
   project: 'prj_a',
@@ -262,7 +256,6 @@ export const ended = (
   fields: Patch<Job> = {},
 ): QueueEvent => ({ type: `job.${status}`, id, job: { status, lease_expires_at: null, ...fields } })
 
-/** The registration of a worker instance. */
 const registration = (instance: string, fields: Partial<Registration> = {}): Registration => ({
   instance,
   session: `wst_${instance}`,
@@ -278,7 +271,6 @@ const registration = (instance: string, fields: Partial<Registration> = {}): Reg
   connected_at: T0,
   ...fields,
 })
-/** An entry of a worker. */
 export const worker = (
   instance: string,
   events: readonly Event[],
@@ -307,6 +299,5 @@ export interface Answer {
   readonly position?: readonly (string | number)[]
   readonly refused?: string
 }
-/** One field of every item. */
 export const each = (answer: Answer, field: string): unknown[] =>
   answer.items.map((item) => item[field])

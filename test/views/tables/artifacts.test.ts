@@ -1,4 +1,4 @@
-/** The list of artifacts: its content, its visibility, and the index along which it is read. */
+/** The list of artifacts: its content, its visibility, and the index that its queries use. */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { ArtifactReservation, CompleteUpload } from '../../../protocol/artifacts/commands.ts'

@@ -1,6 +1,6 @@
 /**
- * Lists of channels and messages are read along an index, whatever the filter. Search text is never
- * parsed as a query.
+ * Queries for channels and messages use an index for every filter. Search text is never parsed as a
+ * query.
  */
 import Database from 'better-sqlite3'
 import t from 'tap'

@@ -37,7 +37,7 @@ const opened = (steps: readonly Step[], spec: Partial<Spec> = {}, more: object =
   })
 const jobIn = ({ tells }: Pick<Outcome<RunState>, 'tells'>): JobHeader | undefined =>
   (tells.find(({ name }) => name === 'queue.enqueue')?.input as { job: JobHeader } | undefined)?.job
-/** The messages to the environment of the run about its end. */
+/** The reports of the run's end to environments, each as the environment's id and the status. */
 const ends = ({ effects }: Pick<Outcome<RunState>, 'effects'>): unknown[] =>
   effects.flatMap((effect) =>
     'tell' in effect && effect.tell.name === 'environment.run_ended'

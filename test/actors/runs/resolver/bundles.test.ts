@@ -1,4 +1,4 @@
-/** The definition from the resolver that a run keeps for an agent, and what the resolver is told. */
+/** The definition that a run keeps for an agent, and the data that the resolver receives. */
 import t from 'tap'
 import { run } from '../../../../actors/runs/run.ts'
 import type { RunState } from '../../../../actors/runs/state.ts'

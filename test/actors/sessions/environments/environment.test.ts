@@ -1,13 +1,11 @@
-/** The environment that the jobs of a session name for their execution. */
+/** The environments to which the jobs of a session are pinned. */
 import t from 'tap'
 import type { JobHeader } from '../../../../protocol/jobs/rows.ts'
 import type { TurnEnvironment } from '../../../../protocol/sessions/turns/definition.ts'
 import { begun, definition, type Story, say, tool, use } from '../story.ts'
 
 const AGENT = 'agt_1'
-/** Returns an environment id; each letter yields a different id. */
 const environmentId = (letter: string): string => `env_01${letter.repeat(24)}`
-/** An environment that exists. */
 const OTHER = environmentId('B')
 const OWN: TurnEnvironment = {
   id: environmentId('A'),

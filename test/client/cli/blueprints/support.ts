@@ -10,7 +10,6 @@ export interface Folder {
   readonly path: string
   readonly write: (name: string, text: string | Uint8Array) => string
 }
-/** Makes an empty folder that is removed after the test. */
 export function folderFor(t: { teardown(run: () => void): void }): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'baton-blueprints-')))
   t.teardown(() => rmSync(path, { recursive: true, force: true }))

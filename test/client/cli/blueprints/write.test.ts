@@ -1,4 +1,4 @@
-/** What the export writes is read as the same resources; variables and differences of texts. */
+/** Exported files are read back as the same resources. Also covers variables and text diffs. */
 import fc from 'fast-check'
 import t from 'tap'
 import { unifiedDiff } from '../../../../client/cli/blueprints/text-diff.ts'
@@ -7,7 +7,7 @@ import { filesOf, singleFile } from '../../../../client/cli/blueprints/write.ts'
 import type { Export } from '../../../../protocol/blueprints/schema.ts'
 import { folderFor, read } from './support.ts'
 
-/** Texts with what YAML, variables and files could misread. */
+/** Texts that YAML, variable expansion or files could misread. */
 const text = (maxLength: number) =>
   fc.oneof(
     fc.string({ unit: 'binary', maxLength }),
@@ -50,7 +50,7 @@ const text = (maxLength: number) =>
       )
       .map((parts) => parts.join('').slice(0, maxLength)),
   )
-// Keys and names have no control characters; names are not empty.
+// Keys and names are not empty and contain no control characters.
 const key = text(40)
   .map((one) => one.replace(/[\u0000-\u001f\u007f]/g, ''))
   .filter((one) => one !== '')
@@ -224,7 +224,6 @@ t.test('an escaped text expands to itself', async (t) => {
   t.equal(escapeVariables('${name} ${{ x }}'), '${name} ${{ x }}', 'only where necessary')
 })
 
-/** Applies a diff without its context beyond the hunks. */
 function patched(from: string, diff: readonly string[]): string {
   const lines = from === '' ? [] : from.split('\n')
   let shift = 0

@@ -1,10 +1,10 @@
-/** The streaming parser of forms finds the same parts as the one for complete bodies. */
+/** The streaming form parser finds the same parts as the parser for complete bodies. */
 import fc from 'fast-check'
 import t from 'tap'
 import { type Part, type PartHead, partsOf } from '../../../../gateway/files/multipart.ts'
 import { FormParser } from '../../../../gateway/files/streaming/form-parser.ts'
 
-/** The parts of a body that arrives in chunks which end at `cuts`, or the error. */
+/** The parts of a body that arrives in chunks split at `cuts`, or the error. */
 function streamed(
   body: Buffer,
   boundary: string,

@@ -17,7 +17,6 @@ const turns = createUploadTurns({
   },
 })
 
-/** Serves one route and returns its port. */
 async function serve(
   t: Test,
   handler: (res: HttpResponse, req: HttpRequest) => void,
@@ -35,7 +34,6 @@ const client = (t: Test, port: number): Socket => {
   t.teardown(() => socket.destroy())
   return socket
 }
-/** Everything that a socket receives until it ends. */
 const received = (socket: Socket): Promise<Buffer> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = []
@@ -45,7 +43,7 @@ const received = (socket: Socket): Promise<Buffer> =>
   })
 const bodyOf = (answer: Buffer): Buffer => answer.subarray(answer.indexOf('\r\n\r\n') + 4)
 
-/** A route that reads an upload with `read` and answers with its result as text. */
+/** Serves a route that reads an upload with `read` and answers with the result as text. */
 const reading = (t: Test, limit: number, read: (upload: Upload) => Promise<string>) =>
   serve(t, (res) => {
     const upload = new Upload(res, limit)

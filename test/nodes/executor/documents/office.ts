@@ -2,7 +2,6 @@
 import { deflateRawSync } from 'node:zlib'
 import { markdownOf } from '../../../../nodes/executor/documents/convert.ts'
 
-/** How an archive is written. */
 interface Writing {
   /** The uncompressed size that the headers state for every member; by default the true size. */
   readonly lie?: number
@@ -68,20 +67,15 @@ export const contentTypes = {
   '[Content_Types].xml':
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
 }
-/** The Markdown of a file with these members. */
 export const markdownFrom = (members: Readonly<Record<string, string>>): Promise<string> =>
   markdownOf(zip({ ...contentTypes, ...members }))
 
 const TYPES = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
-/** The part of a text document with this body. */
 export const documentXml = (body: string): string =>
   `<w:document xmlns:w="${WORD}" xmlns:r="${TYPES}"><w:body>${body}</w:body></w:document>`
-/** The namespace of text documents. */
 export const WORD = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'
-/** A complete text document with this body. */
 export const docx = (body: string): Buffer =>
   zip({ ...contentTypes, 'word/document.xml': documentXml(body) })
-/** A paragraph of a text document. */
 export const paragraph = (text: string, style = ''): string =>
   `<w:p>${style === '' ? '' : `<w:pPr>${style}</w:pPr>`}` +
   `<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`

@@ -27,7 +27,6 @@ const newTask = (): HostTask => ({
 })
 const signal = new AbortController().signal
 const SECRET = 'batenv_secret_0123456789'
-/** The launch of a worker that runs a program of Node.js. */
 const launchOf = (generation: number, program: string): WorkerLaunch => ({
   generation,
   command: ['node', '-e', program],
@@ -38,7 +37,6 @@ const launchOf = (generation: number, program: string): WorkerLaunch => ({
   log_variable: 'SERVICE_WORKER_LOG_DIR',
   allowed_hosts: [],
 })
-/** Opens the provider as a host process does. */
 async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}) {
   const provider = await createDockerProvider({
     socket: podman?.socket ?? '',
@@ -56,7 +54,6 @@ async function open(t: Pick<Test, 'teardown'>, more: Partial<DockerOptions> = {}
   t.teardown(() => provider.close())
   return provider
 }
-/** Resolves with the next end of a worker. */
 const nextExit = (provider: Provider) =>
   new Promise<WorkerExit>((done) => provider.onExit((exit) => done(exit)))
 const names = (...list: string[]) =>
@@ -64,7 +61,6 @@ const names = (...list: string[]) =>
     ?.run(...list)
     .split('\n')
     .filter(Boolean) ?? []
-/** The containers and volumes that the engine still has. */
 const left = () => [
   ...names('ps', '--all', '--format', '{{.Names}}'),
   ...names('volume', 'ls', '--format', '{{.Name}}'),

@@ -1,4 +1,7 @@
-/** Hosts as separate processes: killed with their workers running, and as users other than root. */
+/**
+ * Hosts as separate processes: a host killed while its workers run, and a host that does not run as
+ * root.
+ */
 import { spawn } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

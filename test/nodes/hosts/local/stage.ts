@@ -29,8 +29,8 @@ const works = (program: string, args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
 
 /**
- * Returns the first folder above this one that other users cannot enter, such as that of `mktemp -d`.
- * Another user cannot run the program there.
+ * Returns the nearest enclosing folder that other users cannot enter, such as one created by
+ * `mktemp -d`. Another user cannot run the program there.
  */
 function closedFolder(): string | undefined {
   for (let path = import.meta.dirname; ; path = dirname(path)) {
@@ -64,7 +64,6 @@ export const task = (environment_id: string, kind: HostTask['kind'] = 'start'): 
 })
 const signal = new AbortController().signal
 
-/** Opens the provider, which must be available. */
 export async function openLocal(options: LocalOptions): Promise<Provider> {
   const provider = await createLocalProvider(options)
   if ('unavailable' in provider) throw new Error(provider.unavailable)
@@ -149,7 +148,7 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
   return { data, gateway_url, provider, warnings, exitOf, log, provision, start, run }
 }
 
-/** Resolves when a condition holds. It is checked every few milliseconds, as it may read `/proc`. */
+/** Polls every 5 ms until the condition holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((later) => setTimeout(later, 5))
 }

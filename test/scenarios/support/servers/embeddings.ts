@@ -9,7 +9,7 @@ import { hashedEmbedding } from '../../../../nodes/executor/embedding/hashed.ts'
 export interface EmbeddingServer {
   /** The value of `BATON_MODELS` that configures this server. */
   readonly setting: string
-  /** The texts of all requests that were answered. */
+  /** The texts of all requests that were answered with status 200. */
   readonly texts: readonly string[]
   /** The status of the answers; 200 by default. */
   status: number

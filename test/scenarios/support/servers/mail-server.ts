@@ -3,7 +3,6 @@
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A received e-mail message. */
 interface Letter {
   readonly from: string
   readonly to: string

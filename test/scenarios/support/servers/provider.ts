@@ -14,7 +14,6 @@ export interface Provider {
   /** The value of `BATON_MODELS` that configures this provider. */
   readonly setting: string
   readonly key: string
-  /** The requests received so far. */
   seen(): Promise<{ path: string; authorization?: string; body: Record<string, never> }[]>
   close(): Promise<void>
 }

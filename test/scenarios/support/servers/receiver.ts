@@ -13,7 +13,6 @@ import {
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A received delivery. */
 export interface Delivery {
   readonly headers: IncomingHttpHeaders
   readonly path: string
@@ -58,7 +57,6 @@ export function verified({ headers, text, at }: Delivery, secret: string): boole
   )
 }
 
-/** Responds with JSON. */
 export const json =
   (value: unknown, status = 200, headers: Record<string, string> = {}): Receiver['answer'] =>
   (_, res) => {

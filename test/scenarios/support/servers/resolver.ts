@@ -3,7 +3,6 @@ import { createServer } from 'node:https'
 import { cert, key } from './loopback.ts'
 import { json, type Receiver, receiver } from './receiver.ts'
 
-/** The body of a call. */
 interface Asked {
   readonly protocol_version: number
   readonly org_id: string
@@ -14,15 +13,14 @@ interface Asked {
 export interface TestResolver {
   readonly receiver: Receiver
   readonly url: string
-  /** The bodies of all calls, in order of arrival. */
   calls(): readonly Asked[]
-  /** Answers each call with this entry for its selector. */
+  /** Sets the entry that answers each call, for the selector of the call. */
   entry(entry: unknown): void
-  /** Answers each call in this way. */
+  /** Sets the answer to all calls. */
   answer(how: Receiver['answer']): void
 }
 
-/** An entry whose agent says its digest, whatever it is asked. */
+/** An entry whose agent answers every message with the digest. */
 export const saying = (digest: string, more: object = {}) => ({
   digest,
   value: { agent: { instructions: `script:\n  - say: ${digest}`, ...more } },

@@ -41,7 +41,7 @@ const values = {
 type Type = keyof typeof values
 const types = Object.keys(values) as Type[]
 
-/** The columns that a schema may have, beside the identity. */
+/** The columns that a schema may have, in addition to the identity column. */
 const columns: readonly { name: string; type: Type }[] = [
   ...types.map((type) => ({ name: `c_${type}`, type })),
   { name: 'second', type: 'string' },
@@ -162,7 +162,10 @@ export const searches: fc.Arbitrary<SearchRows> = fc.record({
   limit: fc.integer({ min: 1, max: 7 }),
 })
 
-/** A change of the rows. `row` selects one of the existing rows; `at` may decrease. */
+/**
+ * A change of the rows, a new order, or maintenance. `row` selects one of the existing rows; `at`
+ * may decrease.
+ */
 export type Step =
   | { readonly do: 'insert'; readonly at: number; readonly rows: readonly JsonObject[] }
   | { readonly do: 'update'; readonly at: number; readonly row: number; readonly data: JsonObject }

@@ -54,7 +54,6 @@ const cut = (value: unknown): unknown =>
     ? Buffer.from(value).subarray(0, TEXT_BYTES).toString()
     : value
 
-/** A table of notes with a secondary key. */
 export const notes: TableSchema = {
   identity_column: 'key',
   secondary_key_column: 'second',
@@ -174,7 +173,6 @@ export class History {
     this.apply({ type: 'table.updated', id: TABLE, table: { schema }, changes: {} })
   }
 
-  /** Creates a store, and applies all entries to it. */
   rebuilt(): Store {
     const store = emptyStore()
     for (const place of this.entries) applyTo(store, place)

@@ -9,7 +9,6 @@ const field = (type: QueryField['type'], descending: boolean): SortField => ({
   field: { name: type, type },
   descending,
 })
-/** Strings of arbitrary UTF-16 code units, including zeros and lone surrogates. */
 const text = fc
   .array(fc.oneof(fc.constantFrom(0, 0x61, 0xd83d, 0xde00, 0xffff), fc.nat({ max: 0xffff })), {
     maxLength: 6,

@@ -15,7 +15,6 @@ const directions = Array.from({ length: 7 }, (_, i) => [
   Math.sin((i * i + i) / 16),
   i % 2,
 ])
-/** The vector of a text in the test's model. */
 export function numbersOf(text: string): readonly number[] {
   const at = createHash('sha256').update(text).digest().readUInt16BE(0) % directions.length
   return directions[at] as readonly number[]
@@ -65,7 +64,6 @@ export class Indexing {
       },
     )
   }
-  /** All texts that were requested. */
   texts(): readonly string[] {
     return this.requests.flat()
   }
