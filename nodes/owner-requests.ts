@@ -183,7 +183,8 @@ class Deadlines {
   #arm(first: OwnerRequest): () => void {
     return this.#clock.later(Math.max(0, first.until - this.#clock.elapsed()), () => {
       this.#cancel = undefined
-      const now = this.#clock.elapsed()
+      // A timer may be early by a fraction of a millisecond.
+      const now = this.#clock.elapsed() + 1
       for (const request of this.#open) {
         if (request.until > now) {
           this.#cancel ??= this.#arm(request)
