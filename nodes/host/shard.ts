@@ -406,6 +406,7 @@ export class Shard implements ActorRequests, LocalShard {
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
     for (const instance of batch.touched)
       if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
+    const now = this.deps.clock.elapsed()
     const committed = placed(sequence, batch)
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
@@ -413,7 +414,7 @@ export class Shard implements ActorRequests, LocalShard {
       const bytes = (batch.parts[i] as string).length
       if (instance.dirty === 0) instance.dirty = sequence
       instance.grown += bytes
-      instance.used = this.deps.clock.elapsed()
+      instance.used = now
       this.#effects.perform(one, bytes)
     })
     return undefined
