@@ -13,12 +13,11 @@
  * S4. Queries (`ask`) pass through the mailbox and are answered together with their batch, so they
  *     return committed state only.
  */
-import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
-import { isForShard, namedBy } from './admission.ts'
+import { admit } from './admission.ts'
 import { takeOver } from './cluster/takeover.ts'
 import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
@@ -107,7 +106,7 @@ export class Shard implements ActorRequests, LocalShard {
       shard,
       name,
       position: { epoch: 0, sequence: 0 },
-      instances: instances,
+      instances,
     }
     const requests: ActorRequests = {
       submit: (command) => this.submit(command),
@@ -161,11 +160,10 @@ export class Shard implements ActorRequests, LocalShard {
       epoch,
     )
     this.#open = true
-    const { bus } = this.deps
-    const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
-      this.hear(message),
-    )
-    const here = this.deps.local?.add(this.partition, this.shard, this)
+    const { bus, local } = this.deps
+    const { partition, shard } = this
+    const here = local?.add(partition, shard, this)
+    const own = bus.subscribe(subjects.shard(partition, shard), (message) => this.hear(message))
     const demand = bus.subscribe(subjects.demandAll, (message) =>
       this.#offers.kickProject((message as { project: string }).project),
     )
@@ -224,16 +222,7 @@ export class Shard implements ActorRequests, LocalShard {
    * message that is not for this shard is refused as `not_found`.
    */
   hear(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
-    const { partitions, shards, log } = this.deps
-    if (
-      !isForShard(message, { partition: this.partition, shard: this.shard, partitions, shards })
-    ) {
-      log.warn(
-        { event: 'shard_message_refused', shard: this.name, actors: namedBy(message) },
-        'shard message refused',
-      )
-      return Promise.resolve(refuse('not_found'))
-    }
+    if (!admit(message, this, this.deps)) return Promise.resolve(refuse('not_found'))
     return message.type === 'commands'
       ? Promise.all(message.commands.map((command) => this.submit(command)))
       : new Promise((answer) => this.receive(message, answer))
@@ -345,8 +334,12 @@ export class Shard implements ActorRequests, LocalShard {
       const given =
         mailboxMessage.type === 'ask'
           ? answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt)
-          : this.#decided(batch, mailboxMessage)
-      answers.push(given instanceof Promise ? await given : given)
+          : (this.#gate.refusal(mailboxMessage.command) ??
+            batch.decide(mailboxMessage.command, this.instances.find(mailboxMessage.key)))
+      const answer = given instanceof Promise ? await given : given
+      if (mailboxMessage.type === 'command' && !('not_owner' in answer))
+        this.deps.measure.command(mailboxMessage.command.kind, outcomeOf(answer))
+      answers.push(answer)
       waiting.push(mailboxMessage)
     }
     // All messages of the mailbox, including these, were rejected.
@@ -356,10 +349,7 @@ export class Shard implements ActorRequests, LocalShard {
     await this.#offers.ahead(batch)
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
     this.#taken = []
-    if (failed) {
-      for (const mailboxMessage of waiting) mailboxMessage.answer(failed)
-      return
-    }
+    if (failed) return waiting.forEach((mailboxMessage) => void mailboxMessage.answer(failed))
     // A batch without changes appends nothing, so only the node's lease shows that its state is not
     // outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
@@ -368,18 +358,6 @@ export class Shard implements ActorRequests, LocalShard {
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
     if (batch.torn) this.lose('an actor failed during a decision')
-  }
-  #decided(batch: Batch, { command, key }: CommandMessage): MaybePromise<ShardAnswer> {
-    const stopped = this.#gate.refusal(command)
-    if (stopped) return this.#counted(command, stopped)
-    const decided = batch.decide(command, this.instances.find(key))
-    return decided instanceof Promise
-      ? decided.then((late) => this.#counted(command, late))
-      : this.#counted(command, decided)
-  }
-  #counted({ kind }: Command, decided: ShardAnswer): ShardAnswer {
-    if (!('not_owner' in decided)) this.deps.measure.command(kind, outcomeOf(decided))
-    return decided
   }
 
   /** Appends a batch and performs its effects. On failure, returns the answer to its messages. */
