@@ -205,7 +205,7 @@ export class MemoryBus implements Bus {
     await this.tick(`answered ${subject}`)
     return answer === undefined ? 'timeout' : { answer: JSON.parse(JSON.stringify(answer)) }
   }
-  hears(): boolean {
+  hears(_topic: string): boolean {
     return true
   }
   here(subject: string, message: unknown): unknown {
