@@ -175,8 +175,8 @@ export async function startNode(
     membership.report(() => storage.stops())
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())
-    const random = systemRandom()
     const local = new LocalShards()
+    const shared = { bus, local, clock: systemClock, random: systemRandom(), log }
     const hasViews = config.roles.includes('views')
     const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
@@ -190,11 +190,7 @@ export async function startNode(
       blobs,
       format: () => (membership.allRead(config.journal_format) ? config.journal_format : 1),
       files,
-      bus,
-      local,
-      clock: systemClock,
-      random,
-      log,
+      ...shared,
       measure: metrics,
       fresh: () => membership.fresh(),
       stopped: (partition) => storage.stopped(partition),
@@ -249,14 +245,10 @@ export async function startNode(
       shards: config.shards,
       secret: Buffer.from(installed.secret, 'hex'),
       organization: installed.organization,
-      bus,
-      local,
+      ...shared,
       files,
       ...(embedder && { embedder }),
-      clock: systemClock,
-      random,
       membership,
-      log,
       count: metrics,
       unready,
       storage: report,

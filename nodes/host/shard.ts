@@ -259,10 +259,7 @@ export class Shard implements ActorRequests, LocalShard {
     this.#post({ type: 'task', run, fail }, ahead)
   }
   #post(mailboxMessage: MailboxMessage, ahead = false): void {
-    if (!this.#open) {
-      reject(mailboxMessage)
-      return
-    }
+    if (!this.#open) return void reject(mailboxMessage)
     const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
     if (stop && mailboxMessage.type === 'ask') {
       mailboxMessage.answer(refusalOf(stop))
@@ -270,12 +267,11 @@ export class Shard implements ActorRequests, LocalShard {
     }
     if (ahead) this.#ahead.push(mailboxMessage)
     else this.#mailbox.post(mailboxMessage, this.#pumping)
-    if (this.#pumping) {
-      this.#news()
-      return
+    if (this.#pumping) this.#news()
+    else {
+      this.#pumping = true
+      queueMicrotask(() => void this.#pump())
     }
-    this.#pumping = true
-    queueMicrotask(() => void this.#pump())
   }
   /**
    * Gives up the shard at once, because another owner was found, or the stored or in-memory state
@@ -370,14 +366,11 @@ export class Shard implements ActorRequests, LocalShard {
     const data = await encode(head, batch, id, this.deps)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
     const sequence = await settle(this.#context, this.#gate, data, id)
-    if (sequence === 'conflict') {
-      this.lose('another node owns the shard')
-      return notOwner
-    }
-    if (sequence === 'refused') {
-      this.lose('the storage rejects writes')
-      // All senders retry after `not_owner`. The shard is soon taken over again and then answers
-      // from the stored state.
+    if (typeof sequence === 'string') {
+      const reason =
+        sequence === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'
+      this.lose(reason)
+      // All senders retry. After `refused`, the shard is soon taken over again.
       return notOwner
     }
     position.sequence = sequence
