@@ -21,6 +21,7 @@ import { createNeighbours, listenAs } from './host/cluster/neighbours.ts'
 import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
+import { LocalShards } from './host/local-shards.ts'
 import { Recent } from './host/memory/recent.ts'
 import type { Bus } from './host/ports.ts'
 import { createBlobs } from './nats/blobs.ts'
@@ -174,7 +175,8 @@ export async function startNode(
     membership.report(() => storage.stops())
     listenAs(bus, id, () => membership.unsure())
     nats.onReconnect(() => membership.unsure())
-    const random = systemRandom()
+    const local = new LocalShards()
+    const shared = { bus, local, clock: systemClock, random: systemRandom(), log }
     const hasViews = config.roles.includes('views')
     const recent = hasViews && !config.view_threads ? new Recent() : undefined
     const deps: HostDeps = {
@@ -188,10 +190,7 @@ export async function startNode(
       blobs,
       format: () => (membership.allRead(config.journal_format) ? config.journal_format : 1),
       files,
-      bus,
-      clock: systemClock,
-      random,
-      log,
+      ...shared,
       measure: metrics,
       fresh: () => membership.fresh(),
       stopped: (partition) => storage.stopped(partition),
@@ -246,13 +245,10 @@ export async function startNode(
       shards: config.shards,
       secret: Buffer.from(installed.secret, 'hex'),
       organization: installed.organization,
-      bus,
+      ...shared,
       files,
       ...(embedder && { embedder }),
-      clock: systemClock,
-      random,
       membership,
-      log,
       count: metrics,
       unready,
       storage: report,

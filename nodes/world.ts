@@ -13,7 +13,7 @@ import type {
   World,
 } from '../gateway/ports.ts'
 import { backoffMs, sleep } from '../gateway/timing.ts'
-import type { Address, Kind, Placed } from '../protocol/entry.ts'
+import type { Kind, Placed } from '../protocol/entry.ts'
 import type { LogsAnswer } from '../protocol/environments/logs.ts'
 import { type Refusal, refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
@@ -21,13 +21,13 @@ import type { CommandName, CommandReply, NamedCommand } from '../protocol/querie
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
-import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
+import { hashOf, partitionOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
 import type { Membership } from './host/cluster/membership.ts'
-import type { ShardAnswer, ShardMessage } from './host/deps.ts'
+import type { LocalShards } from './host/local-shards.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { createTerminalRelay } from './nats/terminal-relay.ts'
-import { OwnerProbe } from './observe/owner-probe.ts'
+import { OwnerRequests } from './owner-requests.ts'
 import type { Embedder } from './roles/embed.ts'
 import type { Question } from './roles/view.ts'
 import { createSecretBox } from './storage/secret-box.ts'
@@ -44,6 +44,8 @@ export interface WorldParts {
   readonly secret: Uint8Array
   readonly organization: string
   readonly bus: Bus
+  /** The shards that this process serves. If absent, all shards are reached over the bus. */
+  readonly local?: LocalShards | undefined
   readonly files?: Files
   /** Absent if no embedding model is configured. */
   readonly embedder?: Pick<Embedder, 'model' | 'query'>
@@ -61,20 +63,7 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
-/**
- * Returns the message to send when a request is repeated. A command is no longer marked as `born`,
- * because its actor may exist by now.
- */
-function repeated(message: ShardMessage): ShardMessage {
-  if (message.type !== 'command' || !message.command.born) return message
-  const { born: _, ...command } = message.command
-  return { type: 'command', command }
-}
-
-/**
- * Milliseconds after which an unanswered command or read is sent again. The time is longer than a
- * commit takes, but short enough to abandon a dead owner soon.
- */
+/** Milliseconds before an unanswered query of a view is repeated the first time. */
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const
@@ -84,64 +73,10 @@ const SHOWN = 500
 const LOGS_TIMEOUT_MS = 5000
 
 export function createWorld(parts: WorldParts): World {
-  const { bus, clock, settings, partitions, shards } = parts
-  const ownerProbe = new OwnerProbe(clock, parts.random)
+  const { bus, clock, settings, partitions } = parts
+  const { deadline } = settings
+  const owners = new OwnerRequests({ ...parts, deadline })
   const locks = createSecretBox(parts.secret, parts.random)
-
-  /**
-   * Sends a message to the owner of a shard repeatedly until it is answered or the deadline has
-   * passed. A late answer to an earlier attempt is accepted as well.
-   */
-  function owner(to: Address, message: ShardMessage): Promise<ShardAnswer> {
-    const shard = shardOf(to.kind, to.id, shards)
-    if (shard === undefined) return Promise.resolve(refuse('not_found'))
-    const subject = subjects.shard(partitionOf(to.project, partitions), shard)
-    const until = clock.elapsed() + settings.deadline
-    return new Promise((resolve) => {
-      let tries = 0
-      let over = false
-      let cancel = () => {}
-      const end = (answer: ShardAnswer) => {
-        over = true
-        cancel()
-        resolve(answer)
-      }
-      const later = (ms: number, run: () => void) => {
-        cancel()
-        cancel = clock.later(ms, run)
-      }
-      const late = () => end(refuse('service_unavailable', { retry_after: 1 }))
-      const wait = () => {
-        const leave = ownerProbe.wait(subject, () => void send())
-        later(Math.max(0, until - clock.elapsed()), late)
-        const stop = cancel
-        cancel = () => {
-          leave()
-          stop()
-        }
-      }
-      const send = async (): Promise<void> => {
-        const left = until - clock.elapsed()
-        if (left < 1) return late()
-        const mine = ++tries
-        later(Math.min(left, TRY), () => void send())
-        const answer = await bus.request(subject, mine === 1 ? message : repeated(message), left)
-        if (over) return
-        if (typeof answer === 'object') {
-          const given = answer.answer as ShardAnswer
-          if (!('not_owner' in given)) {
-            ownerProbe.answered(subject)
-            return end(given)
-          }
-        }
-        // The latest attempt found no owner: the node that answered is not the owner, or no node
-        // answered.
-        if (mine === tries) wait()
-      }
-      if (ownerProbe.isProbing(subject)) wait()
-      else void send()
-    })
-  }
 
   /**
    * Start time, which distinguishes the queries of this process from those of an earlier process.
@@ -193,15 +128,15 @@ export function createWorld(parts: WorldParts): World {
     },
     organization: () => parts.organization,
 
-    command: async <K extends Kind, N extends CommandName<K>>(command: NamedCommand<K, N>) =>
-      (await owner(command, { type: 'command', command })) as Outcome<CommandReply<K, N>>,
-    commandRow: async (command) => (await owner(command, { type: 'command', command })) as Outcome,
+    command: <K extends Kind, N extends CommandName<K>>(command: NamedCommand<K, N>) =>
+      owners.send(command, { type: 'command', command }) as Promise<Outcome<CommandReply<K, N>>>,
+    commandRow: (command) => owners.send(command, { type: 'command', command }) as Promise<Outcome>,
     ask: async <K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
       to: AddressOf<K>,
       name: N,
       input: OwnerQuery<K, N>['input'],
     ) => {
-      const answer = await owner(to, { type: 'ask', to, name, input })
+      const answer = await owners.send(to, { type: 'ask', to, name, input })
       // The JSON of an answer from another process omits an undefined reply.
       return 'refused' in answer
         ? answer

@@ -6,7 +6,7 @@
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { partitionOf, shardOf } from '../../protocol/subjects.ts'
-import type { ShardMessage } from './deps.ts'
+import type { HostDeps, ShardMessage } from './deps.ts'
 
 /** The partition and number of a shard, and the total numbers of partitions and shards. */
 export interface ShardPlace {
@@ -80,4 +80,18 @@ export function namedBy(message: unknown): readonly Partial<Address>[] {
     .filter(isObject)
     .slice(0, 3)
     .map(({ project, kind, id }) => ({ project, kind, id }) as Partial<Command>)
+}
+
+/** Checks a message for a shard (`isForShard`). A message that the shard refuses is logged. */
+export function admit(
+  message: unknown,
+  { partition, shard }: Pick<ShardPlace, 'partition' | 'shard'>,
+  { partitions, shards, log }: Pick<HostDeps, 'partitions' | 'shards' | 'log'>,
+): message is ShardMessage {
+  if (isForShard(message, { partition, shard, partitions, shards })) return true
+  log.warn(
+    { event: 'shard_message_refused', shard: `${partition}.${shard}`, actors: namedBy(message) },
+    'shard message refused',
+  )
+  return false
 }

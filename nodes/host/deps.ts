@@ -4,6 +4,7 @@ import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
+import type { LocalShards } from './local-shards.ts'
 import type { EnvelopeFormat } from './memory/codec.ts'
 import type { Recent } from './memory/recent.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
@@ -27,6 +28,8 @@ export interface HostDeps {
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
   readonly bus: Bus
+  /** The shards that this process serves. If absent, all shards are reached over the bus. */
+  readonly local?: LocalShards | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -80,8 +83,11 @@ interface Measure {
 export type ShardAnswer = { readonly reply: unknown } | Refusal | { readonly not_owner: true }
 export const notOwner: ShardAnswer = { not_owner: true }
 
+/** A command or a query for the owner of a shard. */
+export type ShardRequest =
+  | { readonly type: 'command'; readonly command: Command }
+  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown }
 /** Message to the owner of a shard (`subjects.shard`). */
 export type ShardMessage =
-  | { readonly type: 'command'; readonly command: Command }
+  | ShardRequest
   | { readonly type: 'commands'; readonly commands: readonly Command[] }
-  | { readonly type: 'ask'; readonly to: Address; readonly name: string; readonly input: unknown }

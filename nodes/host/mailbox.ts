@@ -8,9 +8,9 @@
  * M2. A task in the mailbox runs only after every message that arrived before it.
  */
 
-import { actorOf, type MailboxMessage, reject } from './mailbox-message.ts'
+import { type MailboxMessage, reject } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
-import { actorKey, isEffectId } from './memory/actor-instance.ts'
+import { isEffectId } from './memory/actor-instance.ts'
 
 /** Maximum number of messages in one batch, and of messages examined to fill it. */
 const MAX_BATCH = 256
@@ -46,22 +46,23 @@ export class Mailbox {
   ready(): readonly MailboxMessage[] {
     this.#instances.check()
     const some: MailboxMessage[] = []
-    const passed = new Set<string>()
+    /** The actors whose messages have to wait. */
+    let passed: Set<string> | undefined
     for (let i = 0; i < this.#messages.length && i < LOOK && some.length < MAX_BATCH; i++) {
       const mailboxMessage = this.#messages[i] as MailboxMessage
       if (mailboxMessage.type === 'task') {
         // A task must not overtake the messages before it.
-        if (passed.size === 0) some.push(mailboxMessage)
+        if (!passed) some.push(mailboxMessage)
         continue
       }
-      if (
-        (passed.size > 0 && passed.has(actorKey(actorOf(mailboxMessage)))) ||
-        !this.#instances.ready(mailboxMessage)
-      )
-        passed.add(actorKey(actorOf(mailboxMessage)))
-      else some.push(mailboxMessage)
+      if (!passed?.has(mailboxMessage.key) && this.#instances.ready(mailboxMessage))
+        some.push(mailboxMessage)
+      else {
+        passed ??= new Set()
+        passed.add(mailboxMessage.key)
+      }
     }
-    this.#first = passed.size === 0
+    this.#first = !passed
     return some
   }
   /** Removes the first `count` of the messages that `ready` returned. */

@@ -131,6 +131,11 @@ export interface Bus {
    */
   here(subject: string, message: unknown): unknown
   /**
+   * Whether a message whose subject has this first token may have a subscriber, in this or another
+   * process.
+   */
+  hears(topic: string): boolean
+  /**
    * Publishes a message to every subscriber without a group, and to one subscriber of each group.
    * @param text returns the message as JSON, for callers that already have it.
    */

@@ -17,9 +17,9 @@ import { type Address, type Command, cursorOf, placed } from '../../protocol/ent
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
-import { isForShard, namedBy } from './admission.ts'
+import { admit } from './admission.ts'
 import { takeOver } from './cluster/takeover.ts'
-import { type HostDeps, notOwner, type ShardAnswer } from './deps.ts'
+import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
 import { Checkpointer } from './durability/checkpointer.ts'
 import { settle } from './durability/settle.ts'
@@ -29,14 +29,22 @@ import { announce } from './effects/announce.ts'
 import { Deadlines } from './effects/deadlines.ts'
 import { Effects } from './effects/effects.ts'
 import { Offers } from './effects/offers.ts'
+import type { LocalShard } from './local-shards.ts'
 import { Mailbox } from './mailbox.ts'
-import { type MailboxMessage, reject } from './mailbox-message.ts'
+import {
+  type Answered,
+  type AskMessage,
+  CommandMessage,
+  type MailboxMessage,
+  type OpenCommands,
+  reject,
+} from './mailbox-message.ts'
 import { ActorCache } from './memory/actor-cache.ts'
-import type { ActorInstance } from './memory/actor-instance.ts'
+import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
 import { encode } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 
-export class Shard implements ActorRequests {
+export class Shard implements ActorRequests, LocalShard {
   readonly partition: number
   readonly shard: number
   readonly name: string
@@ -53,8 +61,9 @@ export class Shard implements ActorRequests {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  /** The pending answers by command. A repeat of a waiting command shares its answer. */
-  readonly #asked = new Map<string, Promise<ShardAnswer>>()
+  readonly #asked: OpenCommands = new Map()
+  /** The messages of the current batch, until they are answered. */
+  #taken: readonly (CommandMessage | AskMessage)[] = []
   #pumping = false
   #open = false
   #lastAt = 0
@@ -98,7 +107,7 @@ export class Shard implements ActorRequests {
       shard,
       name,
       position: { epoch: 0, sequence: 0 },
-      instances: instances,
+      instances,
     }
     const requests: ActorRequests = {
       submit: (command) => this.submit(command),
@@ -152,14 +161,15 @@ export class Shard implements ActorRequests {
       epoch,
     )
     this.#open = true
-    const { bus } = this.deps
-    const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
-      this.receive(message),
-    )
+    const { bus, local } = this.deps
+    const { partition, shard } = this
+    const here = local?.add(partition, shard, this)
+    const own = bus.subscribe(subjects.shard(partition, shard), (message) => this.hear(message))
     const demand = bus.subscribe(subjects.demandAll, (message) =>
       this.#offers.kickProject((message as { project: string }).project),
     )
     this.#unsubscribe = () => {
+      here?.()
       own()
       demand()
     }
@@ -212,44 +222,33 @@ export class Shard implements ActorRequests {
    * Handles a message from the bus. Commands of one list are decided separately, in order. A
    * message that is not for this shard is refused as `not_found`.
    */
-  receive(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
-    const { partitions, shards, log } = this.deps
-    if (
-      !isForShard(message, { partition: this.partition, shard: this.shard, partitions, shards })
-    ) {
-      log.warn(
-        { event: 'shard_message_refused', shard: this.name, actors: namedBy(message) },
-        'shard message refused',
-      )
-      return Promise.resolve(refuse('not_found'))
+  hear(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
+    if (!admit(message, this, this.deps)) return Promise.resolve(refuse('not_found'))
+    return message.type === 'commands'
+      ? Promise.all(message.commands.map((command) => this.submit(command)))
+      : new Promise((answer) => this.receive(message, answer))
+  }
+  receive(request: ShardRequest, answer: Answered): void {
+    if (request.type === 'command') this.decide(request.command, answer)
+    else {
+      const { to, name, input } = request
+      this.#post({ type: 'ask', to, key: actorKey(to), name, input, answer })
     }
-    if (message.type === 'commands')
-      return Promise.all(message.commands.map((command) => this.submit(command)))
-    return message.type === 'command'
-      ? this.submit(message.command)
-      : this.ask(message.to, message.name, message.input)
   }
   /**
    * Decides a command. A repeat that arrives while the first copy waits gets the same answer, so a
    * sender that retries causes no extra work.
    */
+  decide(command: Command, answer: Answered): void {
+    const same = this.#asked.get(command.command_id)
+    if (same?.isRepeatedBy(command)) same.join(answer)
+    else this.#post(new CommandMessage(command, this.#asked, answer))
+  }
   submit(command: Command): Promise<ShardAnswer> {
-    const key = `${command.project} ${command.kind} ${command.id} ${command.command_id} ${command.fingerprint ?? ''}`
-    const same = this.#asked.get(key)
-    if (same) return same
-    let answer: (given: ShardAnswer) => void = () => {}
-    const asked = new Promise<ShardAnswer>((done) => {
-      answer = (given) => {
-        this.#asked.delete(key)
-        done(given)
-      }
-    })
-    this.#asked.set(key, asked)
-    this.#post({ type: 'command', command, answer })
-    return asked
+    return new Promise((answer) => this.decide(command, answer))
   }
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
-    return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
+    return new Promise((answer) => this.receive({ type: 'ask', to, name, input }, answer))
   }
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
     const instance = this.instances.loaded(to)
@@ -261,10 +260,7 @@ export class Shard implements ActorRequests {
     this.#post({ type: 'task', run, fail }, ahead)
   }
   #post(mailboxMessage: MailboxMessage, ahead = false): void {
-    if (!this.#open) {
-      reject(mailboxMessage)
-      return
-    }
+    if (!this.#open) return void reject(mailboxMessage)
     const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
     if (stop && mailboxMessage.type === 'ask') {
       mailboxMessage.answer(refusalOf(stop))
@@ -272,12 +268,11 @@ export class Shard implements ActorRequests {
     }
     if (ahead) this.#ahead.push(mailboxMessage)
     else this.#mailbox.post(mailboxMessage, this.#pumping)
-    if (this.#pumping) {
-      this.#news()
-      return
+    if (this.#pumping) this.#news()
+    else {
+      this.#pumping = true
+      queueMicrotask(() => void this.#pump())
     }
-    this.#pumping = true
-    queueMicrotask(() => void this.#pump())
   }
   /**
    * Gives up the shard at once, because another owner was found, or the stored or in-memory state
@@ -308,6 +303,7 @@ export class Shard implements ActorRequests {
         'shard loop failed',
       )
       this.lose('shard loop failed')
+      for (const mailboxMessage of this.#taken) reject(mailboxMessage)
     } finally {
       this.#pumping = false
     }
@@ -322,40 +318,40 @@ export class Shard implements ActorRequests {
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
       this.instances.get(address),
     )
-    const answers: (() => void)[] = []
-    const waiting: MailboxMessage[] = []
+    const answers: ShardAnswer[] = []
+    const waiting: (CommandMessage | AskMessage)[] = []
     let taken = 0
-    for (; taken < ready.length && !batch.full; taken++) {
+    for (; taken < ready.length && !batch.full && this.#open; taken++) {
       const mailboxMessage = ready[taken] as MailboxMessage
       if (mailboxMessage.type === 'task') {
         if (batch.entries.length > 0) break
         mailboxMessage.run()
-      } else {
-        waiting.push(mailboxMessage)
-        if (mailboxMessage.type === 'ask')
-          answers.push(await answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt))
-        else {
-          const stopped = this.#gate.refusal(mailboxMessage.command)
-          const decided = stopped ?? (await batch.decide(mailboxMessage.command))
-          answers.push(() => mailboxMessage.answer(decided))
-          if (!('not_owner' in decided))
-            this.deps.measure.command(mailboxMessage.command.kind, outcomeOf(decided))
-        }
+        continue
       }
+      const given =
+        mailboxMessage.type === 'ask'
+          ? answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt)
+          : (this.#gate.refusal(mailboxMessage.command) ??
+            batch.decide(mailboxMessage.command, this.instances.find(mailboxMessage.key)))
+      const answer = given instanceof Promise ? await given : given
+      if (mailboxMessage.type === 'command' && !('not_owner' in answer))
+        this.deps.measure.command(mailboxMessage.command.kind, outcomeOf(answer))
+      answers.push(answer)
+      waiting.push(mailboxMessage)
     }
+    // All messages of the mailbox, including these, were rejected.
+    if (!this.#open) return
     this.#mailbox.take(ready, taken)
+    this.#taken = waiting
     await this.#offers.ahead(batch)
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
-    if (failed) {
-      for (const mailboxMessage of waiting)
-        if (mailboxMessage.type !== 'task') mailboxMessage.answer(failed)
-      return
-    }
+    this.#taken = []
+    if (failed) return waiting.forEach((mailboxMessage) => void mailboxMessage.answer(failed))
     // A batch without changes appends nothing, so only the node's lease shows that its state is not
     // outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
-      for (const mailboxMessage of waiting) reject(mailboxMessage)
-    else for (const answer of answers) answer()
+      waiting.forEach(reject)
+    else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
     if (batch.torn) this.lose('an actor failed during a decision')
@@ -371,27 +367,25 @@ export class Shard implements ActorRequests {
     const data = await encode(head, batch, id, this.deps)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
     const sequence = await settle(this.#context, this.#gate, data, id)
-    if (sequence === 'conflict') {
-      this.lose('another node owns the shard')
-      return notOwner
-    }
-    if (sequence === 'refused') {
-      this.lose('the storage rejects writes')
-      // All senders retry after `not_owner`. The shard is soon taken over again and then answers
-      // from the stored state.
+    if (typeof sequence === 'string') {
+      const reason =
+        sequence === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'
+      this.lose(reason)
+      // All senders retry. After `refused`, the shard is soon taken over again.
       return notOwner
     }
     position.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
     for (const instance of batch.touched)
       if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
+    const now = this.deps.clock.elapsed()
     const committed = placed(sequence, batch)
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
       const bytes = (batch.parts[i] as string).length
       this.instances.changed(instance, sequence, bytes)
-      instance.used = this.deps.clock.elapsed()
+      instance.used = now
       this.#effects.perform(one, bytes)
     })
     return undefined

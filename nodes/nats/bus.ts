@@ -30,11 +30,11 @@ const SERVED = 'Baton-Served'
  */
 const DECLINED = 'Baton-Declined'
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder()
-const encode = (message: unknown): Uint8Array => encoder.encode(JSON.stringify(message) ?? 'null')
+const encode = (message: unknown): Uint8Array => Buffer.from(JSON.stringify(message) ?? 'null')
 const decode = (data: Uint8Array): unknown =>
-  data.length === 0 ? undefined : JSON.parse(decoder.decode(data))
+  data.length === 0
+    ? undefined
+    : JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString())
 const header = (name: string, value: string): MsgHdrs => {
   const made = headers()
   made.set(name, value)
@@ -62,38 +62,44 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       return failed(error)
     }
   }
-  const first = async (
+  /**
+   * Calls listeners in turn, beginning with the one at `from`, until one answers. Returns undefined,
+   * or a promise of it, when none does.
+   */
+  const first = (
     all: readonly Listener[],
     message: unknown,
     subject: string,
-  ): Promise<unknown> => {
-    for (const listener of all) {
-      const given = call(listener, message, subject)
-      const answer = given instanceof Promise ? await given : given
-      if (answer !== undefined) return answer
+    from = 0,
+  ): unknown => {
+    for (let i = from; i < all.length; i++) {
+      const given = call(all[i] as Listener, message, subject)
+      if (given instanceof Promise)
+        return given.then((answer) =>
+          answer === undefined ? first(all, message, subject, i + 1) : answer,
+        )
+      if (given !== undefined) return given
     }
     return undefined
   }
   /**
-   * Calls the local listeners in turn and returns the first answer. Returns undefined when none
-   * answers in time.
+   * Passes the first answer of the local listeners to `done`; undefined when none answers in time.
    */
   const askHere = (
     here: readonly Listener[],
     subject: string,
     message: unknown,
     timeout: number,
-  ): Promise<unknown> =>
-    new Promise((resolve) => {
-      const asked: Limited = { until: performance.now() + timeout, over: () => resolve(undefined) }
+    done: (answer: unknown) => void,
+  ): void =>
+    queueMicrotask(() => {
+      const given = first(here, message, subject)
+      if (!(given instanceof Promise)) return done(given)
+      const asked: Limited = { until: performance.now() + timeout, over: () => done(undefined) }
       overdue.add(asked)
-      queueMicrotask(
-        () =>
-          void first(here, message, subject).then((answer) => {
-            overdue.delete(asked)
-            resolve(answer)
-          }),
-      )
+      void given.then((answer) => {
+        if (overdue.delete(asked)) done(answer)
+      })
     })
   const askElsewhere = async (
     subject: string,
@@ -141,15 +147,23 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   }
 
   return {
-    request: async (subject, message, timeout) => {
-      const until = performance.now() + timeout
+    request: (subject, message, timeout) => {
       const here = listeners.matching(subject)
-      const answer = here.length === 0 ? undefined : await askHere(here, subject, message, timeout)
-      if (answer !== undefined) return { answer }
-      if (alone()) return 'no_responders'
-      const left = Math.ceil(until - performance.now())
-      return left < 1 ? 'timeout' : askElsewhere(subject, message, left)
+      if (here.length === 0)
+        return alone()
+          ? Promise.resolve('no_responders')
+          : askElsewhere(subject, message, Math.ceil(timeout))
+      const until = performance.now() + timeout
+      return new Promise((done) =>
+        askHere(here, subject, message, timeout, (answer) => {
+          if (answer !== undefined) return done({ answer })
+          if (alone()) return done('no_responders')
+          const left = Math.ceil(until - performance.now())
+          done(left < 1 ? 'timeout' : askElsewhere(subject, message, left))
+        }),
+      )
     },
+    hears: (topic) => listeners.hears(topic) || !alone(),
     here: (subject, message) => {
       for (const listener of listeners.matching(subject)) {
         const answer = call(listener, message, subject)
@@ -163,7 +177,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       if (!alone())
         nats.tell(
           space.subject(subject),
-          text ? encoder.encode(text()) : encode(message),
+          text ? Buffer.from(text()) : encode(message),
           groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined,
         )
     },

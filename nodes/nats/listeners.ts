@@ -1,6 +1,6 @@
 /**
- * The listeners of this process by subject. A map finds exact subjects; wildcard patterns are
- * checked one by one.
+ * The listeners of this process by subject. A map finds exact subjects. The wildcard patterns with
+ * the first token of a subject are checked one by one.
  */
 
 export interface Listener {
@@ -10,8 +10,13 @@ export interface Listener {
 }
 
 export interface Listeners {
-  /** Adds a listener and returns a function that removes it. */
+  /**
+   * Adds a listener and returns a function that removes it. The first token of its subject is no
+   * wildcard.
+   */
   add(listener: Listener): () => void
+  /** Whether the subject of a listener has this first token. */
+  hears(token: string): boolean
   /**
    * Returns all listeners that match a subject. Their order rotates from call to call, so that
    * group members take turns.
@@ -54,54 +59,83 @@ interface Pattern {
 const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
   subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))
 
+/** The listeners whose subjects have one first token. */
+interface Topic {
+  readonly patterns: Map<Listener, Pattern>
+  listeners: number
+}
+const topicOf = (subject: string): string => {
+  const end = subject.indexOf('.')
+  return end < 0 ? subject : subject.slice(0, end)
+}
+
 const nobody: readonly Listener[] = []
-const none: ReturnType<Listeners['chosen']> = { listening: nobody, groups: [] }
+const nogroup: readonly string[] = []
+const none: ReturnType<Listeners['chosen']> = { listening: nobody, groups: nogroup }
 
 export function createListeners(): Listeners {
-  const exact = new Map<string, Set<Listener>>()
-  const patterns = new Map<Listener, Pattern>()
+  /** The listeners of each subject without wildcards. A list is replaced when it changes. */
+  const exact = new Map<string, readonly Listener[]>()
+  const topics = new Map<string, Topic>()
   let turn = 0
 
   const matching = (subject: string): readonly Listener[] => {
-    const here = exact.get(subject)
-    let found: Listener[] | undefined = here && [...here]
-    for (const [listener, pattern] of patterns) {
-      if (
-        !subject.startsWith(pattern.prefix) ||
-        !(pattern.last ? endsWithin(subject, pattern) : matches(pattern.tokens, subject.split('.')))
-      )
-        continue
-      if (found) found.push(listener)
-      else found = [listener]
-    }
-    if (!found) return nobody
+    let found = exact.get(subject) ?? nobody
+    const topic = topics.get(topicOf(subject))
+    if (topic && topic.patterns.size > 0)
+      for (const [listener, pattern] of topic.patterns)
+        if (
+          subject.startsWith(pattern.prefix) &&
+          (pattern.last
+            ? endsWithin(subject, pattern)
+            : matches(pattern.tokens, subject.split('.')))
+        )
+          found = [...found, listener]
     if (found.length < 2) return found
     const start = turn++ % found.length
     return [...found.slice(start), ...found.slice(0, start)]
   }
+  const addExact = (listener: Listener): (() => void) => {
+    const { subject } = listener
+    exact.set(subject, [...(exact.get(subject) ?? nobody), listener])
+    return () => {
+      const left = (exact.get(subject) ?? nobody).filter((other) => other !== listener)
+      if (left.length > 0) exact.set(subject, left)
+      else exact.delete(subject)
+    }
+  }
+  const addPattern = (listener: Listener, tokens: readonly string[], topic: Topic) => {
+    const prefix = listener.subject.slice(0, listener.subject.search(/[*>]/))
+    const last = prefix.length === listener.subject.length - 1
+    topic.patterns.set(listener, { tokens, prefix, last })
+    return () => void topic.patterns.delete(listener)
+  }
   return {
     add: (listener) => {
       const tokens = listener.subject.split('.')
-      if (tokens.includes('*') || tokens.at(-1) === '>') {
-        const prefix = listener.subject.slice(0, listener.subject.search(/[*>]/))
-        patterns.set(listener, {
-          tokens,
-          prefix,
-          last: prefix.length === listener.subject.length - 1,
-        })
-        return () => void patterns.delete(listener)
-      }
-      const at = exact.get(listener.subject) ?? new Set()
-      exact.set(listener.subject, at.add(listener))
+      const name = topicOf(listener.subject)
+      const topic = topics.get(name) ?? { patterns: new Map(), listeners: 0 }
+      topics.set(name, topic)
+      topic.listeners++
+      const remove =
+        tokens.includes('*') || tokens.at(-1) === '>'
+          ? addPattern(listener, tokens, topic)
+          : addExact(listener)
+      let added = true
       return () => {
-        at.delete(listener)
-        if (at.size === 0 && exact.get(listener.subject) === at) exact.delete(listener.subject)
+        if (!added) return
+        added = false
+        remove()
+        if (--topic.listeners === 0) topics.delete(name)
       }
     },
+    hears: (token) => topics.has(token),
     matching,
     chosen: (subject) => {
       const found = matching(subject)
       if (found.length === 0) return none
+      if (found.every(({ group }) => group === undefined))
+        return { listening: found, groups: nogroup }
       const groups = new Set<string>()
       const listening = found.filter(({ group }) => {
         if (group === undefined) return true

@@ -212,6 +212,9 @@ export class MemoryBus implements Bus {
     await this.tick(`answered ${subject}`)
     return answer === undefined ? 'timeout' : { answer: JSON.parse(JSON.stringify(answer)) }
   }
+  hears(_topic: string): boolean {
+    return true
+  }
   here(subject: string, message: unknown): unknown {
     const answer = this.#match(subject)[0]?.handler(JSON.parse(JSON.stringify(message)), subject)
     return answer === undefined || answer instanceof Promise

@@ -12,7 +12,8 @@
  *     the same actor can therefore refer to it in `prev`.
  */
 import { type Decided, evolve, type Tell } from '../../../actors/actor.ts'
-import type { Address, Command, Entry, Event, Origin } from '../../../protocol/entry.ts'
+import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
+import type { Address, Command, Entry, Event, Kind, Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { DecisionContext } from '../decision-context.ts'
@@ -32,6 +33,8 @@ const EVENTS_PER_COMMAND = 500
 const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
+/** A command, or a tell, that an actor decides. */
+type Deciding = Pick<Command, 'command_id' | 'name' | 'input' | 'fingerprint'>
 /** The outcome of a decision, as a label for metrics. */
 export const outcomeOf = (decided: Decide): string =>
   'refused' in decided ? decided.refused : 'ok'
@@ -52,6 +55,8 @@ export class Batch {
   torn = false
   /** The number of decisions whose events were applied, or began to be applied. */
   #applied = 0
+  /** The values of the counters before the command that is being decided. */
+  readonly #before = { entries: 0, events: 0, applied: 0 }
   readonly #deps: HostDeps
   readonly #instance: (address: Address) => ActorInstance | Promise<ActorInstance>
   readonly #shard: number
@@ -75,79 +80,99 @@ export class Batch {
   }
 
   /**
-   * Decides one command and its tells. An exception in an actor is answered with `internal`; see
-   * `torn`. An unknown command, which a newer release may have sent, is answered with `not_owner`.
-   * Its sender then repeats it until the shard has an owner of that release.
+   * Decides one command and its tells: at once, if the actors are in memory. The previous command
+   * must have been decided. An exception in an actor is answered with `internal`; see `torn`. An
+   * unknown command, which a newer release may have sent, is answered with `not_owner`. Its sender
+   * then repeats it until the shard has an owner of that release.
+   * @param known the instance of the actor, if it is in memory.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
    *   unknown format.
    */
-  async decide(command: Command): Promise<ShardAnswer> {
-    const found = this.#instance(command)
-    const instance = found instanceof Promise ? await found : found
-    const known = instance.seen?.get(command.command_id)
-    if (known) {
-      if (
-        known.fingerprint !== undefined &&
-        command.fingerprint !== undefined &&
-        known.fingerprint !== command.fingerprint
-      ) {
-        return refuse(
+  decide(command: Command, known?: ActorInstance): MaybePromise<ShardAnswer> {
+    const instance = known ?? this.#instance(command)
+    return instance instanceof Promise
+      ? instance.then((read) => this.#decide(read, command))
+      : this.#decide(instance, command)
+  }
+
+  #decide(instance: ActorInstance, command: Command): MaybePromise<ShardAnswer> {
+    const known = this.#earlier(instance, command)
+    if (known) return known
+    if (!Object.hasOwn(instance.actor.decide, command.name)) {
+      const { kind, id, name } = command
+      this.#deps.log.warn({ event: 'command_unknown', kind, id, command: name }, 'unknown command')
+      return notOwner
+    }
+    this.#before.entries = this.entries.length
+    this.#before.events = this.events
+    this.#before.applied = this.#applied
+    const origin = { ...command.origin, at: this.#now }
+    try {
+      const decided = this.#one(instance, command, origin, 0)
+      return decided instanceof Promise
+        ? decided
+            .then((late) => this.#done(late))
+            .catch((error: unknown) => this.#failed(instance, command, error))
+        : this.#done(decided)
+    } catch (error) {
+      return this.#failed(instance, command, error)
+    }
+  }
+  #done(decided: Decide): ShardAnswer {
+    for (let i = this.#before.entries; i < this.entries.length; i++) {
+      const part = encodeEntry(this.entries[i] as Entry)
+      this.parts.push(part)
+      this.bytes += part.length
+    }
+    return decided
+  }
+  /** Returns the answer to a repeat of a command that was decided before. */
+  #earlier(instance: ActorInstance, { command_id, fingerprint }: Command): ShardAnswer | undefined {
+    const known = instance.seen?.get(command_id)
+    if (!known) return alreadyTaken(instance, command_id) ? { reply: undefined } : undefined
+    return known.fingerprint !== undefined &&
+      fingerprint !== undefined &&
+      known.fingerprint !== fingerprint
+      ? refuse(
           'idempotency_key_conflict',
           undefined,
           'This idempotency key was already used with a different request.',
         )
-      }
-      return { reply: repeated(instance, known) }
-    }
-    if (alreadyTaken(instance, command.command_id)) return { reply: undefined }
-    const { kind, id, name } = command
-    if (!Object.hasOwn(instance.actor.decide, name)) {
-      this.#deps.log.warn({ event: 'command_unknown', kind, id, command: name }, 'unknown command')
-      return notOwner
-    }
-    const mark = { entries: this.entries.length, events: this.events, applied: this.#applied }
-    const origin = { ...command.origin, at: this.#now }
-    try {
-      const decided = await this.#one(instance, command, origin, mark, 0)
-      for (let i = mark.entries; i < this.entries.length; i++) {
-        const part = encodeEntry(this.entries[i] as Entry)
-        this.parts.push(part)
-        this.bytes += part.length
-      }
-      return decided
-    } catch (error) {
-      if (error instanceof Unreadable) throw error
-      const torn = this.#applied > mark.applied
-      this.torn ||= torn
-      this.entries.length = mark.entries
-      this.instances.length = mark.entries
-      this.events = mark.events
-      const { quarantine, clock, log } = this.#deps
-      const rest =
-        torn && name === 'wake' ? quarantine?.add(instance.key, clock.elapsed()) : undefined
-      log.error(
-        {
-          event: rest === undefined ? 'actor_decision_failed' : 'actor_quarantined',
-          err: error,
-          kind,
-          id,
-          command: name,
-          ...(rest !== undefined && { rest }),
-        },
-        rest === undefined ? 'actor decision failed' : 'actor wake-up failed; actor quarantined',
-      )
-      return refuse('internal')
-    }
+      : { reply: repeated(instance, known) }
+  }
+  /** Handles an exception in an actor: forgets the entries of the command. */
+  #failed({ key }: ActorInstance, { kind, id, name }: Command, error: unknown): ShardAnswer {
+    if (error instanceof Unreadable) throw error
+    const { entries, events, applied } = this.#before
+    const torn = this.#applied > applied
+    this.torn ||= torn
+    this.entries.length = entries
+    this.instances.length = entries
+    this.parts.length = entries
+    this.events = events
+    const { quarantine, clock, log } = this.#deps
+    const rest = torn && name === 'wake' ? quarantine?.add(key, clock.elapsed()) : undefined
+    log.error(
+      {
+        event: rest === undefined ? 'actor_decision_failed' : 'actor_quarantined',
+        err: error,
+        kind,
+        id,
+        command: name,
+        ...(rest !== undefined && { rest }),
+      },
+      rest === undefined ? 'actor decision failed' : 'actor wake-up failed; actor quarantined',
+    )
+    return refuse('internal')
   }
 
-  async #one(
+  #one(
     instance: ActorInstance,
-    command: { command_id: string; name: string; input: unknown; fingerprint?: string },
+    command: Deciding,
     origin: Origin,
-    mark: { events: number },
     depth: number,
-  ): Promise<Decide> {
+  ): MaybePromise<Decide> {
     if (depth > DEPTH) throw new Error(`commands between actors are nested deeper than ${DEPTH}`)
     const arm = instance.actor.decide[command.name]
     if (!arm) throw new Error(`${instance.kind} has no command ${command.name}`)
@@ -169,22 +194,26 @@ export class Batch {
       decision.events.length > 0
         ? this.#enter(instance, command, origin, decision.events, next)
         : undefined
-    if (this.events - mark.events > EVENTS_PER_COMMAND)
+    if (this.events - this.#before.events > EVENTS_PER_COMMAND)
       throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
-    if (tells)
-      for (let i = 0; i < tells.length; i++)
-        await this.#tell(
-          instance,
-          tells[i] as Tell,
-          `${command.command_id}/${i}`,
-          origin,
-          mark,
-          depth,
-        )
-    const computed = typeof decision.reply === 'function'
+    const told = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
+    return told
+      ? told.then(() => this.#reply(instance, command, origin, decision.reply, entry, depth))
+      : this.#reply(instance, command, origin, decision.reply, entry, depth)
+  }
+  /** Computes the reply after all tells were decided, and remembers it. */
+  #reply(
+    instance: ActorInstance,
+    command: Deciding,
+    origin: Origin,
+    replied: unknown,
+    entry: { reply?: unknown } | undefined,
+    depth: number,
+  ): Decide {
+    const computed = typeof replied === 'function'
     const reply = computed
-      ? (decision.reply as (state: never) => unknown)(instance.state as never)
-      : decision.reply
+      ? (replied as (state: never) => unknown)(instance.state as never)
+      : replied
     if (entry && depth === 0) {
       const keep = kept(instance, reply, computed)
       note(instance, command.command_id, keep, origin.at, command.fingerprint)
@@ -193,48 +222,59 @@ export class Batch {
     return { reply }
   }
 
-  async #tell(
+  /** Decides the tells of a command in order, beginning with the one at `first`. */
+  #tells(
     from: ActorInstance,
-    tell: Tell,
+    tells: readonly Tell[],
+    first: number,
     id: string,
     origin: Origin,
-    mark: { events: number },
     depth: number,
-  ): Promise<void> {
+  ): Promise<void> | undefined {
+    for (let i = first; i < tells.length; i++) {
+      const told = this.#tell(from, tells[i] as Tell, `${id}/${i}`, origin, depth)
+      if (told) return told.then(() => this.#tells(from, tells, i + 1, id, origin, depth))
+    }
+    return undefined
+  }
+  #tell(
+    from: ActorInstance,
+    { to, name, input }: Tell,
+    id: string,
+    origin: Origin,
+    depth: number,
+  ): Promise<void> | undefined {
     const address: Address = {
-      project: tell.to.project ?? from.project,
-      kind: tell.to.kind,
-      id: tell.to.id,
+      project: to.project ?? from.project,
+      kind: to.kind,
+      id: to.id,
     }
     if (shardOf(address.kind, address.id, this.#deps.shards) !== this.#shard)
       throw new Error(
         `${from.kind} sends a command to ${address.kind} ${address.id} of another shard`,
       )
-    const found = this.#instance(address)
-    const instance = found instanceof Promise ? await found : found
-    const answer = await this.#one(
-      instance,
-      { command_id: id, name: tell.name, input: tell.input },
-      origin,
-      mark,
-      depth + 1,
-    )
+    const command: Deciding = { command_id: id, name, input }
+    const instance = this.#instance(address)
+    const answer =
+      instance instanceof Promise
+        ? instance.then((read) => this.#one(read, command, origin, depth + 1))
+        : this.#one(instance, command, origin, depth + 1)
+    if (answer instanceof Promise)
+      return answer.then((decided) => this.#told(from, to.kind, name, decided))
+    this.#told(from, to.kind, name, answer)
+    return undefined
+  }
+  #told(from: ActorInstance, to: Kind, name: string, answer: Decide): void {
     if (isRefusal(answer))
       this.#deps.log.debug(
-        {
-          event: 'actor_command_refused',
-          from: from.kind,
-          to: address.kind,
-          name: tell.name,
-          code: answer.refused,
-        },
+        { event: 'actor_command_refused', from: from.kind, to, name, code: answer.refused },
         'actor command refused',
       )
   }
 
   #enter(
     instance: ActorInstance,
-    command: { command_id: string; name: string; fingerprint?: string },
+    { command_id: id, name, fingerprint }: Deciding,
     origin: Origin,
     events: readonly Event[],
     next: unknown,
@@ -243,7 +283,6 @@ export class Batch {
     else
       for (const event of events)
         instance.state = evolve(instance.actor, instance.state, event, origin.at)
-    const { command_id: id, name, fingerprint } = command
     const entry: Entry & { reply?: unknown } = {
       project: instance.project,
       kind: instance.kind,

@@ -28,22 +28,28 @@ export function announce(
   placed: readonly Placed[],
   { entries, parts }: { readonly entries: readonly Entry[]; readonly parts: readonly string[] },
 ): void {
+  const live = bus.hears(LIVE)
   const reached = new Map<string, number>()
-  placed.forEach((one, i) => {
-    const { cursor, entry } = one
-    const part = parts[i] ?? ''
-    if (fed.has(entry.kind)) reached.set(entry.project, lastCursor(one))
-    if (!followed.has(entry.kind)) return
-    const subject = subjects.live(entry.project, entry.kind, entry.id)
-    if (part.length > LARGE) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)
-    else
-      bus.publish(
-        subject,
-        one,
-        entry === entries[i] ? () => `{"cursor":${cursor},"entry":${part}}` : undefined,
-      )
-  })
+  for (let i = 0; i < placed.length; i++) {
+    const one = placed[i] as Placed
+    const { kind, project } = one.entry
+    if (fed.has(kind)) reached.set(project, lastCursor(one))
+    if (live && followed.has(kind)) announceEntry(bus, one, entries[i], parts[i] ?? '')
+  }
   for (const [project, cursor] of reached) bus.publish(subjects.moved(project), { cursor })
+}
+/** The first token of `subjects.live`. */
+const LIVE = 'live'
+function announceEntry(bus: Bus, one: Placed, stored: Entry | undefined, part: string): void {
+  const { cursor, entry } = one
+  const subject = subjects.live(entry.project, entry.kind, entry.id)
+  if (part.length > LARGE) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)
+  else
+    bus.publish(
+      subject,
+      one,
+      entry === stored ? () => `{"cursor":${cursor},"entry":${part}}` : undefined,
+    )
 }
 
 /**

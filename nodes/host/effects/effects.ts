@@ -31,17 +31,27 @@ export interface Planned {
  * Returns the effects of an entry, in order.
  * @param bytes characters of the entry's JSON, when known.
  */
-export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
-  const react = context.deps.kinds[entry.kind].react
-  if (!react) return []
+export function plan(context: ShardContext, placed: Placed, bytes = UNKNOWN): Planned[] {
   const planned: Planned[] = []
+  eachEffect(context, placed, bytes, (one) => planned.push(one))
+  return planned
+}
+function eachEffect(
+  { deps, partition, shard }: ShardContext,
+  { cursor, entry }: Placed,
+  bytes: number,
+  visit: (planned: Planned) => void,
+): void {
+  const react = deps.kinds[entry.kind].react
+  if (!react) return
   const { events } = entry
   for (let i = 0; i < events.length; i++) {
     const event = events[i] as Event
-    const effects = react[event.type]?.(event as never, entry) ?? []
-    for (let k = 0; k < effects.length; k++) {
-      planned.push({
-        id: effectId(context.partition, context.shard, cursor + i, k),
+    const effects = react[event.type]?.(event as never, entry)
+    if (!effects) continue
+    for (let k = 0; k < effects.length; k++)
+      visit({
+        id: effectId(partition, shard, cursor + i, k),
         sequence: sequenceOf(cursor),
         from: entry,
         at: entry.origin.at,
@@ -51,9 +61,7 @@ export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = U
             ? bytes / events.length
             : JSON.stringify(effects[k]).length,
       })
-    }
   }
-  return planned
 }
 
 /**
@@ -71,6 +79,9 @@ const UNKNOWN = 64 * 1024
 const TELLINGS = 9
 /** Milliseconds for which a shard that is being given up waits for its effects. */
 const SETTLE_TIMEOUT_MS = 1000
+
+type Receiver = Extract<Effect, { readonly tell: unknown }>['tell']['to']
+const done = Promise.resolve()
 
 export class Effects {
   readonly #context: ShardContext
@@ -123,9 +134,10 @@ export class Effects {
       ? (instance.actor.isObsolete?.(instance.state as never, effect.push) ?? false)
       : false
   }
+  readonly #begin = (planned: Planned): void => this.#start(planned)
   /** Performs the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {
-    for (const planned of plan(this.#context, placed, bytes)) this.#start(planned)
+    eachEffect(this.#context, placed, bytes, this.#begin)
   }
 
   /**
@@ -152,55 +164,52 @@ export class Effects {
     }
     if ('notify' in effect && !this.#context.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
+    if ('tell' in effect) {
+      this.#tell(planned, effect.tell.to)
+      return
+    }
     const done =
       'push' in effect
         ? this.#push(effect.push, from, again)
         : 'notify' in effect
           ? this.#notify(planned, effect.notify.about)
-          : 'erase' in effect
-            ? this.#erase(planned.id, effect.erase)
-            : this.#tell(planned)
-    done
-      .catch((error) =>
+          : this.#erase(planned.id, effect.erase)
+    done.then(
+      () => this.#finish(planned),
+      (error: unknown) => {
         this.#context.deps.log.error(
           { event: 'effect_failed', err: error, effect: planned.id },
           'effect failed',
-        ),
-      )
-      .finally(() => {
-        // An effect that was interrupted by a stop remains unfinished. The checkpoint must not pass
-        // it, because the next owner has to perform it.
-        if (this.#stopped) return
-        const left = (this.#pending.get(planned.sequence) ?? 1) - 1
-        if (left === 0) {
-          this.#pending.delete(planned.sequence)
-          if (this.#pending.size === 0) this.#settled?.()
-        } else this.#pending.set(planned.sequence, left)
-      })
+        )
+        this.#finish(planned)
+      },
+    )
+  }
+  readonly #finish = ({ sequence }: Planned): void => {
+    // An effect that was interrupted by a stop remains unfinished. The checkpoint must not pass
+    // it, because the next owner has to perform it.
+    if (this.#stopped) return
+    const left = (this.#pending.get(sequence) ?? 1) - 1
+    if (left > 0) this.#pending.set(sequence, left)
+    else {
+      this.#pending.delete(sequence)
+      if (this.#pending.size === 0) this.#settled?.()
+    }
   }
 
-  #tell(planned: Planned): Promise<void> {
-    if (!('tell' in planned.effect)) return Promise.resolve()
-    const { to } = planned.effect.tell
-    const address: Address = {
-      project: to.project ?? planned.from.project,
-      kind: to.kind,
-      id: to.id,
-    }
+  #tell(planned: Planned, { project = planned.from.project, kind, id }: Receiver): void {
+    const address: Address = { project, kind, id }
     const key = actorKey(address)
     let line = this.#lines.get(key)
     if (!line) {
-      this.#lines.set(
-        key,
-        (line = new Outbox(
-          this.#context.deps,
-          address,
-          () => this.#stopped,
-          () => this.#lines.delete(key),
-        )),
-      )
+      line = new Outbox(this.#context.deps, address, {
+        isStopped: () => this.#stopped,
+        done: this.#finish,
+        over: () => this.#lines.delete(key),
+      })
+      this.#lines.set(key, line)
     }
-    return line.add(planned)
+    line.add(planned)
   }
 
   /**
@@ -258,25 +267,36 @@ export class Effects {
    * be executed twice. After a takeover, the previous owner may have sent the job already, through
    * a gateway that is no longer connected.
    */
-  async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
-    const { bus } = this.#context.deps
-    let content: Record<string, unknown> = { ...message }
-    if (spec) {
-      const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
-      const read =
-        this.#requests.peek(owner, spec.ask, spec.input)?.result ??
-        (await this.#read(owner, spec.ask, spec.input))
-      if (read === undefined || read === null) return
+  #push(push: Push, from: Address, again: boolean): Promise<void> {
+    const { message, spec } = push
+    if (!spec) return this.#deliver(push, message, from, again)
+    const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
+    const deliver = (read: unknown): Promise<void> => {
+      if (read === undefined || read === null) return done
       const job = message['job'] as { readonly spec: object }
-      content = { ...content, job: { ...job, spec: { ...(read as object), ...job.spec } } }
+      const content = { ...message, job: { ...job, spec: { ...read, ...job.spec } } }
+      return this.#deliver(push, content, from, again)
     }
-    if (gateway === '') return
-    const answer = await bus.request(subjects.gateway(gateway), content, 2000)
-    const refused =
-      answer === 'no_responders' ||
-      (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
-    if (refused && !again && message.type === 'assign')
-      await this.#release(from, message['job'] as { id: string; lease_token: string })
+    const seen = this.#requests.peek(owner, spec.ask, spec.input)?.result ?? undefined
+    return seen === undefined
+      ? this.#read(owner, spec.ask, spec.input).then(deliver)
+      : deliver(seen)
+  }
+  #deliver(
+    { gateway, message }: Push,
+    content: unknown,
+    from: Address,
+    again: boolean,
+  ): Promise<void> {
+    if (gateway === '') return done
+    const { bus } = this.#context.deps
+    return bus.request(subjects.gateway(gateway), content, 2000).then((answer) => {
+      const refused =
+        answer === 'no_responders' ||
+        (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
+      if (refused && !again && message.type === 'assign')
+        return this.#release(from, message['job'] as { id: string; lease_token: string })
+    })
   }
   /**
    * Queries an actor, and retries while this node's lease is stale. Without retries, a job that was

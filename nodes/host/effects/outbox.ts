@@ -9,9 +9,11 @@
  *     so the receiver may drop the repeat as outdated.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
+import type { Effect } from '../../../actors/actor.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { partitionOf, shardOf, subjects } from '../../../protocol/subjects.ts'
 import type { HostDeps, ShardAnswer } from '../deps.ts'
+import type { LocalShard } from '../local-shards.ts'
 import type { Planned } from './effects.ts'
 
 /**
@@ -26,62 +28,46 @@ const MAX_BYTES = 512 * 1024
  */
 const ANSWER_TIMEOUT_MS = 3000
 
-interface Waiting {
-  readonly command: Command
-  readonly size: number
-  readonly done: () => void
+interface OutboxCallbacks {
+  /** Whether the shard is given up; nothing more is sent then. */
+  isStopped(): boolean
+  /** Called when a tell was decided, or sending was abandoned. */
+  done(planned: Planned): void
+  /** Called when no tells are left. */
+  over(): void
 }
 
 export class Outbox {
   readonly #deps: HostDeps
   readonly #to: Address
-  readonly #stopped: () => boolean
-  readonly #over: () => void
-  #waiting: Waiting[] = []
+  readonly #callbacks: OutboxCallbacks
+  readonly #waiting: Planned[] = []
 
-  /**
-   * @param stopped returns true when the shard is given up; nothing more is sent then.
-   * @param over called when no tells are left.
-   */
-  constructor(deps: HostDeps, to: Address, stopped: () => boolean, over: () => void) {
+  constructor(deps: HostDeps, to: Address, callbacks: OutboxCallbacks) {
     this.#deps = deps
     this.#to = to
-    this.#stopped = stopped
-    this.#over = over
+    this.#callbacks = callbacks
     // Sending is deferred, so that all tells of one commit to this receiver are sent together.
     queueMicrotask(() => void this.#run())
   }
-  /** Adds a tell. Resolves when the tell was decided, or sending was abandoned. */
-  add({ id, at, from, effect, size }: Planned): Promise<void> {
-    if (!('tell' in effect)) return Promise.resolve()
-    const { name, input } = effect.tell
-    const command: Command = {
-      ...this.#to,
-      command_id: id,
-      name,
-      input,
-      origin: {
-        at,
-        principal: { type: 'system', id: 'system' },
-        credential: { type: 'internal', id: from.id },
-      },
-    }
-    return new Promise((done) => this.#waiting.push({ command, size, done }))
+  /** Adds an effect that is a tell. */
+  add(planned: Planned): void {
+    this.#waiting.push(planned)
   }
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const some = this.#next()
-      await this.#send(some.map(({ command }) => command)).catch((error) =>
+      await this.#send(some.map((planned) => this.#command(planned))).catch((error) =>
         this.#deps.log.error(
           { event: 'outbox_send_failed', err: error, to: this.#to.id },
           'outbox send failed',
         ),
       )
-      for (const { done } of some) done()
+      for (const planned of some) this.#callbacks.done(planned)
     }
-    this.#over()
+    this.#callbacks.over()
   }
-  #next(): Waiting[] {
+  #next(): Planned[] {
     let count = 0
     for (
       let room = MAX_BYTES;
@@ -91,27 +77,34 @@ export class Outbox {
       room -= this.#waiting[count]?.size ?? 0
     return this.#waiting.splice(0, count)
   }
+  #command({ id, at, from, effect }: Planned): Command {
+    const { project, kind, id: to } = this.#to
+    const { name, input } = (effect as Extract<Effect, { readonly tell: unknown }>).tell
+    return {
+      project,
+      kind,
+      id: to,
+      command_id: id,
+      name,
+      input,
+      origin: {
+        at,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: from.id },
+      },
+    }
+  }
   async #send(commands: readonly Command[]): Promise<void> {
-    const { bus, clock, log, partitions, shards } = this.#deps
+    const { clock, log, partitions, shards } = this.#deps
     const shard = shardOf(this.#to.kind, this.#to.id, shards)
     if (shard === undefined) return
-    const subject = subjects.shard(partitionOf(this.#to.project, partitions), shard)
+    const partition = partitionOf(this.#to.project, partitions)
     let left = commands
     let most = MAX_TELLS
     let attempt = 0
-    while (left.length > 0 && !this.#stopped()) {
+    while (left.length > 0 && !this.#callbacks.isStopped()) {
       const some = left.slice(0, most)
-      const answer = await bus.request(
-        subject,
-        some.length === 1
-          ? { type: 'command', command: some[0] }
-          : { type: 'commands', commands: some },
-        ANSWER_TIMEOUT_MS,
-      )
-      const answers =
-        typeof answer === 'object'
-          ? ((some.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[])
-          : []
+      const answers = await this.#attempt(partition, shard, some)
       const open = answers.findIndex((decided) => 'not_owner' in decided)
       const decided = open < 0 ? answers.length : open
       left = left.slice(decided)
@@ -121,10 +114,10 @@ export class Outbox {
         continue
       }
       // The message may exceed the maximum size, so fewer tells are sent together.
-      if (answer === 'timeout') most = Math.ceil(some.length / 8)
+      if (answers === timeout) most = Math.ceil(some.length / 8)
       if (attempt === 20)
         log.warn(
-          { event: 'outbox_send_delayed', subject, command: left[0]?.name },
+          { event: 'outbox_send_delayed', shard: `${partition}.${shard}`, command: left[0]?.name },
           'outbox send delayed; retrying',
         )
       await new Promise<void>((again) =>
@@ -132,4 +125,40 @@ export class Outbox {
       )
     }
   }
+  /** Sends commands once, and returns the answers; none if there was no answer. */
+  async #attempt(
+    partition: number,
+    shard: number,
+    commands: readonly Command[],
+  ): Promise<readonly ShardAnswer[]> {
+    const here = this.#deps.local?.find(partition, shard)
+    if (here) return receiveAll(here, commands)
+    const [only] = commands
+    const answer = await this.#deps.bus.request(
+      subjects.shard(partition, shard),
+      commands.length === 1 ? { type: 'command', command: only } : { type: 'commands', commands },
+      ANSWER_TIMEOUT_MS,
+    )
+    if (typeof answer === 'object')
+      return (commands.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[]
+    return answer === 'timeout' ? timeout : []
+  }
 }
+/** The answers to a message that was not answered in time. */
+const timeout: readonly ShardAnswer[] = []
+
+/** Passes commands to a shard together, so that they are decided in order (W4). */
+const receiveAll = (
+  shard: LocalShard,
+  commands: readonly Command[],
+): Promise<readonly ShardAnswer[]> =>
+  new Promise((done) => {
+    const answers: ShardAnswer[] = []
+    let open = commands.length
+    commands.forEach((command, i) => {
+      shard.receive({ type: 'command', command }, (answer) => {
+        answers[i] = answer
+        if (--open === 0) done(answers)
+      })
+    })
+  })

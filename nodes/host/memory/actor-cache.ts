@@ -127,6 +127,10 @@ export class ActorCache {
   loaded(address: Address): ActorInstance | undefined {
     return this.#instances.get(actorKey(address))
   }
+  /** Returns the actor instance with a key (`actorKey`), if it is in memory. */
+  find(key: string): ActorInstance | undefined {
+    return this.#instances.get(key)
+  }
   /**
    * Returns the actor instance, read from its snapshot if it is not in memory.
    * @throws Unreadable when the snapshot cannot be read.
@@ -141,8 +145,9 @@ export class ActorCache {
    * reads are in progress.
    */
   ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
+    const { key } = mailboxMessage
+    if (this.#instances.has(key)) return true
     const address = actorOf(mailboxMessage)
-    if (this.loaded(address)) return true
     if (
       mailboxMessage.type === 'command' &&
       mailboxMessage.command.born &&
@@ -151,7 +156,7 @@ export class ActorCache {
       this.fresh(address)
       return true
     }
-    if (this.#coming.size < AT_ONCE && !this.#coming.has(actorKey(address))) {
+    if (this.#coming.size < AT_ONCE && !this.#coming.has(key)) {
       this.#come(address)
         .catch((error: unknown) => {
           this.#failed ??= error

@@ -1,8 +1,9 @@
 /** Large entries are published to followers in chunks. */
 import fc from 'fast-check'
 import t from 'tap'
-import { chunksOf } from '../../../nodes/host/effects/announce.ts'
+import { announce, chunksOf } from '../../../nodes/host/effects/announce.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { MemoryBus } from '../../support/memory.ts'
 
 const entryOf = (texts: readonly string[]): Placed => ({
   cursor: 7000,
@@ -62,3 +63,18 @@ t.test(
     )
   },
 )
+
+t.test('entries are announced while anybody may follow one; cursors always', async (t) => {
+  const one: Placed = entryOf(['text'])
+  const run: Placed = { ...one, entry: { ...one.entry, kind: 'run', id: 'run_1' } }
+  const bus = new MemoryBus()
+  const announced = (heard: boolean): string[] => {
+    bus.published.length = 0
+    bus.hears = (topic) => heard || topic !== 'live'
+    const entries = [one.entry, run.entry]
+    announce(bus, [one, run], { entries, parts: entries.map((entry) => JSON.stringify(entry)) })
+    return bus.published.map(({ subject }) => subject)
+  }
+  t.strictSame(announced(false), ['moved.prj_1'])
+  t.strictSame(announced(true), ['live.prj_1.session.ses_1', 'live.prj_1.run.run_1', 'moved.prj_1'])
+})

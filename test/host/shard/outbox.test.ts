@@ -33,14 +33,13 @@ t.test('tells that were not decided are sent again, in order, until they are', a
     return { reply: 3 }
   })
   let over = 0
-  const outbox = new Outbox(
-    world.deps(bus),
-    to,
-    () => false,
-    () => over++,
-  )
   const done: string[] = []
-  for (const id of ['a', 'b', 'c']) void outbox.add(tell(id)).then(() => done.push(id))
+  const outbox = new Outbox(world.deps(bus), to, {
+    isStopped: () => false,
+    done: ({ id }) => done.push(id),
+    over: () => over++,
+  })
+  for (const id of ['a', 'b', 'c']) outbox.add(tell(id))
   await settleAll()
   await world.clock.advance(1000)
   t.strictSame(sent, [['a', 'b', 'c'], ['c']])
@@ -57,13 +56,12 @@ t.test('a shard that is given up sends no more tells', async (t) => {
     sent++
     return { not_owner: true }
   })
-  const outbox = new Outbox(
-    world.deps(bus),
-    to,
-    () => stopped,
-    () => {},
-  )
-  void outbox.add(tell('a'))
+  const outbox = new Outbox(world.deps(bus), to, {
+    isStopped: () => stopped,
+    done: () => {},
+    over: () => {},
+  })
+  outbox.add(tell('a'))
   await settleAll()
   t.ok(sent > 0)
   stopped = true

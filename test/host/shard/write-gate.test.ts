@@ -148,7 +148,7 @@ t.test('effects that arrive together are rejected together when the gate opens',
       command_id: `e:0.1:5000.${i}`,
     }))
     const send = async () =>
-      ((await owner.receive({ type: 'commands', commands })) as ShardAnswer[]).filter(
+      ((await owner.hear({ type: 'commands', commands })) as ShardAnswer[]).filter(
         (answer) => !('not_owner' in answer),
       ).length
     closed = checks

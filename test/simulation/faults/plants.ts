@@ -10,6 +10,7 @@ import type { LoopState } from '../../../actors/loops/state.ts'
 import { watched } from '../../../actors/runs/inbound/deliver.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { WorkerState } from '../../../actors/workers/worker.ts'
+import type { ShardAnswer } from '../../../nodes/host/deps.ts'
 import { Batch } from '../../../nodes/host/durability/batch.ts'
 import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
@@ -39,20 +40,26 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
 const early: Plant = {
   name: 'answers before the acknowledgement',
   install: () => {
-    const submit = Shard.prototype.submit
-    return replace(Shard.prototype, 'submit', async function (this: Shard, command: Command) {
-      const cell =
-        command.name === 'ledger.add' && this.open ? this.instances.loaded(command) : undefined
-      const real = submit.call(this, command)
-      if (!cell) return real
-      const copy: ActorInstance = {
-        ...cell,
-        state: structuredClone(cell.state),
-        seen: new Map(cell.seen),
-        taken: new Map(cell.taken),
-      }
-      return new Batch(this.deps, this.shard, 0, () => copy).decide(command)
-    })
+    const decide = Shard.prototype.decide
+    return replace(
+      Shard.prototype,
+      'decide',
+      function (this: Shard, command: Command, answer: (given: ShardAnswer) => void) {
+        const cell =
+          command.name === 'ledger.add' && this.open ? this.instances.loaded(command) : undefined
+        decide.call(this, command, cell ? () => {} : answer)
+        if (!cell) return
+        const copy: ActorInstance = {
+          ...cell,
+          state: structuredClone(cell.state),
+          seen: new Map(cell.seen),
+          taken: new Map(cell.taken),
+        }
+        void Promise.resolve(new Batch(this.deps, this.shard, 0, () => copy).decide(command)).then(
+          answer,
+        )
+      },
+    )
   },
 }
 

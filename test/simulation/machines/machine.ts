@@ -15,6 +15,7 @@ import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { createNeighbours, listenAs } from '../../../nodes/host/cluster/neighbours.ts'
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 import { Host } from '../../../nodes/host/host.ts'
+import { LocalShards } from '../../../nodes/host/local-shards.ts'
 import type { Blobs, Clock } from '../../../nodes/host/ports.ts'
 import { createWorld } from '../../../nodes/world.ts'
 import { Hub } from '../clients/hub.ts'
@@ -36,8 +37,8 @@ export class Machine {
   /** Whether the servers and the other machines are unreachable. */
   cut = false
   /**
-   * Whether `Bus.here` never answers. The machine's shards then send their job offers to its
-   * gateway as requests, as they do to a gateway in another process.
+   * Whether `Bus.here` never answers, and no shard is called directly. The machine's shards and its
+   * gateway then exchange requests, as they do with another process.
    */
   readonly apart: boolean
   /** The number of external calls after which the machine dies. */
@@ -81,6 +82,7 @@ export class Machine {
     const random = { bytes: (length: number) => sim.ids.bytes(length) }
     const registry = registryPort(this)
     const bus = sim.network.bus(this)
+    const local = this.apart ? undefined : new LocalShards()
     this.#membership = new Membership(
       registry,
       this.clock,
@@ -99,6 +101,7 @@ export class Machine {
       snapshots: statePort(this),
       blobs,
       bus,
+      local,
       clock: this.clock,
       random,
       log: this.#log(),
@@ -131,6 +134,7 @@ export class Machine {
       secret: new Uint8Array(32),
       organization: sim.organization,
       bus,
+      local,
       clock: this.clock,
       random,
       membership: this.#membership,
