@@ -186,6 +186,12 @@ export interface Actor<
   /** Whether the actor has ended and can be evicted from memory at once. */
   readonly ended?: (state: S) => boolean
   /**
+   * Whether an ended actor will not change again, apart from rare late messages, and is needed only
+   * for repeats. The host then need not store its state, and reads its entries from the journal.
+   * After the beginning of the journal was deleted, such an actor no longer exists.
+   */
+  readonly final?: (state: S) => boolean
+  /**
    * Present if the state alone makes every command idempotent. No command ids or replies are then
    * stored for this kind.
    */
@@ -211,6 +217,7 @@ export interface AnyActor {
   readonly recover?: (state: never, at: number) => unknown
   readonly isObsolete?: (state: never, push: Push) => boolean
   readonly ended?: (state: never) => boolean
+  readonly final?: (state: never) => boolean
   readonly naturallyIdempotent?: true
   readonly replayReply?: (state: never) => unknown
 }

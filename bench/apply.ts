@@ -27,7 +27,7 @@ const schema = {
   ],
 }
 
-/** Returns the resources of the blueprint. `version` changes every tenth of them. */
+/** Returns the resources of the blueprint. `version` changes every tenth resource. */
 function resourcesOf(size: number, version: number): object {
   const text = (i: number) => `Text of resource ${i}, version ${i % 10 === 0 ? version : 1}`
   const make = {

@@ -1,6 +1,6 @@
 /**
- * Measures what a run costs, in this tree and in another commit. Both are measured in turn, in
- * alternating order, each round on a new server with fsync always.
+ * Measures what a run costs, in this tree and in another commit. The trees take turns, in
+ * alternating order. Each round starts a new server with fsync always.
  */
 import { StartFault } from '../nodes/process/fault.ts'
 import { compare, turns } from './cost/compare.ts'

@@ -16,7 +16,6 @@ const print: Action = ({ message = '', args = [] }, { log }) => {
   log(line)
   return line
 }
-/** Fails with the given message. */
 const fail: Action = ({ message }) => {
   throw new Error(
     typeof message === 'string' && message !== '' ? message : 'This action always fails.',

@@ -1,8 +1,8 @@
 /**
  * Uploads and downloads artifacts. Bytes are streamed in both directions. An interrupted upload is
  * repeated from the beginning with the same `Idempotency-Key`, so only one artifact is created. An
- * interrupted download continues after the last byte received. The SHA-256 of the complete file is
- * checked at the end.
+ * interrupted download continues after the last byte received. The SHA-256 of a download is checked
+ * at the end if all of its bytes are available.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { api } from '../protocol/api.ts'
@@ -15,7 +15,7 @@ import { type Transport, unreachable } from './transport.ts'
 export interface Source {
   /** Opens the bytes at their beginning. Called again if the upload is repeated. */
   open(): AsyncIterable<Uint8Array>
-  /** Number of bytes, if known; the service then refuses an upload of another size. */
+  /** Number of bytes, if known. The service then refuses an upload of a different size. */
   readonly size?: number
 }
 export interface PutOptions {
@@ -24,7 +24,7 @@ export interface PutOptions {
   /** Media type; `application/octet-stream` if absent. */
   readonly mime?: string
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** Requests the text of a DOCX, XLSX or PPTX file as Markdown. */
+  /** Requests the conversion of a DOCX, XLSX or PPTX file to Markdown. */
   readonly convert?: boolean
   /** Lease token of the job that produced the file. The run of the job then owns the artifact. */
   readonly lease?: string

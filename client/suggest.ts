@@ -1,8 +1,8 @@
 /** Suggests the known name that is closest to a misspelled name. */
 
 /**
- * Number of edits (insert, delete, replace, swap neighbors) between two strings: the optimal string
- * alignment distance.
+ * Returns the number of edits (insert, delete, replace, swap neighbors) between two strings: the
+ * optimal string alignment distance.
  */
 function distance(a: string, b: string): number {
   let before: number[] = []

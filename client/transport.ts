@@ -14,7 +14,6 @@ export interface ClientOptions {
    * one is unavailable.
    */
   readonly url: string | readonly string[]
-  /** API key. */
   readonly key: string
   /** Handle of the project that calls refer to; `default` if absent. */
   readonly project?: string
@@ -169,9 +168,9 @@ export class Transport {
   }
 
   /**
-   * Returns the run that an earlier start under the same idempotency key created, if the start was
-   * rejected for this reason.
-   * @throws the given error if it has another reason.
+   * Returns the run of the earlier start if a start was rejected because its idempotency key is in
+   * use.
+   * @throws the given error in all other cases.
    */
   #startedRun(path: string, error: unknown): Promise<unknown> {
     const run =
@@ -216,8 +215,8 @@ export class Transport {
   /**
    * Sends a request and reads the response. After a temporary failure, the request is repeated, at
    * the next address unless the status is 429.
-   * @param make returns the request, for each attempt; its exceptions are passed on.
-   * @param accepts whether a response is the result; by default one with a 2xx status.
+   * @param make creates the request of each attempt; its exceptions propagate.
+   * @param accepts whether a response is a success; by default, one with a 2xx status.
    * @throws BatonError if the service refuses the request or does not respond.
    */
   async request<T>(
@@ -257,7 +256,7 @@ export class Transport {
   }
 }
 
-/** The failure of a request to which no complete response arrived. */
+/** Creates the error of a request that received no complete response. */
 export const unreachable = (url: string, error: unknown): BatonError =>
   new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
 

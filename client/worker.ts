@@ -34,7 +34,7 @@ export class Worker {
   readonly instance: string
   readonly #core: Core
 
-  /** @param ports clock and sockets; the real ones by default, others in tests. */
+  /** @param ports clock and sockets; the real ones by default. */
   constructor(options: WorkerOptions, ports: Ports = { clock: systemClock(randomUUID), dial }) {
     const {
       url,
@@ -65,7 +65,7 @@ export class Worker {
     )
   }
 
-  /** Resolves when the worker has ended, whatever the reason; never rejects. */
+  /** Resolves when the worker has ended, for any reason; never rejects. */
   get ended(): Promise<WorkerEnd> {
     return this.#core.ended
   }

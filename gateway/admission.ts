@@ -105,8 +105,8 @@ const limitRate: Stage = (admission) => {
 }
 
 /**
- * Returns the decoded slots (parameters) of a path, or undefined when a slot is not percent-encoded
- * UTF-8.
+ * Returns the decoded slots (parameters) of a path, or undefined when a slot is not valid
+ * percent-encoded UTF-8.
  */
 function decodeSlots(
   names: readonly string[],

@@ -40,33 +40,36 @@ export interface Edge {
   /** Limits the number of streamed uploads that receive bytes at the same time. */
   readonly uploadTurns: UploadTurns
   readonly sessionVisibility: SessionVisibility
-  /** Performs parts of a call by their rows, as for the resources of a blueprint. */
+  /** Performs the parts of a call, such as the changes of a blueprint. */
   readonly parts: CallParts
 }
 
-/** How parts of a call are performed. The implementations use all other modules of the gateway. */
+/**
+ * Performs the parts of a call. An interface, because the implementation imports most modules of
+ * the gateway.
+ */
 export interface CallParts {
   /**
-   * Performs the command of a part with its preparation, and returns the reply of its actor.
-   * @param more further input of the command.
+   * Prepares and sends the command of a part, and returns the reply of its actor.
+   * @param more additional input of the command.
    */
   perform(
     edge: Edge,
     part: Call,
     more: Readonly<Record<string, unknown>>,
   ): MaybePromise<{ readonly reply: unknown } | Refusal>
-  /** Runs the preparation of a part only for its checks. */
+  /** Runs the preparation of a part for its checks only. */
   check(edge: Edge, part: Call, origin: Origin): Promise<Refusal | undefined>
 }
 
 /** An admitted request. */
 export interface Call {
-  /**
-   * The row's name in the API table. `slots` has the decoded slots (parameters) of the path, with
-   * the project's id, not its handle, under `project`.
-   */
+  /** The row's name in the API table. */
   readonly name: string
   readonly row: Row
+  /**
+   * The decoded slots (parameters) of the path. `project` is the project's id, never its handle.
+   */
   readonly slots: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
@@ -81,9 +84,9 @@ export interface Call {
   readonly request_id: string
   readonly incoming: Incoming
   /**
-   * Present if the call is a part of another call, as for the resources of a blueprint. The
-   * idempotency key of the request is then not that of the part, and other gateways are notified
-   * once, at the end of the whole call.
+   * Present if the call is part of another call, such as the apply of a blueprint. The idempotency
+   * key of the request does not apply to a part. Other gateways are notified once, at the end of
+   * the whole call.
    */
   readonly part?: {
     /** Id of the record that the row creates. */
@@ -109,7 +112,10 @@ export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 
-/** Returns the id of the record that a call creates. `seed`: the seed of the ids of the request. */
+/**
+ * Returns the id of the record that a call creates.
+ * @param seed seed of the id, so that a repeated request gets the same id.
+ */
 export const newId = (
   { world }: Pick<Edge, 'world'>,
   { part }: Pick<Call, 'part'>,

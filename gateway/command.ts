@@ -264,7 +264,10 @@ async function runEach(
   }
 }
 
-/** Performs parts of calls; `Edge` passes it to the modules that `prepare.ts` imports. */
+/**
+ * Performs parts of calls. `Edge` passes it to modules that this file imports, to avoid import
+ * cycles.
+ */
 export const callParts: CallParts = {
   perform: (edge, part, more) => perform(edge, part, more, (_, __, reply) => ({ reply })),
   check: async (edge, part, origin) => {

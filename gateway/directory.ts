@@ -25,9 +25,9 @@ import type { World } from './ports.ts'
 import { every } from './timing.ts'
 
 export interface Directory {
-  /** Like `project`, synchronous when the directory is cached. */
+  /** Returns the organization's directory, synchronously when it is cached. */
   organization(): MaybePromise<OrganizationDirectory | Refusal>
-  /** `project` must be the id of a project of the organization. */
+  /** Returns the directory of the project with this id, which must belong to the organization. */
   project(project: string): MaybePromise<ProjectDirectory | Refusal>
   /**
    * Reads the directory from its owner now, for fields that change without a `forget`, such as the

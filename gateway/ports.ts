@@ -57,8 +57,8 @@ export interface World {
   /** Like `unreachable`, for a repository host that only workers of environments call. */
   unreachableRepository?(url: string): Promise<string | undefined>
   /**
-   * Issues a token for a repository, or returns the one that it issued before. The method is absent
-   * when repository hosts cannot be called.
+   * Issues a token for a repository, or returns a previously issued one. The method is absent when
+   * repository hosts cannot be called.
    */
   repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
   /** Definitions from the resolver of the organization. Absent when it cannot be called. */
@@ -209,7 +209,7 @@ export interface World {
   readonly log: Log
   readonly count: Counters
 }
-/** The agent for which a resolver is asked. */
+/** A request for the definition of an agent. */
 export interface ResolverQuestion {
   readonly configuration: KeptResolver
   readonly project: { readonly id: string; readonly external_ref?: string }
@@ -217,7 +217,7 @@ export interface ResolverQuestion {
   /** The name under which the resolver knows the agent. */
   readonly selector: string
 }
-/** Asks the definition resolver of the organization, and keeps its answers. */
+/** Calls the organization's definition resolver, and stores its answers. */
 export interface DefinitionResolver {
   /**
    * Returns the definition of an agent for a turn that starts now. Refused with `unknown_agent` or
@@ -225,9 +225,9 @@ export interface DefinitionResolver {
    * does not answer.
    */
   resolve(question: ResolverQuestion, trigger: TriggerKind): Promise<KnownDefinition | Refusal>
-  /** Returns the definition that is stored, without a call; undefined when there is none. */
+  /** Returns the stored definition without calling the resolver; undefined when there is none. */
   stored(question: ResolverQuestion): Promise<KnownDefinition | undefined | Refusal>
-  /** Forgets the definitions of all agents of a project. */
+  /** Deletes the stored definitions of all agents of a project. */
   forget(project: string): Promise<void>
 }
 /**

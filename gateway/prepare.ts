@@ -13,7 +13,6 @@ import type { Origin } from '../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
 import { getOwn } from '../protocol/lookup.ts'
-import { slug } from '../protocol/naming.ts'
 import type { Reserved } from '../protocol/projects/configuration.ts'
 import { agentsNamed } from '../protocol/rules/workflow-check/agents.ts'
 import { type Spec, workflowsNamed } from '../protocol/workflows/spec.ts'
@@ -27,7 +26,6 @@ import { refusedActions } from './commands/actions-named.ts'
 import { unknownAgents } from './commands/agents-named.ts'
 import { artifactPreparations } from './commands/artifacts/remove.ts'
 import { channelPreparations } from './commands/channels.ts'
-import { childrenOf } from './commands/children.ts'
 import type { Revise } from './commands/decide.ts'
 import { definitionPreparations } from './commands/definitions.ts'
 import { environmentPreparations } from './commands/environments/prepare.ts'
@@ -41,6 +39,8 @@ import { sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
+import { childrenOf } from './commands/workflows/children.ts'
+import { handleOf } from './commands/workflows/handle.ts'
 import type { Identity } from './http/idempotency.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { signLinks } from './pages/answer/links.ts'
@@ -194,11 +194,7 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
   const { world } = edge
   const { project, body } = call
   if (!project) return {}
-  const name = String(body['name'])
-  const handle =
-    typeof body['handle'] === 'string'
-      ? body['handle']
-      : slug(name) || `workflow-${world.hash(name).slice(0, 8)}`
+  const handle = handleOf(world, body)
   const organization = world.organization()
   const reserved: Reserved = { id: newId(edge, call, 'workflow'), handle, organization }
   const outcome = await world.command({
@@ -214,8 +210,8 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
 }
 
 /**
- * Returns the caller's permissions, for commands that grant permissions: the actor refuses to grant
- * others.
+ * Returns the caller's permissions, for commands that grant permissions. The actor refuses to grant
+ * a permission that the caller lacks.
  */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
@@ -235,7 +231,8 @@ const makeKey = (
 }
 
 /**
- * Prepares an interaction: checks the people whom it asks and its run, and seals its callback URL.
+ * Prepares an interaction: checks its targets, its reviewers and its run, and seals its callback
+ * URL.
  */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}

@@ -43,7 +43,7 @@ interface Listed {
   /** Further fields of the answer, next to the fields of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
-/** The question of a call: the fields of its query string, its body and its path. */
+/** The input of a query: the fields of the call's query string, body and path. */
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
 /** Lists with a special query function, for example one that queries all partitions. */

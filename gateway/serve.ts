@@ -48,10 +48,13 @@ const ABORTED = 499
 const ID = /^[\w.:-]{1,128}$/
 
 /**
- * Converts a refusal to its HTTP answer. An answer with status 503, or with status 429 and a known
- * delay, has a `Retry-After` header in seconds.
+ * Converts a refusal to its HTTP answer. A refusal with an unknown code is answered with 503. An
+ * answer with status 503, or with status 429 and a known delay, has a `Retry-After` header in
+ * seconds.
  */
 export function answerOf(refusal: Refusal): Answer {
+  // The code of a newer release, whose owners this gateway asks during an upgrade.
+  if (!Object.hasOwn(errors, refusal.refused)) return answerOf(refuse('service_unavailable'))
   const { status } = errors[refusal.refused]
   const { retry_after_seconds, retry_after: after = retry_after_seconds } = refusal.details ?? {}
   const passes = status === 503 || (status === 429 && typeof after === 'number')
@@ -133,8 +136,9 @@ class Served {
 
   /**
    * Refuses a request whose end is ambiguous, and closes its connection. The answer is sent in the
-   * next turn of the event loop. If it were sent at once, uWS would continue to read from the
-   * connection; without an answer, uWS closes the connection at the first byte of another request.
+   * next turn of the event loop, because uWS would continue to read from the connection after an
+   * immediate answer. Until the answer is sent, uWS closes the connection at the first byte of
+   * another request.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))

@@ -3,7 +3,7 @@
  * the time. All times are in milliseconds.
  */
 
-/** The part of a clock that calls a function later; the returned function cancels the call. */
+/** Schedules functions. The function that `later` returns cancels the call. */
 interface Timer {
   later(ms: number, run: () => void): () => void
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
  * The entry point of `npm start`, `npm test` and `baton …`. It is plain JavaScript without
- * packages, so that it runs in a fresh checkout: it installs the packages, and then runs the tests
- * or starts `nodes/main.ts`.
+ * dependencies, so it runs in a fresh checkout. It installs the packages, then runs the tests or
+ * starts `nodes/main.ts`.
  */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

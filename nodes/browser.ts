@@ -1,7 +1,7 @@
 /**
  * Prepares the JavaScript modules of the browser pages: the entries, and every module that they
- * import directly or indirectly. Each module has no types and is served under the address by which
- * other modules import it. A package is served from the file to which its name resolves. There is
+ * import directly or indirectly. Types are stripped. Each module is served under the address by
+ * which other modules import it, and a package from the file to which its name resolves. There is
  * no bundling and no build step. Modules that are neither an entry nor imported are not served.
  *
  * Invariant: every static import in a module returned here is the address of another module

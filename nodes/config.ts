@@ -1,7 +1,7 @@
 /**
  * Reads the settings of a node from flags and environment variables. `config/settings.ts` has the
  * table of all settings. The value of a setting is its flag, else its environment variable, else
- * its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
+ * its default. For example, `--rate-key` is the flag of `BATON_RATE_KEY`.
  */
 
 import { availableParallelism } from 'node:os'
@@ -31,7 +31,6 @@ import type { Bucket } from './s3/files.ts'
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Folder for all data of the node. */
   readonly data: string
   /**
    * Port of `/healthz`, `/readyz` and `/metrics` for a node that has no gateway, or whose gateway
@@ -53,7 +52,6 @@ export interface Config {
   /** Maximum size of that server's store in bytes. If absent, it may use most of the disk. */
   readonly nats_max_store?: number
   readonly roles: readonly Role[]
-  /** Whether each view runs in a separate thread. */
   readonly view_threads: boolean
   readonly root_key?: string
   /** Which property of a list of runs contains its items: `items`, `data`, or both. */
@@ -73,8 +71,8 @@ export interface Config {
   /** Milliseconds that a request may take before it is answered with 503. */
   readonly deadline: number
   /**
-   * Milliseconds for which a gateway that has received SIGTERM still serves requests while it
-   * reports that it is not ready.
+   * Milliseconds after SIGTERM during which a gateway still serves requests, but reports that it is
+   * not ready.
    */
   readonly drain: number
   /** Milliseconds between comments on a quiet event stream. */
@@ -140,7 +138,6 @@ export interface Config {
     readonly max_bytes: number
     readonly upload_ms: number
   }
-  /** Providers and limits of environments. */
   readonly environments: EnvironmentConfig
   /** The bucket that stores files. If absent, the object store of NATS stores them. */
   readonly bucket?: Bucket
@@ -194,7 +191,6 @@ const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =
     return meant === undefined ? [] : [`${name} is not a setting. Did you mean BATON_${meant}?`]
   })
 
-/** A complete configuration, or the faults that were found. */
 type Read = { readonly config: Config } | { readonly faults: readonly string[] }
 /**
  * Reads the settings.
@@ -339,8 +335,8 @@ export function readConfig(
 }
 
 /**
- * Returns the settings of the SMTP listener; undefined when there is none. A string says which
- * settings are missing.
+ * Returns the settings of the SMTP listener, or undefined when there is none. Returns a message
+ * when settings are missing.
  */
 function mailOf(v: Values): Config['mail'] | string {
   const { BATON_SMTP_PORT: port, BATON_INBOX_DOMAIN: domain } = v

@@ -82,7 +82,7 @@ export interface ProviderAccess
   /** Reference to its API key: `env:<variable>` or `file:<absolute path>`. */
   readonly key?: string
 }
-/** The model that embeds the rows of tables and the queries of searches by meaning. */
+/** The model that embeds table rows and the queries of semantic searches. */
 export interface EmbeddingSettings {
   /** Id of the model; vectors of models with different ids are not comparable. */
   readonly id: string

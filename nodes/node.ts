@@ -296,8 +296,7 @@ export async function startNode(
         patiently(nats, 'the organization', () => initialise(world, installed)),
         doomed,
       ])
-    // Views start after the shards, because a view that is far behind leaves little time for other
-    // work.
+    // A view that is far behind leaves little time for other work, so views start after shards.
     if (hasViews) {
       stops.push(
         await startViews({

@@ -1,5 +1,5 @@
 /**
- * Implements `World`, the interface of gateways and executors to the cluster, over the bus.
+ * Implements `World`, the interface of gateways, executors and hosts to the cluster, over the bus.
  * Commands and reads reach the owner of a shard, even when the shard moves.
  */
 import { createHash, createHmac } from 'node:crypto'
@@ -143,7 +143,9 @@ export function createWorld(parts: WorldParts): World {
     })
   }
 
-  /** Start time, which distinguishes the queries of this process from those of an earlier one. */
+  /**
+   * Start time, which distinguishes the queries of this process from those of an earlier process.
+   */
   const born = clock.now()
   let queries = 0
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {

@@ -56,10 +56,7 @@ export interface Hooks {
     readonly entries: number
     readonly seconds: number
   }): void
-  /**
-   * Called when the journal's end has been read for queries, with the number of messages by which
-   * the view lags behind it.
-   */
+  /** Called when the journal's end has been read for queries; `messages` is the lag of the view. */
   lag?(messages: number): void
   /** Called when a query has been answered or refused. */
   answered?(question: {
@@ -141,7 +138,7 @@ export class ViewFollower {
     for (const waiter of [...this.#waiters]) waiter.done(false)
     await this.#stop()
   }
-  /** The last stream sequence that was applied. */
+  /** Returns the last applied stream sequence. */
   position(): number {
     return this.#view.position()
   }
@@ -197,8 +194,8 @@ export class ViewFollower {
   }
 
   /**
-   * Whether the view becomes fresh enough in time. One timeout covers both reading the journal's
-   * end and waiting until the view has reached that end.
+   * Waits until the view is fresh enough; returns false on a timeout. One timeout covers both
+   * reading the journal's end and waiting until the view has reached that end.
    */
   async #reached(fresh: number | undefined, within: number): Promise<boolean> {
     if (!this.#running) return false

@@ -31,7 +31,7 @@ export interface Paging {
 
 const DEFAULT_LIMIT = 20
 
-/** The maximum number of items on the requested page. */
+/** Returns the maximum number of items on the requested page. */
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
 /**
@@ -62,7 +62,7 @@ interface Sized {
   readonly events?: unknown
 }
 const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.length : 0)
-/** The number of characters in the JSON columns of a row. */
+/** Returns the number of characters in the JSON columns of a row. */
 export const sizeOf = ({ record, spec, events }: Sized): number =>
   lengthOf(record) + lengthOf(spec) + lengthOf(events)
 

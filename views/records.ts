@@ -23,7 +23,7 @@ interface Writing<T> {
   remove(id: string, row: RecordRow<T>): void
 }
 
-/** The record cache of a table that has the columns id, project, created_at and record. */
+/** Returns the record cache of a table with the columns id, project, created_at and record. */
 export const keptRecords = <T>(
   store: Store,
   table: string,

@@ -151,21 +151,18 @@ export class Store {
     if (!statement) this.#statements.set(sql, (statement = this.db.prepare<Bound[]>(sql)))
     return statement
   }
-  /** All rows of a query. */
+  /** Returns all rows of a query. */
   all<R>(sql: string, ...values: Bound[]): R[] {
     return this.#prepare(sql).all(...values) as R[]
   }
   /**
-   * Rows of a query one by one; the reader may stop early. During the iteration the database may
-   * only be read.
+   * Iterates over the rows of a query; the caller may stop early. During the iteration the database
+   * may only be read.
    */
   each<R>(sql: string, ...values: Bound[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
-  /**
-   * Rows of a query for a page. Reading stops once their JSON has more characters than a page may
-   * have.
-   */
+  /** Returns the rows of a query for a page. Reading stops once their JSON exceeds `CHARACTERS`. */
   upToPage<R extends object>(sql: string, ...values: Bound[]): R[] {
     const rows: R[] = []
     let left = CHARACTERS
@@ -177,7 +174,7 @@ export class Store {
     }
     return rows
   }
-  /** The first row of a query. */
+  /** Returns the first row of a query. */
   one<R>(sql: string, ...values: Bound[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
   }
@@ -233,7 +230,7 @@ export class Store {
     this.#lastRun ??= this.one<{ n: number | null }>('SELECT max(n) AS n FROM runs')?.n ?? 0
     return ++this.#lastRun
   }
-  /** The cache of one table, created on first use. */
+  /** Returns the cache of a table, which is created on first use. */
   kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
     let kept = this.#kept.get(table) as Kept<V> | undefined
     if (!kept) this.#kept.set(table, (kept = make(this)) as unknown as Kept<never>)

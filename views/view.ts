@@ -102,7 +102,7 @@ export class View {
     return new View(file, options)
   }
 
-  /** The last applied stream sequence; 0 if there is none. */
+  /** Returns the last applied stream sequence; 0 if there is none. */
   position(): number {
     return this.#position.sequence
   }

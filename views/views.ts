@@ -64,7 +64,9 @@ const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
   kinds.map((kind) => [kind, views.flatMap((view) => view.kinds[kind] ?? [])]),
 )
 const none: readonly Arm[] = []
-/** The functions that apply entries of a kind; none if this release does not know the kind. */
+/**
+ * Returns the functions that apply entries of a kind; none if this release does not know the kind.
+ */
 export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? none
 
 const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>
@@ -79,7 +81,7 @@ export const gathered: ReadonlySet<string> = new Set<string>(
 
 type NameOf<V> = V extends { readonly queries: infer Q } ? keyof Q & ViewQueryName : never
 /**
- * The queries of all definitions, by name.
+ * Returns the queries of all definitions, by name.
  * @throws an error if two definitions have a query of the same name.
  */
 function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Queries<NameOf<V>> {

@@ -69,7 +69,10 @@ export function withinLimits(
     depth,
     chain,
     fires,
-  }: Publication & { readonly id: string; readonly fires: Fires },
+  }: Pick<Publication, 'event_type' | 'depth' | 'chain'> & {
+    readonly id: string
+    readonly fires: Fires
+  },
   at: number,
   { per_root, per_minute }: TriggerLimits,
 ): { readonly fires: Fires; readonly overruns: NonNullable<Stored['overruns']> } {

@@ -32,32 +32,43 @@ const isChatter = (event_type: string): boolean =>
 /** The results of matching that must be empty for an event of a private session. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
-/** The event that stores a publication; undefined when it need not be stored. */
+/**
+ * The event that stores a publication; undefined when it need not be stored.
+ * @param given id of the event; if absent, a new one.
+ */
 function store(
   state: SourcesState,
   publication: Publication,
-  id: string,
+  given: string | undefined,
   cause: Pick<Cause, 'at' | 'mint'>,
   limits: TriggerLimits,
 ): Stored | undefined {
-  const event = isChatter(publication.event_type) ? publication.event : reduced(publication.event)
-  const { private_session } = publication
+  const { event_type, source_kind, source_id, meta, depth, chain, dedup_key } = publication
+  const chatter = isChatter(event_type)
+  const event = chatter ? publication.event : reduced(publication.event)
   const matched = listenersOf(state).match(
     event === publication.event ? publication : { ...publication, event },
   )
-  const { heard, fires: fitting } = matched
-  const limited = withinLimits(state, { ...publication, id, fires: fitting }, cause.at, limits)
+  const webhook_ids = hooksFor(state, event_type)
+  const hooked = webhook_ids.length > 0
+  // Most runs have no listener, so nothing else is computed for their events.
+  if (chatter && !matched.heard && !hooked) return undefined
+  const id = given ?? cause.mint('source_event')
+  const { private_session } = publication
+  const limited = withinLimits(
+    state,
+    { id, event_type, depth, ...(chain && { chain }), fires: matched.fires },
+    cause.at,
+    limits,
+  )
   const { fires } = limited
   // A resumed wait, the fault of a condition or the reason for a pause would disclose the event to
   // every reader of the run or loop.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks: Record<string, string> = {}
-  for (const webhook_id of hooksFor(state, publication.event_type))
-    hooks[webhook_id] = cause.mint('delivery')
-  const hooked = Object.keys(hooks).length > 0
-  if (!heard && !hooked && isChatter(publication.event_type)) return undefined
-  const { event_type, source_kind, source_id, meta, record, depth, chain, dedup_key } = publication
+  for (const webhook_id of webhook_ids) hooks[webhook_id] = cause.mint('delivery')
+  const record = hooked ? publication.record : undefined
   return {
     type: 'source.published',
     id,
@@ -66,7 +77,7 @@ function store(
     source_id,
     event,
     meta,
-    ...(hooked && record && { record }),
+    ...(record && { record }),
     depth,
     ...(chain && { chain }),
     ...(private_session !== undefined && { private_session }),
@@ -92,27 +103,21 @@ const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => (
  */
 export function publish(
   state: SourcesState,
-  { recalled, ...publication }: SourceCommands['source.publish']['input'],
+  publication: SourceCommands['source.publish']['input'],
   cause: Cause,
   limits: TriggerLimits,
 ): Decided<SourcesEvent, Published> {
   const known =
     publication.dedup_key === undefined
       ? null
-      : recall(state, publication.dedup_key, cause.at, recalled)
+      : recall(state, publication.dedup_key, cause.at, publication.recalled)
   if (known === undefined)
     return {
       events: [],
       reply: { source_event_id: '', unsure: unsureOf(state, [publication.dedup_key ?? '']) },
     }
   if (known !== null) return { events: [], reply: { source_event_id: known, deduped: true } }
-  const stored = store(
-    state,
-    publication,
-    publication.id ?? cause.mint('source_event'),
-    cause,
-    limits,
-  )
+  const stored = store(state, publication, publication.id, cause, limits)
   return stored
     ? { events: [stored], reply: { source_event_id: stored.id } }
     : { events: [], reply: { source_event_id: '' } }
@@ -125,9 +130,7 @@ export const publishRoots = (
   cause: Cause,
   limits: TriggerLimits,
 ): Decided<SourcesEvent, undefined> => ({
-  events: publications.flatMap(
-    (one) => store(state, one, one.id ?? cause.mint('source_event'), cause, limits) ?? [],
-  ),
+  events: publications.flatMap((one) => store(state, one, one.id, cause, limits) ?? []),
   reply: undefined,
 })
 

@@ -5,11 +5,26 @@ import type { JsonObject } from '../../protocol/common.ts'
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
+ * Returns the number of characters that remain of `left` after a JSON value; a lower bound, because
+ * every character of a text may need an escape sequence. Negative if the value may be longer.
+ */
+function remaining(value: unknown, left: number): number {
+  if (typeof value === 'string') return left - 6 * value.length - 2
+  if (typeof value !== 'object' || value === null) return left - 25
+  let rest = left - 2
+  for (const name in value) {
+    if (rest < 0) return rest
+    rest = remaining((value as JsonObject)[name], rest - 6 * name.length - 4)
+  }
+  return rest
+}
+
+/**
  * Reduces a payload that exceeds the bound: its largest fields become null, and `truncated` is set.
  * @param largest maximum number of characters of the payload as JSON.
  */
 export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
-  if (JSON.stringify(event).length <= largest) return event
+  if (remaining(event, largest) >= 0 || JSON.stringify(event).length <= largest) return event
   const sizes = Object.keys(event)
     .map((name) => ({ name, size: JSON.stringify(event[name] ?? null).length }))
     .sort((a, b) => b.size - a.size)

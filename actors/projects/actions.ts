@@ -4,6 +4,7 @@
  * Invariants: names are unique in the project and never change. An HTTP action has exactly one
  * secret, which is stored sealed. Calls are signed with the newest version of the secret.
  */
+
 import type {
   Action,
   ActionEvent,
@@ -18,6 +19,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { type SentUrl, withMaskedUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags, secretRef } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
+import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
 import { callersOf } from './loops.ts'
@@ -29,7 +31,6 @@ type Decided<R> = Decision<ActionEvent, R>
  * Maximum number of actions of a project, because gateways and executors hold a summary of each in
  * memory.
  */
-const MAX_ACTIONS = 1000
 
 const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
   Object.values(all).find(({ action }) => action.name === name)
@@ -46,12 +47,8 @@ export function createAction(
   const faults = [...reservedActionName(input.name, brand), ...reservedTags(input.tags, brand)]
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
-  if (Object.keys(state.actions).length >= MAX_ACTIONS)
-    return refuse(
-      'conflict',
-      { limit: MAX_ACTIONS },
-      `A project has at most ${MAX_ACTIONS} actions.`,
-    )
+  const full = refusedBeyond('action', Object.keys(state.actions).length)
+  if (full) return full
   const {
     name,
     title,

@@ -8,18 +8,14 @@
 
 import type { KeyEvent, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { agents as rows } from '../../protocol/agents/rows.ts'
-import {
-  type Agent,
-  type AgentEvent,
-  agentLimits,
-  routeFaults,
-} from '../../protocol/agents/schema.ts'
+import { type Agent, type AgentEvent, routeFaults } from '../../protocol/agents/schema.ts'
 import type { BlueprintClaim } from '../../protocol/blueprints/stored.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { type Change, changeOf } from '../configuration.ts'
 import { bornAgent } from './access/principals.ts'
@@ -150,12 +146,8 @@ export function createAgent(
   if (adopted) return adopted
   const refused = taken(state, input)
   if (refused) return refused
-  if (Object.keys(state.agents).length >= agentLimits.agents)
-    return refuse(
-      'conflict',
-      { limit: agentLimits.agents },
-      `A project has at most ${agentLimits.agents} agents.`,
-    )
+  const full = refusedBeyond('agent', Object.keys(state.agents).length)
+  if (full) return full
   const { id, event } = bornAgent(state, input.name, cause, input.blueprint?.binding.resource_id)
   const now = timestamp(cause.at)
   const { if_exists: _, ...settings } = input

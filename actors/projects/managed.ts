@@ -4,9 +4,15 @@
  */
 import type { KnownResource } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
-import { type BoundEvent, refusedBy } from '../../protocol/blueprints/stored.ts'
+import {
+  type BlueprintClaim,
+  type BoundEvent,
+  type Identity,
+  refusedByProtection,
+} from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Event } from '../../protocol/entry.ts'
+import type { Refusal } from '../../protocol/errors.ts'
 import type { Prefix } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { OwnerQueries } from '../../protocol/queries/owners.ts'
@@ -116,25 +122,40 @@ export const projectBindingArms = bindingArms<ProjectState>(
 )
 
 /**
- * Wraps the deletion of a toolkit or a skill, which also removes the assignments to agents. The
- * deletion is refused while it would change a protected agent, unless a blueprint requests it.
+ * Refuses the deletion of a toolkit or a skill, which also removes its assignments to agents, while
+ * it would change a protected agent of another blueprint.
+ * @param requester the blueprint that requests the deletion.
  */
+function refusedByAgents(
+  { equipment, managed }: ProjectState,
+  id: string,
+  requester: Identity | undefined,
+): Refusal | undefined {
+  for (const [agent, { toolkits, skills }] of Object.entries(equipment)) {
+    if (![...toolkits, ...skills].some((held) => held.id === id)) continue
+    const refused = refusedByProtection(getOwn(managed, agent), requester)
+    if (refused) return refused
+  }
+  return undefined
+}
+/** The first of these toolkits and skills whose deletion protected agents do not allow. */
+export const refusedDeletionOf: (
+  state: ProjectState,
+  input: OwnerQueries['project']['refused_deletion']['input'],
+) => OwnerQueries['project']['refused_deletion']['reply'] = (state, { ids: wanted, requester }) => {
+  for (const id of wanted) {
+    const refused = refusedByAgents(state, id, requester)
+    if (refused) return { id, refusal: refused }
+  }
+  return null
+}
+/** Wraps the deletion of a toolkit or a skill with the refusal by protected agents. */
 export const unlessAssigned =
   <I extends { readonly id: string }, E extends Event, R>(
-    list: 'toolkits' | 'skills',
     arm: (state: ProjectState, input: I, cause: Cause) => Decision<E, R>,
   ) =>
-  (state: ProjectState, input: I, cause: Cause): Decision<E, R> => {
-    const { blueprint } = input as I & { readonly blueprint?: unknown }
-    if (blueprint === undefined)
-      for (const [agent, held] of Object.entries(state.equipment)) {
-        const refused = held[list].some(({ id }) => id === input.id)
-          ? refusedBy(getOwn(state.managed, agent), undefined)
-          : undefined
-        if (refused) return refused
-      }
-    return arm(state, input, cause)
-  }
+  (state: ProjectState, input: I & BlueprintClaim, cause: Cause): Decision<E, R> =>
+    refusedByAgents(state, input.id, input.blueprint?.binding) ?? arm(state, input, cause)
 
 /** Reducers for the events of bindings. */
 export const evolveBindings = {

@@ -77,6 +77,7 @@ import {
   projectResourceIds,
   projectResources,
   projectResourcesOf,
+  refusedDeletionOf,
   unlessAssigned,
 } from './managed.ts'
 import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository-hosts.ts'
@@ -214,11 +215,7 @@ export function projectActor(
       'agent.assign_skills': managed(projectResources.agent, 'change', assignSkills),
       'toolkit.create': managed(projectResources.toolkit, 'create', bound(createToolkit)),
       'toolkit.replace': managed(projectResources.toolkit, 'change', bound(replaceToolkit)),
-      'toolkit.delete': managed(
-        projectResources.toolkit,
-        'delete',
-        unlessAssigned('toolkits', deleteToolkit),
-      ),
+      'toolkit.delete': managed(projectResources.toolkit, 'delete', unlessAssigned(deleteToolkit)),
       'skill.create': managed(projectResources.skill, 'create', (state, input: SkillBody, cause) =>
         createSkill(skills, state, input, cause),
       ),
@@ -232,9 +229,7 @@ export function projectActor(
       'skill.delete': managed(
         projectResources.skill,
         'delete',
-        unlessAssigned('skills', (state, { id }: { readonly id: string }) =>
-          deleteSkill(state, id),
-        ),
+        unlessAssigned((state, { id }: { readonly id: string }) => deleteSkill(state, id)),
       ),
       'action.create': managed(
         projectResources.action,
@@ -382,6 +377,7 @@ export function projectActor(
       repository_hosts: hostList,
       resources: projectResourcesOf,
       resource_ids: projectResourceIds,
+      refused_deletion: refusedDeletionOf,
       job_spec: (state, input: { readonly job_id: string }) =>
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },

@@ -1,14 +1,11 @@
 /** Decisions on skills, shared by projects and the organization. Names need not be unique. */
+
 import { timestamp } from '../../protocol/common.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
-import {
-  type Skill,
-  type SkillBody,
-  type SkillEvent,
-  skillLimits,
-} from '../../protocol/skills/schema.ts'
+import { refusedBeyond } from '../../protocol/projects/limits.ts'
+import type { Skill, SkillBody, SkillEvent } from '../../protocol/skills/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 
@@ -31,12 +28,8 @@ export function createSkill(
 ): Decided<Skill> {
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  if (Object.keys(skills).length >= skillLimits.skills)
-    return refuse(
-      'conflict',
-      { limit: skillLimits.skills },
-      `At most ${skillLimits.skills} skills are allowed here.`,
-    )
+  const full = refusedBeyond('skill', Object.keys(skills).length)
+  if (full) return full
   const now = timestamp(cause.at)
   const { name, instructions, description, allowed_tools, tags } = input
   const base: Skill = {

@@ -8,13 +8,13 @@ import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { toolkits as rows } from '../../protocol/toolkits/rows.ts'
 import {
   isSystemToolkit,
   selectorOf,
   type Toolkit,
   type ToolkitEvent,
-  toolkitLimits,
 } from '../../protocol/toolkits/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
@@ -32,12 +32,8 @@ export function createToolkit(
 ): Decided<Toolkit> {
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  if (Object.keys(toolkits).length >= toolkitLimits.toolkits)
-    return refuse(
-      'conflict',
-      { limit: toolkitLimits.toolkits },
-      `A project has at most ${toolkitLimits.toolkits} toolkits.`,
-    )
+  const full = refusedBeyond('toolkit', Object.keys(toolkits).length)
+  if (full) return full
   const now = timestamp(cause.at)
   const { name, description, tags } = input
   const actions = (input.actions ?? []).map(selectorOf)

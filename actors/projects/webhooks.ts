@@ -22,6 +22,7 @@ import {
 } from '../../protocol/masked-url.ts'
 import { reservedTags, secretRef } from '../../protocol/naming.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
+import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type { KeptWebhook, Webhook, WebhookEvent, webhooks } from '../../protocol/webhooks/rows.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
@@ -30,8 +31,6 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof webhooks
 type Decided<R> = Decision<WebhookEvent, R>
-/** Maximum number of webhooks of a project, because every event is compared with each of them. */
-const MAX_WEBHOOKS = 100
 
 const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean =>
   Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
@@ -67,12 +66,8 @@ export function createWebhook(
   const faults = reservedTags(tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, name)) return refuse('already_exists', { field: 'name', name })
-  if (Object.keys(state.webhooks).length >= MAX_WEBHOOKS)
-    return refuse(
-      'conflict',
-      { limit: MAX_WEBHOOKS },
-      `A project has at most ${MAX_WEBHOOKS} webhooks.`,
-    )
+  const full = refusedBeyond('webhook', Object.keys(state.webhooks).length)
+  if (full) return full
   const kept = newUrl('url', url, input.url_parts)
   if (isRefusal(kept)) return kept
   const id = cause.mint('webhook')

@@ -189,4 +189,6 @@ export const run: Actor<
   },
   deadline,
   ended: (state) => state !== null && hasEnded(state),
+  // A failed run may be recovered.
+  final: (state) => state?.record.status === 'completed' || state?.record.status === 'cancelled',
 }

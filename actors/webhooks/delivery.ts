@@ -248,6 +248,7 @@ const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
   },
   deadline: (state) => state?.next,
   ended: (state) => state !== null && over(state),
+  final: (state) => state !== null && over(state),
 }
 
 /** The delivery actor. */

@@ -4,7 +4,7 @@
  * no source file. Their frames belong to the module that called them.
  */
 
-/** A node of the tree of calls in a profile; `weight` is what was sampled in the frame itself. */
+/** A node of the call tree of a profile. `weight` excludes the children. */
 export interface CallNode {
   readonly frame: Frame
   readonly weight: number
@@ -37,11 +37,11 @@ interface HeapNode {
   readonly children: readonly HeapNode[]
 }
 
-/** Returns the tree of calls of a CPU profile, weighted with time. */
+/** Returns the call tree of a CPU profile, weighted with time. */
 export function callsOf({ nodes, samples, timeDeltas }: CpuProfile): CallNode {
   const weights = new Map<number, number>()
   samples.forEach((id, i) => {
-    // A delta is the time before its sample, so the sampled frame took the next one.
+    // A delta is the time since the previous sample, so the next delta belongs to this sample.
     weights.set(id, (weights.get(id) ?? 0) + Math.max(0, timeDeltas[i + 1] ?? 0))
   })
   const known = new Map(nodes.map((node) => [node.id, node]))
@@ -56,7 +56,7 @@ export function callsOf({ nodes, samples, timeDeltas }: CpuProfile): CallNode {
   }
   return at(nodes[0]?.id ?? 0)
 }
-/** Returns the tree of calls of an allocation profile, weighted with bytes. */
+/** Returns the call tree of an allocation profile, weighted with bytes. */
 export const allocationsOf = ({ head }: HeapProfile): CallNode => {
   const at = ({ callFrame, selfSize, children }: HeapNode): CallNode => ({
     frame: callFrame,
@@ -66,20 +66,20 @@ export const allocationsOf = ({ head }: HeapProfile): CallNode => {
   return at(head)
 }
 
-/** Frames of V8 that are no functions: their module, or undefined if the thread was idle. */
+/** Modules of V8's pseudo-frames; undefined for idle time. */
 const SPECIAL: Readonly<Record<string, string | undefined>> = {
   '(idle)': undefined,
   '(root)': 'V8 and native code without a caller',
   '(program)': 'V8 and native code without a caller',
   '(garbage collector)': 'garbage collection',
 }
-/** What is known about the source of a frame. */
+/** The source of a frame. */
 export interface Located {
   /** Path of the source file; empty if the frame has none. */
   readonly file: string
   /** Line of the function, counted from 1, if it is known. */
   readonly line?: number
-  /** Its module; undefined if it counts as its caller. */
+  /** The module; undefined if the frame belongs to the module of its caller. */
   readonly module: string | undefined
 }
 export interface Attributed {

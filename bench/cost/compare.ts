@@ -1,12 +1,12 @@
 /**
- * Statistics of two trees that were measured in turn. Each round has its own ratio, because the
- * speed of a machine varies more from round to round than within one.
+ * Statistics of two trees that were measured in turn. Each round has a separate ratio, because the
+ * speed of a machine varies more between rounds than within a round.
  */
 import { type Figures, median } from '../support/measure.ts'
 
 /**
- * Minimum number of rounds for a verdict. Of two equal trees, one is cheaper in every round by
- * chance: in both of two rounds with a probability of 1/2, in all of five with 1/16.
+ * Minimum number of rounds for a verdict. If two trees are equal, one of them is cheaper in both of
+ * two rounds with a probability of 1/2, and in all of five rounds with a probability of 1/16.
  */
 export const MIN_ROUNDS = 5
 
@@ -19,20 +19,20 @@ export interface Compared {
   readonly theirs: number
   /** This tree divided by the other one, over the rounds. */
   readonly ratio: { readonly median: number; readonly min: number; readonly max: number }
-  /** `less` or `more` if that holds in every round, of at least `MIN_ROUNDS`. */
+  /** `less` or `more` if every round agrees and there are at least `MIN_ROUNDS` rounds. */
   readonly verdict: Verdict
 }
 
 /**
- * Returns the order in which trees 0 and 1 are measured: 0 1, 1 0, 0 1, …, so that neither profits
- * from a machine that becomes faster or slower.
+ * Returns the order in which trees 0 and 1 are measured: 0 1, 1 0, 0 1, …. Changes in the speed of
+ * the machine then favor neither tree.
  */
 export const turns = (rounds: number): (readonly [0 | 1, 0 | 1])[] =>
   Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? [0, 1] : [1, 0]))
 
 /**
- * Compares each figure. A figure that is missing in a round, or zero in both trees, is left out of
- * that round's ratio; without any ratio, it is NaN.
+ * Compares each figure. A round has no ratio for a figure that is missing in it, or zero in both
+ * trees. Without any ratio, the statistics are NaN.
  * @param ours figures of this tree, one element per round.
  * @param theirs figures of the other tree, in the same rounds.
  */

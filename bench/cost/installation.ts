@@ -9,17 +9,19 @@ import { startSplit } from '../support/split.ts'
 import type { Probes } from './probes.ts'
 import type { Tree } from './trees.ts'
 
-/** The roles of the processes besides the gateway, when the roles are separate. */
+/** The roles of the processes other than the gateway, when the roles are separate. */
 const SEPARATE = ['shards', 'views,executor']
 
-/** What an installation has stored. */
+/** The amount of data that an installation has stored. */
 export interface Stored {
   /** Bytes and messages of the journals. */
   readonly journal: number
   readonly messages: number
   /** Bytes of the files of views without free pages. */
   readonly views: number
-  /** Bytes of snapshots and checkpoints, with those in the object store; number of their keys. */
+  /**
+   * Bytes of snapshots and checkpoints, including those in the object store, and number of keys.
+   */
   readonly state: number
   readonly keys: number
   /** Changes with every message that a stream stores. */

@@ -1,8 +1,8 @@
-/** Which module each source file, package and part of Node.js belongs to in tables of the cost. */
+/** Maps source files, packages and parts of Node.js to the modules in the tables of the cost. */
 
 /**
- * Modules by the beginning of a path. The longest match counts. An empty name means that a frame
- * belongs to its caller.
+ * Modules by path prefix; the longest match wins. An empty name means that a frame belongs to the
+ * module of its caller.
  */
 const MODULES: Readonly<Record<string, string>> = {
   'nodes/host/': 'shard host',
@@ -93,7 +93,7 @@ const MODULES: Readonly<Record<string, string>> = {
 const PREFIXES = Object.keys(MODULES).sort((a, b) => b.length - a.length)
 
 /**
- * Returns the module of a file; undefined if it counts as its caller.
+ * Returns the module of a file; undefined if its frames belong to the modules of their callers.
  * @param file as `fileOf` returns it; empty for a native function.
  */
 export function moduleOf(file: string): string | undefined {

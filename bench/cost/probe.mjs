@@ -2,10 +2,10 @@
  * This module is loaded into the processes whose cost is measured, and into their threads. Each
  * thread listens on a socket in the folder `BENCH_PROBE_FOLDER`, named `<process>-<thread>`. Every
  * connection sends one command as a line of JSON and receives one line of JSON. `probes.ts` is the
- * client. A thread that receives no command costs nothing.
+ * client. The probe has no cost in a thread that receives no command.
  *
  * Allocation is counted without sampling: V8 reports the used heap before and after each garbage
- * collection, and what was added between two collections was allocated. Memory outside of the heap,
+ * collection, and the growth between two collections was allocated. Memory outside of the heap,
  * such as the content of buffers, is not counted.
  */
 import { readlinkSync, writeFileSync } from 'node:fs'

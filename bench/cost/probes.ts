@@ -5,11 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Milliseconds within which a thread answers, or it is left out: it may have ended. */
+/**
+ * Timeout of an answer in milliseconds. A thread that does not answer may have ended, and is left
+ * out.
+ */
 const ANSWER_WITHIN_MS = 30_000
 
 type Command = 'count' | 'counted' | 'sample' | 'sampled' | 'allocations' | 'allocated'
-/** The answer of one thread to `command`; `R` is the type of its result. */
+/** The answer of one thread; `R` is the type of the result. */
 interface Answer<R> {
   /** `<process>-<number of the thread in Node.js>` */
   readonly socket: string
@@ -65,7 +68,7 @@ function ask(path: string, command: object): Promise<string | undefined> {
   })
 }
 
-/** Creates the folder of the sockets. */
+/** Creates the folder of the sockets, and the client. */
 export function openProbes(): Probes {
   const folder = mkdtempSync(join(tmpdir(), 'baton-probe-'))
   const close = () => rmSync(folder, { recursive: true, force: true })

@@ -1,8 +1,8 @@
 /**
- * Profiles one tree under the same load: where its processor time goes, and then where it allocates.
- * Profiling costs time itself, so it is never part of a measured round. A profile also counts the
- * time in which a thread waits for a processor. The times of the modules of a thread are therefore
- * shares of the processor time that Linux reports for the thread.
+ * Profiles one tree under the same load: first its processor time, then its allocations. Profiling
+ * has overhead, so it is never part of a measured round. A profile also counts the time in which a
+ * thread waits for a processor. The times of the modules of a thread are therefore shares of the
+ * processor time that Linux reports for the thread.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { SourceMap } from 'node:module'
@@ -31,7 +31,7 @@ export interface TreeProfile {
   /** Processor time in µs of other threads of the program, by role, and of the NATS server. */
   readonly others: ReadonlyMap<string, number>
 }
-/** Part of the load that is repeated for the profile of allocations. */
+/** Fraction of the load that is repeated for the profile of allocations. */
 const ALLOCATING = 0.25
 
 type Frame = Parameters<Parameters<typeof attribute>[1]>[0]

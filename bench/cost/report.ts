@@ -1,11 +1,11 @@
-/** The tables of the cost of a load. */
+/** Formats the cost of a load as tables. */
 import { type Figures, median } from '../support/measure.ts'
 import { table, whole } from '../support/table.ts'
 import { type Compared, MIN_ROUNDS } from './compare.ts'
 import type { ThreadProfile, TreeProfile } from './profile.ts'
 
 const KIB = 1024
-/** Figures that are not processor time in µs: what they are called, and how they are shown. */
+/** Labels and formats of the figures that are not processor times in µs. */
 const KINDS: Readonly<Record<string, readonly [string, (value: number) => string]>> = {
   'garbage collection': ['pauses for garbage collection by the clock, µs', (value) => short(value)],
   allocation: ['allocated in the heaps, KiB', (value) => short(value / KIB)],
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, readonly [string, (value: number) => string
   'state keys': ['snapshots that remain', (value) => short(value)],
   rate: ['per second', (value) => short(value)],
 }
-/** Formats a number with three significant digits, or as a whole number if that has more. */
+/** Formats a number: from 100 as a whole number, below 1 with two decimals, otherwise with one. */
 const short = (value: number): string =>
   Number.isNaN(value)
     ? '–'
@@ -54,7 +54,7 @@ export const singleTable = (unit: string, rounds: readonly Figures[]): string =>
       return [label(name), shown(name, median(values)), `${shown(name, min)}–${shown(name, max)}`]
     }),
   )
-/** Returns the sentence that sums a comparison up: processor time of the server and NATS. */
+/** Returns a sentence that summarizes a comparison: the processor time of the server and NATS. */
 export function verdictOf(compared: readonly Compared[], theirs: string, rounds: number): string {
   const both = compared.find(({ name }) => name === 'server + NATS')
   if (!both) return ''
@@ -70,23 +70,23 @@ export function verdictOf(compared: readonly Compared[], theirs: string, rounds:
     `(${ratio(min)} to ${ratio(max)} in ${rounds} ${rounds === 1 ? 'round' : 'rounds'}): ${conclusion}.**`
   )
 }
-/** One line of progress about a round. */
+/** Formats a progress line about a round. */
 export const told = (figures: Figures): string =>
   ['server', 'NATS', 'load']
     .map((name) => `${name} ${short(figures[name] ?? Number.NaN)} µs`)
     .concat(`${short(figures['rate'] ?? Number.NaN)}/s`)
     .join(', ')
 
-/** Modules below this part of a thread's time are one row of the table. */
+/** Modules below this fraction of a thread's time share one row of the table. */
 const SMALL = 0.004
-/** Number of functions that the table of functions names. */
+/** Number of rows in the table of functions. */
 const FUNCTIONS = 40
 const total = (sums: ReadonlyMap<string, number>): number =>
   [...sums.values()].reduce((all, value) => all + value, 0)
 
 /**
- * Returns the table of where the processor time of this tree goes, with that of another tree beside
- * it if there is one, and the table of the functions that take the most.
+ * Returns a table of processor time and allocation by module, compared with another tree if there
+ * is one, and a table of the most expensive functions.
  */
 export function profileTables(
   unit: string,

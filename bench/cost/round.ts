@@ -1,8 +1,7 @@
 /**
  * One round of a tree: a new installation is started, warmed up, and kept busy. The measurement
- * begins when the work of the warm-up has settled, and ends when nothing more is stored, so that
- * work that is only postponed counts as well. All figures are per unit of the scenario, except the
- * rate.
+ * begins when the work of the warm-up has settled, and ends when nothing more is stored, so
+ * deferred work is included. All figures are per unit of the scenario, except the rate.
  */
 import { type Figures, inFlight, pause } from '../support/measure.ts'
 import { type Installation, type Stored, startInstallation, threadTimes } from './installation.ts'
@@ -11,7 +10,7 @@ import type { Scenario } from './scenarios.ts'
 import type { Tree } from './trees.ts'
 
 /**
- * Minimum of units before the measurement. During the first thousand, V8 compiles in other threads,
+ * Minimum number of units of the warm-up. During the first thousand, V8 compiles in other threads,
  * which takes as much processor time as the work.
  */
 const WARM_UNITS = 1500
@@ -27,8 +26,8 @@ export interface Load {
 }
 /**
  * Work counts as settled when nothing was stored for `QUIET_MS`, which is longer than the time
- * after which a shard stores a changed actor. `POLL_MS` is the time between two looks, and
- * `PATIENCE_MS` the time after which a look counts although something is stored all the time.
+ * after which a shard stores a changed actor. `POLL_MS` is the polling interval. `PATIENCE_MS` is
+ * the timeout if something is stored continuously.
  */
 const [QUIET_MS, POLL_MS, PATIENCE_MS] = [4000, 250, 40_000]
 
@@ -50,8 +49,8 @@ const read = async (installation: Installation): Promise<Reading> => ({
   stored: await installation.stored(),
 })
 /**
- * Waits until work has settled, and returns the reading at the moment from which on nothing was
- * stored: later processor time is that of an idle installation.
+ * Waits until work has settled. Returns the first reading after which nothing was stored, because
+ * later processor time is that of an idle installation.
  */
 async function settled(installation: Installation): Promise<Reading> {
   const started = performance.now()

@@ -1,4 +1,4 @@
-/** The loads under which the cost is measured. They are those of other benchmarks. */
+/** The loads under which the cost is measured. Other benchmarks use the same loads. */
 import { Http } from '../load/http.ts'
 import { interactionsOf } from '../load/interactions.ts'
 import { forEachOf, runOf, runsOf } from '../load/work.ts'
@@ -6,7 +6,7 @@ import type { Target } from '../support/baton.ts'
 
 /** A load that keeps a server busy. */
 export interface Scenario {
-  /** What the figures are divided by, in the singular. */
+  /** Name of the unit of the figures, in the singular. */
   readonly unit: string
   /** Number of units in one piece of work. */
   readonly units: number

@@ -1,7 +1,7 @@
 /**
- * The two trees that are compared: this one, with its changes that are not committed, and a commit
- * in a temporary folder. Each has its own bundle of the program. The folder and its bundle are
- * deleted when this process exits.
+ * The two trees that are compared: this one, including uncommitted changes, and a commit in a
+ * temporary folder. Each has its own bundle of the program. The folder and its bundle are deleted
+ * when this process exits.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
@@ -15,7 +15,7 @@ const loader = import.meta.resolve('@oxc-node/core/register')
 
 /** A tree that can be measured. */
 export interface Tree {
-  /** How tables name it: `this tree`, or the commit. */
+  /** Name in tables: `this tree`, or the commit. */
   readonly name: string
   /** The arguments with which node starts its program. */
   readonly program: readonly string[]
@@ -58,8 +58,8 @@ export const thisTree = async (): Promise<Tree> => ({
 })
 
 /**
- * Checks a commit out and builds it. Its packages are a link to those of this tree if
- * package-lock.json is equal; otherwise they are installed.
+ * Checks out and builds a commit. Links the packages of this tree if package-lock.json is equal;
+ * otherwise installs them.
  * @param ref a commit, branch or tag.
  * @throws StartFault if there is no such commit.
  * @throws Error if it cannot be installed or built.
@@ -94,7 +94,7 @@ function commitOf(ref: string): string {
     throw new StartFault(`There is no commit ${ref}.`)
   }
 }
-/** Deletes a bundle that no other tree uses; its other files have names that begin with its own. */
+/** Deletes a bundle that no other tree uses, and all files whose names begin with its name. */
 function deleteBundle(file: string | undefined): void {
   if (file === undefined) return
   const name = basename(file, '.mjs')

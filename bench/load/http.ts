@@ -38,7 +38,7 @@ export class Http {
   readonly #idle: Idle[] = []
   readonly #queue: Asked[] = []
 
-  /** @param most maximum number of connections; further requests wait for one. */
+  /** @param most maximum number of connections; further requests wait for a free connection. */
   constructor(port: number, key: string, most: number) {
     this.#port = port
     this.#most = most
@@ -113,7 +113,7 @@ export class Http {
         const at = this.#idle.findIndex((idle) => idle.line === line)
         if (at >= 0) this.#idle.splice(at, 1)
         current?.failed(error ?? new Error('the server closed a connection with a request on it'))
-        // Requests that found only connections that were being closed wait for a new one.
+        // A queued request opens a new connection, because no open one may remain to serve it.
         const next = this.#queue.shift()
         if (next) this.#open(next)
       },

@@ -46,7 +46,7 @@ export const runOf = (steps: number, name: string): string =>
     },
   })
 
-/** Maximum number of items in flight of a `for_each`: the maximum that a step allows. */
+/** Number of items of a `for_each` in flight: the maximum that a step allows. */
 export const ITEMS_AT_ONCE = 100
 /** Returns the request body for a run with a `for_each` over the given number of items. */
 export const forEachOf = (items: number): string =>

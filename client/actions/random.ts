@@ -2,7 +2,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Parameters } from '../worker/options.ts'
 
-/** A source of random bytes. Each call returns the next bytes. */
 interface Source {
   bytes(count: number): Uint8Array
 }

@@ -10,8 +10,8 @@ import type { Transport } from '../transport.ts'
 /** A reference to a published artifact, for the result of the job. `size` is in bytes. */
 export type ArtifactReference = Required<JobArtifactReference>
 /**
- * How a file is published. `name`: name of the artifact; by default the last part of the path.
- * Bytes without a path need a name.
+ * Options for publishing a file. `name` defaults to the last segment of the path; bytes need a
+ * name.
  */
 export type PublishOptions = Partial<Pick<PutOptions, 'name' | 'mime' | 'metadata' | 'convert'>>
 /** Uploads bytes, or the file at a path. */

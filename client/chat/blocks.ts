@@ -79,7 +79,6 @@ function thinking(live: boolean): BlockView {
   }
 }
 
-/** Labels of the statuses of a tool use. */
 const statusLabels: Readonly<Record<string, string>> = {
   pending: 'pending',
   running: 'running',

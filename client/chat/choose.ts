@@ -1,6 +1,5 @@
 /**
- * The screens before a session: sign in with a key, then choose an agent and one of its sessions or
- * a new one.
+ * The screens before a session: sign-in with a key, then the choice of an agent and of a session.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { el, timeElement } from './dom.ts'

@@ -94,7 +94,6 @@ function rowOf(first: Entry, agent: string, { answer, read }: RowActions): Row {
   }
 }
 
-/** Describes how a turn ended. */
 function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
   if (status === 'failed')
     return (

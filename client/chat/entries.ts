@@ -3,8 +3,8 @@
  * Pure.
  *
  * Invariants:
- * N1. An entry keeps its key while it is shown, and the streaming form of a message has the key of
- *     its final form.
+ * N1. An entry keeps its key while it is shown. The streaming form of a message has the key of its
+ *     final form.
  * N2. The order is that of `Transcript.messages()`. A question follows the message with its tool
  *     use, and the end of a turn follows the turn's last message; other pending questions come
  *     last.

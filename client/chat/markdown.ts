@@ -6,7 +6,7 @@
  * M1. The tree contains only the tags of `Tag` and the attributes set here; input becomes text or
  *     the value of such an attribute. Raw HTML, comments and link definitions are shown as source
  *     text, so that users see what models read.
- * M2. A link leads to `http:`, `https:` or `mailto:`. Showing a tree loads nothing: images become
+ * M2. A link leads to `http:`, `https:` or `mailto:`. Rendering loads no resources: images become
  *     links.
  * M3. The work is bounded for every input. Text beyond a bound is shown as plain text.
  */

@@ -7,7 +7,7 @@ import { el, readable } from './dom.ts'
 
 /**
  * Sends an answer.
- * @returns the reason if it is rejected.
+ * @returns the reason for a rejection; undefined if the answer is accepted.
  */
 export type Answering = (
   interaction: string,
@@ -49,7 +49,6 @@ export class QuestionRow {
   }
 }
 
-/** Describes the outcome of a question. */
 function outcomeOf({
   status,
   outcome,

@@ -116,12 +116,9 @@ export function service({ key, project }: Account) {
       form.append('file', file)
       return call<Attached>('POST', `${at(id)}/attachments`, form, signal)
     },
-    /** Erases a file. */
     detach: (id: string, artifact: string) => request('DELETE', fileAt(id, artifact)),
-    /** Returns the bytes of a file. */
     file: async (id: string, artifact: string) =>
       (await request('GET', `${fileAt(id, artifact)}/content`)).blob(),
-    /** Returns the bytes of an artifact. */
     artifact: async (artifact: string) =>
       (await request('GET', `/artifacts/${encodeURIComponent(artifact)}/content`)).blob(),
     /** Calls an action and waits for its result. */

@@ -23,7 +23,7 @@ export interface Page {
   /** Called when the service rejects the key. */
   refused(): void
 }
-/** One screen of the page. `leave` ends it. */
+/** One screen of the page. `leave` is called before another screen is shown. */
 export interface Screen {
   readonly element: HTMLElement
   readonly leave: () => void
@@ -114,7 +114,7 @@ export function sessionScreen(page: Page, id: string): Screen {
 
   /**
    * Calls the service.
-   * @returns the reason if the service rejects the call.
+   * @returns the reason for a rejection; undefined if the call succeeds.
    */
   async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
     try {
@@ -301,5 +301,5 @@ export function sessionScreen(page: Page, id: string): Screen {
   return { element, leave: () => gone.abort() }
 }
 
-/** The displayed name of a session: its title, or its key. */
+/** Returns the displayed name of a session: its title, or its key. */
 export const nameOf = ({ title, session_key }: Session): string => title || session_key

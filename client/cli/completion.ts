@@ -27,7 +27,7 @@ function placesOf(command: Command, path: readonly string[] = []): Place[] {
   ]
 }
 
-/** The script for bash: one case per command path. zsh runs it with `bashcompinit`. */
+/** Returns the script for bash: one case per command path. zsh runs it with `bashcompinit`. */
 function bash(places: readonly Place[]): string {
   const cases = places.map(
     ({ path, commands, flags }) =>

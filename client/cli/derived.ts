@@ -139,7 +139,7 @@ function given(field: Field, text: string): ReturnType<typeof readValue> {
   }
 }
 
-/** An example command line for a row. */
+/** Returns an example command line for a row. */
 export function exampleOf(name: string, row: Row): string {
   const [group = '', operation = ''] = name.split('.')
   const { cliExample } = row.shape
@@ -201,7 +201,7 @@ export function addCall(program: Command, shell: Shell): void {
   }
 }
 
-/** Example settings: all required fields, or the first field if none is required. */
+/** Returns example settings: all required fields, or the first field if none is required. */
 function settings(name: string, row: Row): string {
   const fields = fieldsOf(row)
   const must = [
@@ -250,7 +250,6 @@ export function described(name: string, row: Row): string {
   )
 }
 
-/** Adds the flag for the output format. */
 const formatted = (command: Command): Command =>
   command.addOption(
     new Option(
@@ -296,7 +295,7 @@ async function call(
     shell.note(`There are more results: repeat the command with --cursor ${next}`)
 }
 
-/** The message for an empty list, with the filters that matched nothing. */
+/** Returns the message for an empty list, with the filters that matched nothing. */
 function noneOf(name: string, command: Command): string {
   const given = command.options.flatMap((option) => {
     const value: unknown = command.getOptionValue(option.attributeName())

@@ -41,8 +41,8 @@ export interface UsageFault {
 export const kebab = (name: string): string => name.replaceAll('_', '-')
 
 /**
- * Path parameters that a command takes as arguments. The project is a flag, except in rows of the
- * group `project`.
+ * Returns the path parameters that a command takes as arguments. The project is a flag, except in
+ * rows of the group `project`.
  */
 export const slotsOf = (name: string, row: Row): string[] =>
   routeOf(row).slots.filter((slot) => slot !== 'project' || name.startsWith('project.'))

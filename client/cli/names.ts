@@ -93,8 +93,8 @@ const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{2
 const PAGES = 25
 
 /**
- * The types of records that a field of a row's input can refer to by name. Empty if the field does
- * not contain ids of named records.
+ * Returns the types of records that a field of a row's input can refer to by name. Empty if the
+ * field does not contain ids of named records.
  */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''

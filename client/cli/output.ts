@@ -39,7 +39,7 @@ type Record_ = Readonly<Record<string, unknown>>
 const isRecord = (value: unknown): value is Record_ =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The records of a list reply; undefined for a reply that is not a list. */
+/** Returns the records of a list reply; undefined for a reply that is not a list. */
 export function itemsOf(reply: unknown): readonly Record_[] | undefined {
   const items = isRecord(reply) ? (reply['items'] ?? reply['data']) : undefined
   return Array.isArray(items) && items.every(isRecord) ? items : undefined
@@ -122,7 +122,7 @@ const BORDERS = [
 ]
 const heading = (name: string): string => name.replaceAll('_', ' ').toUpperCase()
 
-/** Fields that have a plain value in at least one record, most important first. */
+/** Returns the fields that have a plain value in at least one record, most important first. */
 function columnsOf(items: readonly Record_[]): string[] {
   const names = new Set(items.flatMap((item) => Object.keys(item)))
   const plain = [...names].filter((name) => items.some((item) => isPlain(item[name])))

@@ -21,11 +21,11 @@ export interface Shell {
    */
   readonly progress?: (what: string) => Progress
   /**
-   * Asks a question that is answered with yes or no. Undefined: the user interrupted the program.
-   * Absent if standard input or standard error is not a terminal.
+   * Asks a yes-or-no question. The answer is undefined if the user interrupts the program. Absent
+   * if standard input or standard error is not a terminal.
    */
   readonly confirm?: (question: string) => Promise<boolean | undefined>
-  /** Wraps an action: expected failures are explained, and the exit code becomes 1. */
+  /** Wraps an action. An expected failure is explained and sets the exit code to 1. */
   guarded<A extends readonly unknown[]>(
     action: (...given: A) => Promise<void>,
   ): (...given: A) => Promise<void>
@@ -34,7 +34,6 @@ export interface Shell {
 interface Progress {
   /** Shows the completed part, 0 to 1, and the number of items that are done. */
   update(part: number, count: number): void
-  /** Removes the bar. */
   stop(): void
 }
 function startProgress(what: string): Progress {
@@ -54,7 +53,7 @@ function startProgress(what: string): Progress {
   }
 }
 
-/** Asks on standard error. Only `y` and `yes` confirm; the end of the input does not. */
+/** Asks on standard error. Only `y` and `yes` confirm; end of input counts as no. */
 function confirm(question: string): Promise<boolean | undefined> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   return new Promise((answer) => {

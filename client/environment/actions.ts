@@ -21,7 +21,6 @@ const aliases = {
 export interface ActionsWorld extends GitWorld {
   readonly transport: Transport
   readonly fence: Fence
-  /** Folder of the logs. */
   readonly logs: string | undefined
 }
 /**

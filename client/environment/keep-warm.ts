@@ -3,8 +3,8 @@
  *
  * Invariants:
  * K1. The worker is never released while a job runs or a terminal is open.
- * K2. The worker is released a fixed time after its last job ended, or after its registration if no
- *     job has arrived.
+ * K2. The worker is released a fixed time after its last job or terminal ended, or after its
+ *     registration if none has started.
  */
 import type { Cancel, Clock } from '../worker/ports.ts'
 

@@ -84,8 +84,8 @@ export async function openTerminal({
     encoding: null,
   }) as IPty & BytePty
   let open = true
-  // The worker keeps the terminal device open, so that the end of the program does not end the
-  // output. Otherwise node-pty would drop output that it has read but not delivered.
+  // The worker keeps the terminal device open. Otherwise the end of the program would end the
+  // output, and node-pty would drop output that it has read but not delivered.
   const own = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY)
   let isRunning = true
   let isQuiet = false

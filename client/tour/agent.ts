@@ -14,8 +14,8 @@ import { LEFT, TAGS } from './loop.ts'
 import { measure } from './measure.ts'
 
 /**
- * Action names of one tour. They contain the tour's name, because all workers share the queue and
- * only the tour's own worker can access the folder.
+ * Returns the action names of one tour. They contain the tour's name, because all workers share the
+ * queue and only the tour's own worker can access the folder.
  */
 export const toolsOf = (tour: string) => ({
   find: `tour.find.${tour}`,
@@ -24,7 +24,7 @@ export const toolsOf = (tour: string) => ({
 })
 
 /**
- * The question for the agent.
+ * Returns the question for the agent.
  * @param ending suffix of the file names.
  */
 export const questionOf = (ending: string): string =>
@@ -117,12 +117,12 @@ export function agentActions(
   }
 }
 
-/** The instructions of the agent if a real model is configured. */
+/** Returns the instructions of the agent if a real model is configured. */
 export const instructionsOf = (tour: string): string =>
   'You answer questions about the files of one folder, with your tools. Before you answer, ' +
   `record the answer with ${toolsOf(tour).note}; a person must approve this call. ` +
   'Then answer in one sentence that contains the path of the file and its number of lines in digits.'
-/** The script that replaces the model if none is configured. */
+/** Returns the script that replaces the model if none is configured. */
 export function scriptOf(tour: string): string {
   const { find, lines, note } = toolsOf(tour)
   return `script:

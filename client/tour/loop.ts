@@ -23,8 +23,8 @@ export const TAGS = { made_by: 'tour' }
 export const LEFT = 30 * 60_000
 
 /**
- * Action names of one tour. They contain the tour's name, because all workers share the queue and
- * only the tour's own worker can access the repository.
+ * Returns the action names of one tour. They contain the tour's name, because all workers share the
+ * queue and only the tour's own worker can access the repository.
  */
 const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
 

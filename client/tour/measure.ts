@@ -52,5 +52,5 @@ export function together(parts: readonly Measured[]): Measured {
 }
 const pathOf = (line: string): string => line.slice(66)
 
-/** The SHA-256 of a list of checksums: the hash of the output of `sha256sum`. */
+/** Returns the SHA-256 of a list of checksums, which is the hash of the output of `sha256sum`. */
 export const digestOf = (sums: string): string => createHash('sha256').update(sums).digest('hex')

@@ -199,7 +199,7 @@ export function checkEnd({ shown }: Question, { transcript, turn }: Followed): b
     )
   return status === 'completed'
 }
-/** The text of the last message of the agent. */
+/** Returns the text of the last message of the agent. */
 export const answerOf = ({ transcript }: Pick<Followed, 'transcript'>): string =>
   transcript
     .messages()

@@ -24,7 +24,7 @@ import { checkTimelines, watch } from './watch.ts'
 
 /** Number of the largest files that the report contains. */
 const LARGEST = 5
-/** Name of the action of one tour, which only the tour's worker executes. */
+/** Returns the name of the action of one tour, which only the tour's worker executes. */
 const actionOf = (tour: string): string => `tour.report.${tour}`
 const tableOf = (tour: string): string => `tour_${tour}`
 
@@ -97,7 +97,6 @@ async function largestIn(folder: string): Promise<string[]> {
     .slice(0, LARGEST)
     .map(({ path }) => path)
 }
-/** A row of the table. */
 type ReportRow = Pick<TableRow, 'data'>
 /**
  * Returns the path of a file that a search for this path ranks first. Another row could rank
@@ -115,12 +114,12 @@ export function searchable(rows: readonly ReportRow[]): string {
 
 const questionOf = (path: string): string =>
   `How many lines does ${path} have, and where is the report?`
-/** The instructions of the agent if a real model is configured. */
+/** Returns the instructions of the agent if a real model is configured. */
 const instructionsOf = (base: string): string =>
   'You answer questions about files from the table of the tour, with your tools. Answer in one ' +
   'sentence with the path, the number of lines in digits, and a Markdown link to the report: ' +
   `${base}, then the value of the column report, then /content.`
-/** The script that replaces the model if none is configured. */
+/** Returns the script that replaces the model if none is configured. */
 const reportScript = (tour: string, brand: string, base: string): string => `script:
   - when: {text: "How many lines does * have, and*", step: 1}
     say: I will search the table for {{1}}.
@@ -210,7 +209,6 @@ export async function tourOfReports(tour: Question): Promise<boolean> {
   }
 }
 
-/** Asks the agent about a file, and follows its answer. */
 async function asked(
   tour: Question,
   of: {

@@ -16,7 +16,6 @@ export interface Receiver {
   readonly handle: string
   /** The signing secret: 32 bytes in base64. */
   readonly secret: string
-  /** Name of the signature header. */
   readonly header: string
 }
 export interface Repository {

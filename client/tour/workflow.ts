@@ -10,8 +10,8 @@ import type { Client } from '../client.ts'
 import { BatonError } from '../transport.ts'
 
 /**
- * The queue for tours of one folder, so that tours of two checkouts do not execute each other's
- * jobs.
+ * Returns the queue for tours of one folder, so that tours of two checkouts do not execute each
+ * other's jobs.
  */
 export const queueOf = (folder: string): string =>
   `tour-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`

@@ -148,7 +148,10 @@ export class Transcript {
       if (open.has(status) && !here.has(id)) this.interactions.delete(id)
   }
 
-  /** Messages in reading order: committed rows by sequence number, then streaming rows by turn. */
+  /**
+   * Returns the messages in reading order: committed rows by sequence number, then streaming rows
+   * by turn.
+   */
   messages(): TranscriptMessage[] {
     const ageOf = ({ turn_id }: TranscriptMessage): TranscriptTurn | undefined =>
       turn_id === undefined ? undefined : this.turns.get(turn_id)
@@ -159,14 +162,14 @@ export class Transcript {
       return (of && other ? byAge(of, other) : 0) || (a.turn_index ?? 0) - (b.turn_index ?? 0)
     })
   }
-  /** The newest turn that has not ended. */
+  /** Returns the newest turn that has not ended. */
   active(): TranscriptTurn | undefined {
     return [...this.turns.values()]
       .filter(({ status }) => !settledTurns.has(status))
       .sort(byAge)
       .at(-1)
   }
-  /** Questions that have not ended. */
+  /** Returns the questions that have not ended. */
   pending(): Interaction[] {
     return [...this.interactions.values()].filter(({ status }) => open.has(status))
   }

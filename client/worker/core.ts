@@ -39,7 +39,6 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly instance: string
   readonly urls: readonly string[]
   readonly headers: Readonly<Record<string, string>>
-  /** Uploads a file of a job. */
   readonly publish: Publish
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
@@ -217,8 +216,8 @@ export class Core {
     this.#line.send(JSON.stringify(frame))
   }
   /**
-   * The leases that this worker holds. The service returns the jobs of the session's other leases
-   * to their queues, because this worker never received them.
+   * Returns the leases that this worker holds. The service returns the jobs of the session's other
+   * leases to their queues, because this worker never received them.
    */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]

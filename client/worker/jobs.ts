@@ -26,7 +26,6 @@ export interface JobsWorld {
   /** Called when a handler has returned and its slot is free. */
   freed(): void
   told(event: JobEvent): void
-  /** Uploads a file of a job. */
   readonly publish: Publish
   log(line: string): void
 }

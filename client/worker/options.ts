@@ -72,7 +72,7 @@ export interface WorkerOptions {
   readonly version?: string
   /** Id of the managed environment that this process runs in. */
   readonly environment_id?: string
-  /** Capabilities of the worker besides its actions, shown in lists of workers. */
+  /** Capabilities of the worker in addition to its actions, shown in lists of workers. */
   readonly capabilities?: readonly string[]
   /** Handlers by action name; the worker claims jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>

@@ -3,10 +3,10 @@
  * with exponential back-off, until it is closed or permanently refused.
  *
  * Invariants:
- * L1. The order is `opened`, then frames, then `lost`. Events of a socket that has failed are
+ * L1. Events arrive in the order `opened`, frames, `lost`. Events of a socket that has failed are
  *     ignored.
  * L2. A connection is dropped after 65 s without data; a ping every 20 s makes a live server
- *     answer.
+ *     respond.
  * L3. The back-off is reset only after a connection that was registered for at least 5 s.
  */
 import { WorkerError } from './options.ts'

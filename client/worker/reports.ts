@@ -1,7 +1,7 @@
 /**
  * Outcomes that the service has not acknowledged. Invariant: a report is kept until it is
  * acknowledged or can never be accepted, or the worker ends. Until then it is sent again after
- * every registration and every 10 s; a repeat has no further effect in the service.
+ * every registration and every 10 s; the service handles repeats idempotently.
  */
 import type { Up } from '../../protocol/workers/socket.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
@@ -70,7 +70,7 @@ export class Reports {
   resend(): void {
     for (const { text } of this.#pending.values()) this.#send(text)
   }
-  /** Handles an acknowledgement, which names a report by message id, or else by job. */
+  /** Handles an acknowledgement. Without a message id, it acknowledges all reports of the job. */
   acknowledged(job_id: string, message_id: string | undefined): void {
     if (message_id !== undefined && this.#pending.has(message_id)) this.#remove(message_id)
     else if (message_id === undefined)

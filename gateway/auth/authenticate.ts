@@ -72,7 +72,7 @@ export interface Authentication {
    * Returns the same object while nothing has changed.
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
-  /** Expiry of a caller's key in Unix milliseconds, or undefined when the key does not expire. */
+  /** Returns the expiry of a caller's key in Unix milliseconds, or undefined when there is none. */
   expiryOf(caller: Caller): number | undefined
 }
 /** A cached caller, with the directories and the key that it was derived from. */
@@ -123,7 +123,6 @@ export function openAuthentication(
     return index.get(tag) ?? []
   }
   const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
-  /** Returns the permissions of a project key, computed once per key and loaded directory. */
   const permissionsOf = (
     project: ProjectDirectory,
     { role_ids = [] }: PrincipalRecord,

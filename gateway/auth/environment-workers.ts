@@ -12,7 +12,7 @@ import type { Caller } from './authenticate.ts'
 
 /** Milliseconds for which an answer of an owner is reused. */
 const REUSE_MS = 2000
-/** Maximum number of answers that are kept. */
+/** Maximum number of cached answers. */
 const REMEMBERED = 10_000
 
 interface Known {
@@ -34,9 +34,8 @@ const callerOf = (
 })
 
 /**
- * Creates the function that finds the caller of an environment's credential. Refuses with
- * `unauthorized` only when the owner of the environment does not accept the credential as that of
- * its current worker.
+ * Creates the function that authenticates the worker of an environment. It returns `unauthorized`
+ * when no environment accepts the credential.
  * @param projects returns the ids of the projects that have a tag.
  */
 export function openEnvironmentWorkers(

@@ -130,8 +130,8 @@ export async function rolesOf(
 }
 
 /**
- * Returns the names by which interactions address a caller: the caller's id, and for each role that
- * the caller holds, `role:` with the role's id and with its name.
+ * Returns the names that interactions can use for a caller: the caller's id, and `role:` followed
+ * by the id and by the name of each role that the caller holds.
  */
 export async function namesOf(
   edge: Pick<Edge, 'directory'>,

@@ -1,14 +1,15 @@
 /**
- * Applying a blueprint. A preview plans and checks. An apply takes the blueprint, plans and checks
- * in the same way, performs the plan, and records the result at the actor of the blueprint, which
- * ends the hold.
+ * Applies blueprints. A preview only plans and checks. An apply also takes the hold of the
+ * blueprint, executes the plan, and records the result at the blueprint's actor, which releases the
+ * hold.
  *
  * Invariants:
- * A1. An apply does what its preview said, or is refused: both use one plan (protocol/blueprints).
- * A2. After a failure, what was done before stays, and a repeat completes the rest: created
- *     resources are found by their bindings.
- * A3. When a resource has changed between plan and command, the plan is made again, unless the
- *     request demands a certain plan (`plan_id`).
+ * A1. An apply does what its preview reported, or is refused: both use the same planner
+ *     (`protocol/blueprints`).
+ * A2. A failed apply keeps its completed changes. A retry finds the created resources by their
+ *     bindings and completes the rest.
+ * A3. When a resource changes between planning and execution, the request is planned again,
+ *     unless it requires a specific plan (`plan_id`).
  */
 import { type Plan, type PlannedChange, planOf } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
@@ -35,15 +36,15 @@ import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
 
 /**
- * Refusals after which a plan is made again. A name that was free when the apply was planned has
- * been taken since: by a late command of an interrupted apply, or by another request.
+ * Refusals after which an apply is planned again. `already_exists` means that another request, or a
+ * late command of an interrupted apply, took a name after planning.
  */
 const isOutdated: ReadonlySet<string> = new Set(['blueprint_plan_outdated', 'already_exists'])
-/** Maximum number of plans of one apply, if the project changes meanwhile. */
+/** Maximum number of plans per apply when the project changes concurrently. */
 const MAX_PLANS = 4
 /**
- * The types of resources whose ids the gateway generates; the prefix has the name of the type. The
- * actors of names generate the ids of channels and environments.
+ * Resource types whose ids the gateway generates, with the name of the type as the prefix. Channels
+ * and environments get their ids from the actors that reserve their names.
  */
 const generatedTypes = [
   'action',
@@ -57,10 +58,10 @@ const generatedTypes = [
   'table',
 ] as const satisfies readonly (ResourceTypeName & Prefix)[]
 
-/** What `include` of a call names. */
+/** Returns the values of the call's `include` parameter. */
 export const includedIn = ({ query }: Pick<Call, 'query'>): ReadonlySet<Included> =>
   new Set((query['include'] as Included[] | undefined) ?? [])
-/** The bindings as the caller may see them. */
+/** Returns the bindings in the form of the API, ordered by tier, type and key. */
 export const shownBindings = <T extends Binding>(
   bindings: readonly T[],
   further: boolean,
@@ -74,7 +75,7 @@ const inOrder = (a: Binding, b: Binding): number =>
   (a.resource_type < b.resource_type ? -1 : a.resource_type > b.resource_type ? 1 : 0) ||
   (a.key < b.key ? -1 : 1)
 
-/** The request with the providers of environments in place of their aliases. */
+/** Replaces the provider aliases of environments with the names of the providers. */
 function withProviders({ world }: Edge, request: ApplyRequest): ApplyRequest | Refusal {
   const { environments } = request.resources
   if (!environments) return request
@@ -99,7 +100,6 @@ function withProviders({ world }: Edge, request: ApplyRequest): ApplyRequest | R
   return { ...request, resources: { ...request.resources, environments: resolved } }
 }
 
-/** All changes of a plan that have commands. */
 const commandsOf = ({ changes, pruned, rebound }: Plan): PlannedChange[] => [
   ...changes,
   ...pruned,
@@ -123,7 +123,6 @@ async function planned(
   )
 }
 
-/** The outcome of one resource, with the members that the call includes. */
 const shownChange = (
   { resource_type, key, action, resource_id, fields, drift }: PlannedChange,
   ids: Readonly<Record<string, string>>,
@@ -162,8 +161,8 @@ function resultOf(
 }
 
 /**
- * Binds the idempotency key of a request, if there is one. Refused with `idempotency_key_conflict`
- * if the key belongs to a different request, also while that request is running.
+ * Binds the idempotency key of a request, if any. Refused with `idempotency_key_conflict` when a
+ * different request used the key, even if that request is still running.
  */
 async function bindKey(
   { world }: Edge,
@@ -185,7 +184,7 @@ async function bindKey(
   return isRefusal(bound) ? bound : undefined
 }
 
-/** The first answer of a request that is repeated under its idempotency key. */
+/** Returns the first answer to a request that is repeated under its idempotency key. */
 async function firstAnswer(
   edge: Edge,
   call: Call,
@@ -202,25 +201,26 @@ async function firstAnswer(
     fingerprint,
     name: operationOf(call),
     origin,
-    // No holder: the actor refuses a command that it does not remember.
+    // The empty holder is always refused, so the actor can only return a remembered answer.
     input: { holder: '' },
   })
   if (!isRefusal(outcome)) return { done: outcome.reply }
   return outcome.refused === 'blueprint_busy' ? undefined : outcome
 }
 
-/** Drops the cached configuration of the project on every gateway and executor. */
+/** Drops the cached project and organization directories on every gateway and executor. */
 export const announce = async ({ world }: Edge, project: string): Promise<void> => {
   await Promise.all([world.forget(world.organization()), world.forget(project)])
 }
 
-/** Generates ids for the resources that the plan creates, by place. */
+/** Generates ids for the resources that the plan creates, keyed by place. */
 function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) {
   return Object.fromEntries(
     changes.flatMap(({ resource_type, key, action }) => {
       const prefix = generatedTypes.find((type) => type === resource_type)
       if (action !== 'created' || prefix === undefined) return []
-      // The slot of an agent is random, so that records of agents spread over the shards.
+      // The memory of an agent is an actor with the same id, so random slots spread memories over
+      // the shards.
       const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
       const slot = isNear ? slotOf(project) : undefined
       return [[placeOf(resource_type, key), edge.world.id(prefix, undefined, slot)]]
@@ -229,9 +229,10 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
 }
 
 /**
- * Reserves a new id for the resource whose creation was refused, if an interrupted apply had
- * reserved the previous one: its resource was deleted since or is bound under another key, or its
- * handle was given up. Returns whether it did.
+ * Reserves a new id for a resource whose creation was refused, if the reservation of an interrupted
+ * apply has become unusable. Either the reserved id was used by a resource that was since deleted
+ * or bound under another key, or the reserved workflow handle expired. Returns whether a new id was
+ * reserved.
  */
 async function renewReservation(
   hold: Hold,
@@ -245,12 +246,12 @@ async function renewReservation(
   const id = wanted[place]
   if (id === undefined || reserved[place] === id) return false
   const isUsed = refused === 'conflict' || refused === 'blueprint_plan_outdated'
-  // The organization gives up the handle of a workflow that was not created in time.
+  // The organization releases a reserved handle when the workflow is not created in time.
   if (!isUsed && details?.['reservation'] !== 'expired') return false
   return !isRefusal(await hold.reserve({ [place]: id }, [place]))
 }
 
-/** Plans and performs the request once. A refusal that a new plan can avoid is `outdated`. */
+/** Plans and executes the request once. Returns `outdated` when planning again may succeed. */
 async function attempt(
   edge: Edge,
   call: Call,
@@ -283,7 +284,7 @@ async function attempt(
   return isRefusal(bindings) ? bindings : { result: resultOf(call, request, plan, bindings, ids) }
 }
 
-/** Prepares a preview, which is answered at once, or an apply. */
+/** Prepares an apply. A preview is answered without a command. */
 export const apply: Prepare = async (edge, call, identity, origin) => {
   const project = scopeId(edge, call)
   const request = withProviders(edge, call.body as ApplyRequest)
@@ -306,12 +307,13 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
   return holding(edge, project, blueprint, origin, async (hold) => {
-    // The first request may have ended while this repeat of it waited.
+    // The first request may have ended while this repeat waited for the hold.
     const late = await firstAnswer(edge, call, identity, origin, id)
     if (late) return late
     for (let plans = 1; ; plans++) {
       const outcome = await attempt(edge, call, origin, request, hold)
-      // Even if nothing was changed: an interrupted apply may not have announced its changes.
+      // Announced even if nothing changed, because an interrupted apply may have left changes
+      // unannounced.
       await announce(edge, project)
       if ('result' in outcome)
         return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }

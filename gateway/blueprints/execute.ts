@@ -1,9 +1,9 @@
 /**
- * Performs the commands of a plan. Each command goes through the preparation and the decision of its
- * ordinary row, with the permission of that row, and carries the binding of its resource.
+ * Executes the commands of a plan. Each command passes the permission check, the preparation and
+ * the decision of its ordinary row, and includes the binding of its resource.
  *
- * Invariant: the commands of one resource are performed in order, and a tier begins after the tier
- * before it has ended. The first refusal ends the plan after its tier; what was done before stays.
+ * Invariant: the commands of one resource are executed in order, and tiers are executed one after
+ * another. After a refusal, no further command is started; completed changes remain.
  */
 import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
@@ -34,13 +34,14 @@ const rowOf = (name: string): Row => {
   return row
 }
 
-/** The refusal for the first row of the plan that the caller may not call. */
+/** Returns the refusal for the first row of the plan that the caller may not call. */
 export function refusedRows(
   edge: Pick<Edge, 'world'>,
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
 ): Refusal | undefined {
-  // A binding decides who may change and delete a resource, so it needs the permission to change it.
+  // A binding controls who may change or delete its resource. So changing the binding requires the
+  // permission to change the resource.
   const names = new Set(
     changes.flatMap(({ resource_type, steps }) =>
       steps.flatMap(({ row }) =>
@@ -57,7 +58,9 @@ export function refusedRows(
   return undefined
 }
 
-/** A refusal with the paths of its fields in the request of the blueprint. */
+/**
+ * Adds the resource to a refusal, and converts its field paths to paths in the blueprint request.
+ */
 export function located(
   { resource_type: type, key, field }: Pick<PlannedChange, 'resource_type' | 'key' | 'field'>,
   refusal: Refusal,
@@ -82,13 +85,13 @@ interface Execution {
   readonly edge: Edge
   readonly call: Call
   readonly origin: Origin
-  /** Ids of the resources of the blueprint by place; also of those that are to be created. */
+  /** Ids of the blueprint's resources by place, including resources that are not created yet. */
   readonly ids: Record<string, string>
-  /** Nothing more is sent once another request may have taken the blueprint. */
+  /** No command is sent once the hold may be lost. */
   readonly hold: Pick<Hold, 'isLost'>
 }
 
-/** Performs one command of a plan. Returns the id of the resource. */
+/** Executes one command of a plan and returns the id of the resource. */
 async function performStep(
   { edge, call, origin, ids }: Execution,
   change: PlannedChange,
@@ -164,9 +167,8 @@ async function performStep(
 }
 
 /**
- * Performs the commands of the changes, tier after tier. Returns the first refusal, in the order of
- * the plan.
- * @param reverse whether higher tiers come first, as for deletions.
+ * Executes the commands of the changes, tier by tier. Returns the first refusal in plan order.
+ * @param reverse whether to start with the highest tier, as for deletions.
  */
 export async function execute(
   execution: Execution,
@@ -198,7 +200,7 @@ export async function execute(
         return undefined
       },
     )
-    // The preparations of the next tier look up what this tier has changed.
+    // The preparations of the next tier must see the changes of this tier.
     edge.directory.forget(scopeId(edge, execution.call))
     const refused = outcomes.find((one) => one !== undefined)
     if (refused) return refused

@@ -1,6 +1,6 @@
 /**
- * Export of a project, or of one blueprint of it, as a blueprint that plans to nothing. Keys of bound
- * resources are those of their bindings; keys of the others are derived from their names.
+ * Exports a project, or one of its blueprints, as a blueprint whose plan contains no changes. Bound
+ * resources keep the keys of their bindings; other keys are derived from names.
  */
 import { formOf, type KnownResource, presentValue } from '../../protocol/blueprints/compare.ts'
 import {
@@ -22,7 +22,9 @@ import { slug } from '../../protocol/naming.ts'
 import type { LocalContext } from '../listing.ts'
 import { allResources, bindingsOf, boundResources } from './present.ts'
 
-/** Keys of the resources of one type: unique, and stable for the same names. */
+/**
+ * Assigns unique keys to the resources of one type. The same resources always get the same keys.
+ */
 function keysOf(resources: readonly KnownResource[], identity: Identity | undefined) {
   const keys = new Map<string, string>()
   const taken = new Set<string>()
@@ -47,8 +49,8 @@ const nameOf = ({ type, record }: KnownResource): string =>
   String(record[resourceFacts[type].match] ?? '')
 
 /**
- * The input of a resource. A reference to a resource outside of the export is by id.
- * @param isGone whether the resource of a reference was deleted; such a reference is left out.
+ * Returns the input of a resource. References to resources outside of the export use ids.
+ * @param isGone returns whether a referenced resource was deleted; such a reference is omitted.
  */
 function inputOf(
   known: KnownResource,
@@ -61,7 +63,7 @@ function inputOf(
   const input: Record<string, unknown> = { key, name: known.record['name'] }
   for (const [field, facts] of Object.entries(fields)) {
     const present = presentValue(known, field)
-    // The type of an action, and what the schema requires, are written even if they are the default.
+    // The type of an action and required fields are written even when they have default values.
     const isWritten = present !== undefined && (field === 'type' || required.includes(field))
     const value = formOf(facts, present) ?? (isWritten ? present : undefined)
     if (value === undefined) continue
@@ -81,7 +83,7 @@ function inputOf(
   return input as ResourceInput
 }
 
-/** The resources in the form in which they can be applied. */
+/** Exports the resources of a project, or of the blueprint that the identity names. */
 export async function exported(
   { world, directory, project = '' }: LocalContext,
   { namespace, blueprint_key }: Identity,
@@ -122,7 +124,7 @@ export async function exported(
               one,
               keys.get(type)?.get(one.id) ?? '',
               (other, id) => keys.get(other)?.get(id),
-              // A loop keeps the id of a deleted agent.
+              // A loop keeps the id of its agent after the agent is deleted.
               (other, id) => other === 'agent' && getOwn(agents, id) === undefined,
             ),
           )
@@ -132,7 +134,10 @@ export async function exported(
     ) as Export['resources'],
   }
 }
-/** The identity of the only blueprint of a project; undefined when there are none or several. */
+/**
+ * Returns the identity of the project's only blueprint, or undefined when there are none or
+ * several.
+ */
 function theOnly(bindings: readonly StoredBinding[]): Identity | undefined {
   const first = bindings[0]
   return first && bindings.every((binding) => isSameIdentity(binding, first))

@@ -1,17 +1,18 @@
 /**
- * Rules of the actors that a plan can check before anything is written, so that a preview refuses
- * what the apply would refuse. The rules themselves are shared with the actors.
+ * Actor rules that a plan checks in advance, so that a preview refuses what the apply would refuse.
+ * The actors use the same functions.
  */
-import { readPermissions } from '../../protocol/access/roles.ts'
+import { lacking, readPermissions } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { keepUrl, maskUrl, partUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
+import type { Call } from '../call.ts'
 
 const anyPart = { sealed: '', digest: '' }
-/** The fault of a URL with masked values that the present record does not have. */
+/** Returns a fault when a URL contains a masked value that the current record does not have. */
 function maskFaults(field: string, url: unknown, before: unknown): FieldError[] {
   if (typeof url !== 'string') return []
   const sent = partUrl(url).values.map((value) => (value === null ? null : anyPart))
@@ -23,10 +24,17 @@ function maskFaults(field: string, url: unknown, before: unknown): FieldError[] 
   return 'fault' in kept ? [{ field, message: kept.fault, actual: maskUrl(url) }] : []
 }
 
+/** Returns the permissions of a role's record or body, if it has any. */
+const permissionsOf = (role: Readonly<Record<string, unknown>> | undefined, brand: string) =>
+  role?.['permissions'] === undefined
+    ? undefined
+    : readPermissions(role['permissions'] as string[], brand)
+
 /** Returns the refusal that the actor of a resource would give to a command of the plan. */
 export function foreseenRefusal(
   { resource_type: type, known }: PlannedChange,
   { row, body }: Step,
+  { permissions }: Pick<Call['caller'], 'permissions'>,
   brand: string,
 ): Refusal | undefined {
   const { rows } = resourceFacts[type]
@@ -34,13 +42,19 @@ export function foreseenRefusal(
   const urls = (['endpoint', 'url'] as const)
     .filter((field) => Object.hasOwn(resourceFacts[type].fields, field))
     .map((field) => memberOf(resourceFacts[type], field))
+  const granted = type === 'role' ? permissionsOf(body, brand) : undefined
   const faults = [
     ...reservedTags(body['tags'] as Record<string, string> | undefined, brand),
     ...(type === 'action' && !known ? reservedActionName(String(body['name']), brand) : []),
-    ...(type === 'role' && body['permissions'] !== undefined
-      ? readPermissions(body['permissions'] as string[], brand).faults
-      : []),
+    ...(granted?.faults ?? []),
     ...urls.flatMap((member) => maskFaults(member, body[member], known?.record[member])),
   ]
-  return faults.length > 0 ? refuseFields(...faults) : undefined
+  if (faults.length > 0) return refuseFields(...faults)
+  if (!granted) return undefined
+  const before = permissionsOf(known?.record, brand)?.permissions ?? []
+  return lacking(
+    [...permissions],
+    granted.permissions.filter((permission) => !before.includes(permission)),
+    brand,
+  )
 }

@@ -1,6 +1,6 @@
 /**
- * Holding a blueprint, so that its changes are serialized: a second request waits until the first
- * has ended. A hold is renewed while its request runs, and ends by itself when its gateway dies.
+ * The hold of a blueprint, which serializes its changes: a second request waits until the first has
+ * ended. A hold is renewed while its request runs, and expires when its gateway dies.
  */
 import { HOLD_MS } from '../../protocol/blueprints/events.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'
@@ -15,29 +15,32 @@ import { sleep } from '../timing.ts'
 const [MAX_WAIT_MS, PAUSE_MS] = [45_000, 100]
 
 export interface Hold {
-  /** Id of the actor of the blueprint. */
+  /** Id of the blueprint's actor. */
   readonly id: string
   readonly holder: string
-  /** Whether another request may have taken the blueprint, because a renewal is overdue. */
+  /**
+   * Whether another request may hold the blueprint, because a renewal was refused or is overdue.
+   */
   isLost(): boolean
   /**
-   * Reserves ids for new resources by place; returns those that count.
-   * @param replace places whose earlier reservations are given up.
+   * Reserves ids for new resources, keyed by place. Returns the ids to use, which may be those of
+   * earlier reservations.
+   * @param replace places whose earlier reservations are replaced.
    */
   reserve(
     ids: Readonly<Record<string, string>>,
     replace?: readonly string[],
   ): Promise<Readonly<Record<string, string>> | Refusal>
   /**
-   * Stops the renewal, and waits for one in flight, which would otherwise take the blueprint again.
-   * The final command of the request then gives the blueprint up.
+   * Stops the renewal, and waits for a renewal in flight, which could otherwise take the hold
+   * again. The final command of the request releases the hold.
    */
   stop(): Promise<void>
-  /** Gives the blueprint up without a final command. */
+  /** Releases the hold without a final command. */
   release(): Promise<void>
 }
 
-/** The id of the actor of a blueprint. */
+/** Returns the id of a blueprint's actor. */
 export const blueprintId = (
   { world }: Pick<Edge, 'world'>,
   project: string,
@@ -45,8 +48,8 @@ export const blueprintId = (
 ): string => world.id('blueprint', `${project}/${namespace}\n${blueprint_key}`)
 
 /**
- * Takes a blueprint, after waiting for other holders. Refused with `blueprint_busy` after
- * `MAX_WAIT_MS`.
+ * Takes the hold of a blueprint, and waits while another request has it. Refused with
+ * `blueprint_busy` after `MAX_WAIT_MS`.
  */
 export async function takeHold(
   { world }: Pick<Edge, 'world'>,
@@ -126,8 +129,8 @@ export async function takeHold(
 }
 
 /**
- * Prepares a command while the blueprint is held. The hold lasts until that command, which ends it;
- * it ends at once when the preparation is refused, fails, or needs no command.
+ * Prepares a command while the blueprint is held. The command ends the hold. If the preparation is
+ * refused, fails or needs no command, the hold is released immediately.
  */
 export async function holding(
   edge: Pick<Edge, 'world'>,

@@ -1,7 +1,7 @@
 /**
- * Protection and deletion of blueprints, and the table of the preparations of their rows.
+ * Protects and deletes blueprints, and lists the preparations of the blueprint rows.
  *
- * Invariant: a deletion that fails can be repeated. Bindings that were not processed remain.
+ * Invariant: a failed deletion can be repeated. Bindings that were not processed remain.
  */
 import { changeOfBound, type PlannedChange, planRemoval } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
@@ -21,16 +21,15 @@ const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identi
     ...(typeof query['namespace'] === 'string' && { namespace: query['namespace'] }),
     ...(slots['blueprint_key'] !== undefined && { blueprint_key: slots['blueprint_key'] }),
   })
-/** How a request changes all bindings of a blueprint. */
+/** A change to all bindings of a blueprint. */
 interface Sweep {
-  /** Returns the changes of the bindings. */
   plan(
     bindings: readonly StoredBinding[],
   ): Promise<readonly PlannedChange[] | Refusal> | readonly PlannedChange[] | Refusal
-  /** Returns what the actor of the blueprint records. */
+  /** Returns the input of the command that ends the hold. */
   record(before: readonly StoredBinding[], after: readonly StoredBinding[]): object
 }
-/** Performs one command for each binding of a blueprint, higher tiers first. */
+/** Executes a sweep while the blueprint is held, higher tiers first. */
 function forAll(
   edge: Edge,
   call: Call,
@@ -102,7 +101,7 @@ const remove: Prepare = async (edge, call, _, origin) => {
   const project = scopeId(edge, call)
   const present = await bindingsOf(edge, project, identityOfCall(call))
   if (isRefusal(present)) return present
-  // Clients repeat a deletion whose answer was lost, so a deleted blueprint is no error.
+  // Deletion is idempotent, because a client may repeat it after losing the answer.
   if (present.length === 0) return { done: resultOfDeletion(call, [], () => true) }
   const all = call.query['delete_retained'] === true
   const isDeleted = ({ delete_on_destroy }: StoredBinding): boolean => all || delete_on_destroy

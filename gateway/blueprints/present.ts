@@ -1,7 +1,7 @@
 /**
- * Reads the present state on which the plan of a blueprint is based: bindings from the view, and
- * resources from their owners. Views answer only after they have applied everything committed
- * before, so a binding that an earlier apply has stored is found.
+ * Reads the current state on which the plan of a blueprint is based: bindings from the view, and
+ * resources from their owners. A view answers only after it has applied everything committed before
+ * the query, so the bindings of earlier applies are found.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Hash, KnownResource } from '../../protocol/blueprints/compare.ts'
@@ -23,21 +23,21 @@ import type { Edge } from '../call.ts'
 import { concurrently } from '../timing.ts'
 
 type Reading = Pick<Edge, 'world' | 'directory'>
-/** Types whose resources are actors of their own. */
+/** Types whose resources are separate actors. */
 const separateTypes = ['loop', 'table', 'channel', 'environment'] as const
 type SeparateType = (typeof separateTypes)[number]
 const isSeparate = (type: ResourceTypeName): type is SeparateType =>
   separateTypes.some((one) => one === type)
 
-/** The hash of plans and bindings. */
+/** Returns the hash function of plans and bindings. */
 export const hashIn =
   ({ world }: Pick<Reading, 'world'>): Hash =>
   (text) =>
     world.hash(text).slice(0, 16)
 
-/** Number of bindings in one page, and of project resources in one question. */
+/** Number of bindings per page, and of project resources per query. */
 const [PAGE, PART] = [500, 100]
-/** Maximum number of concurrent questions. */
+/** Maximum number of concurrent queries. */
 const AT_ONCE = 32
 
 const parts = <T>(items: readonly T[], size: number): T[][] =>
@@ -45,7 +45,7 @@ const parts = <T>(items: readonly T[], size: number): T[][] =>
     items.slice(index * size, (index + 1) * size),
   )
 
-/** The bindings of a project, or of one blueprint of it. */
+/** Returns the bindings of a project, or of one of its blueprints. */
 export async function bindingsOf(
   { world }: Pick<Reading, 'world'>,
   project: string,
@@ -65,7 +65,7 @@ export async function bindingsOf(
   }
 }
 
-/** The resource as clients see it: the permissions of a role have the brand. */
+/** Converts the permissions of a role to their branded form, as in the API. */
 const branded = ({ world }: Reading, known: KnownResource): KnownResource =>
   known.type === 'role'
     ? {
@@ -78,7 +78,6 @@ const branded = ({ world }: Reading, known: KnownResource): KnownResource =>
         },
       }
     : known
-/** Reads project resources by id and by name. */
 async function fromProject(
   reading: Reading,
   project: string,
@@ -98,7 +97,6 @@ async function fromProject(
     isRefusal(answer) ? [] : answer.map((known) => branded(reading, known)),
   )
 }
-/** Reads all resources that the project holds. */
 async function projectResources(
   reading: Reading,
   project: string,
@@ -106,7 +104,7 @@ async function projectResources(
   const ids = await reading.world.ask({ project, kind: 'project', id: project }, 'resource_ids', {})
   return isRefusal(ids) ? ids : fromProject(reading, project, ids, [])
 }
-/** Reads resources that are actors of their own; those that do not exist are left out. */
+/** Reads resources that are separate actors. Resources that do not exist are omitted. */
 async function fromOwners(
   { world }: Pick<Reading, 'world'>,
   project: string,
@@ -120,8 +118,8 @@ async function fromOwners(
   return answers.flatMap((answer) => (answer === null || isRefusal(answer) ? [] : [answer]))
 }
 /**
- * Reads the resources that are actors of their own.
- * @param names names of the wanted resources by type; by default, all are read.
+ * Reads resources that are separate actors.
+ * @param names returns the names of the wanted resources of a type; without it, all are read.
  */
 async function separateResources(
   { world }: Pick<Reading, 'world'>,
@@ -163,7 +161,7 @@ const unique = (resources: readonly KnownResource[]): KnownResource[] => [
   ...new Map(resources.map((one) => [one.id, one])).values(),
 ]
 
-/** Reads the resources with these bindings. */
+/** Reads the resources of the given bindings. Resources that do not exist are omitted. */
 export async function boundResources(
   reading: Reading,
   project: string,
@@ -183,7 +181,7 @@ export async function boundResources(
   return isRefusal(second) ? second : [...first, ...second]
 }
 
-/** The secrets that a request refers to, in the form of resources. */
+/** Returns the secrets that a request names, in the form of resources. */
 async function secretsOf(
   { world }: Reading,
   project: string,
@@ -199,8 +197,8 @@ async function secretsOf(
 }
 
 /**
- * The bindings of a view, with those of resources that were read from their owners. A command that
- * was decided between the two reads would otherwise leave a resource whose binding is unknown.
+ * Replaces the view's bindings of resources that were read from their owners. Otherwise, a command
+ * decided between the two reads would leave a resource with an unknown binding.
  */
 const reconciled = (
   bindings: readonly StoredBinding[],
@@ -213,7 +211,7 @@ const reconciled = (
   ].sort((a, b) => (a.resource_id < b.resource_id ? -1 : 1))
 }
 
-/** The ids to which a request refers. */
+/** Returns the resource ids that a request refers to. */
 const referredIds = (request: ApplyRequest): string[] =>
   requestedResources(request).flatMap(({ type, input }) =>
     Object.entries(resourceFacts[type].fields).flatMap(([field, { refers }]) => {

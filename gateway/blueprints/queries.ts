@@ -1,4 +1,4 @@
-/** The queries about blueprints: bindings, drift and export. */
+/** Handles the blueprint queries: bindings, drift and export. */
 import { driftOf } from '../../protocol/blueprints/compare.ts'
 import { isPublished } from '../../protocol/blueprints/resources.ts'
 import type { DriftItem } from '../../protocol/blueprints/schema.ts'
@@ -11,7 +11,7 @@ import { bindingsOf, boundResources, hashIn } from './present.ts'
 
 const namesFurther = (include: readonly string[] | undefined): boolean =>
   include?.includes('further_types') === true
-/** The drift of all bound resources of a blueprint. */
+/** Returns the drift of all resources of a blueprint. */
 async function driftItems(
   { world, directory, project = '' }: LocalContext,
   identity: Identity,

@@ -1,12 +1,13 @@
 /**
- * Checks of a plan before anything is written: the rules of each row that a schema cannot express,
- * and the agents, actions, workflows and providers that definitions name. Resources that the same
+ * Checks a plan before anything is written: the rules of each row that a schema cannot express, and
+ * the agents, actions, workflows and providers that definitions name. Resources that the same
  * request creates count as existing.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { isSymbol } from '../../protocol/blueprints/references.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
 import type { Step as PlanStep } from '../../protocol/blueprints/steps.ts'
+import { type Identity, identityOf } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
@@ -17,10 +18,11 @@ import { refusedActions } from '../commands/actions-named.ts'
 import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
 import { unknownWorkflow } from '../commands/loops.ts'
+import { refusedByOthers } from './capacity.ts'
 import { located } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
-/** Names that the resources of the request will have. */
+/** Returns the names that the request gives to resources of one type. */
 function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set<string> {
   const { match, rows: names } = resourceFacts[type]
   return new Set(
@@ -33,12 +35,12 @@ function namesOf(changes: readonly PlannedChange[], type: ResourceTypeName): Set
   )
 }
 
-/** The body without a reference to an agent that the request creates. */
+/** Omits a reference to an agent that the request creates, because the agent has no id yet. */
 function withoutSymbols(body: PlanStep['body']): PlanStep['body'] {
   const { agent_id, ...rest } = body
   return isSymbol(agent_id) ? rest : body
 }
-/** The definition in the body of a loop or a workflow, and its path there. */
+/** Returns the definition in the body of a loop or workflow, and its path in the body. */
 const definitionOf = (
   type: ResourceTypeName,
   body: PlanStep['body'],
@@ -70,7 +72,7 @@ async function unknownWorkflows(
   )
 }
 
-/** Returns the first refusal of a change of the plan, with paths in the request of the blueprint. */
+/** Returns the first refusal of a change of the plan, with field paths in the blueprint request. */
 export async function refusedPlan(
   edge: Edge,
   call: Call,
@@ -88,7 +90,7 @@ export async function refusedPlan(
       if (faults.length > 0) return located(change, refuseFields(...faults))
       const defined = definitionOf(change.resource_type, body)
       const refused =
-        foreseenRefusal(change, step, edge.world.settings.brand) ??
+        foreseenRefusal(change, step, call.caller, edge.world.settings.brand) ??
         (defined &&
           (refusedActions(edge, call.caller, defined.spec, defined.path) ??
             refusedProvider(edge.world.settings, defined.spec, defined.path) ??
@@ -99,9 +101,9 @@ export async function refusedPlan(
           : undefined)
       if (refused) return located(change, refused)
     }
-  return undefined
+  return refusedByOthers(edge, project, changes, identityOf(call.body as Identity))
 }
-/** Runs the preparation of a row only for its checks. */
+/** Runs the preparation of a row for its checks only. */
 async function checked(
   edge: Edge,
   call: Call,

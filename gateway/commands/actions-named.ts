@@ -75,7 +75,6 @@ export const refusedTools = (
   )
 }
 
-/** Returns the refusal for the first field whose permission is missing. */
 function refusedExecution(
   { world }: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],

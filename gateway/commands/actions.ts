@@ -1,7 +1,6 @@
 /**
- * Preparations of the action rows. They generate the signing secrets, which are shown once, check
- * and seal endpoint URLs, validate the input of direct calls, and wait for the results of these
- * calls.
+ * Preparations of the action rows. They generate signing secrets, which are shown once, and check
+ * and seal endpoint URLs. Preparations of direct calls validate the input and wait for the result.
  */
 import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -16,8 +15,8 @@ import type { Sink } from '../http/respond.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { callersOf, findEntry } from '../queries/action-catalog.ts'
 import { timelineSource } from '../streams/timeline.ts'
-import { childrenOf } from './children.ts'
 import { withSealedUrl } from './seal-url.ts'
+import { childrenOf } from './workflows/children.ts'
 
 /** Length of a signing secret in bytes. */
 const SECRET = 32

@@ -32,9 +32,6 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
 
-/**
- * Returns the active principal with this id as a channel member, or undefined when there is none.
- */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
@@ -51,7 +48,6 @@ function newcomer(known: Known, id: string): Person | undefined {
     : person
 }
 
-/** Reads the channel from the view, subject to the caller's read access. */
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
   edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 

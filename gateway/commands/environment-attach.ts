@@ -89,7 +89,7 @@ const creationOf = (
   ...(tags && { tags }),
 })
 
-/** Refuses a worker that serves an environment other than the one to be attached. */
+/** Refuses a worker that already serves a different environment. */
 async function checkFree(
   { world }: Edge,
   project: string,
@@ -134,8 +134,8 @@ async function bind(
     input: { session, environment_id },
   })
   if (!isRefusal(bound)) return standing.environment
-  // The session has ended or was attached elsewhere in the meantime. Its actor does not report this
-  // to the environment.
+  // The session has ended or was attached elsewhere in the meantime. The worker's actor does not
+  // report this to the environment.
   if (bound.refused === 'not_found' || bound.refused === 'conflict')
     await world.command({
       ...environment,

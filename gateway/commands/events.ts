@@ -1,7 +1,7 @@
 /**
  * Preparations of the rows that publish events. The gateway assigns the ids of the events, so that
- * a repeat under an idempotency key refers to the same events. If necessary, the gateway sends the
- * command again until the project's `events` actor has decided which events are duplicates.
+ * a repeat under an idempotency key refers to the same events. The command is repeated until the
+ * project's `events` actor has decided which events are duplicates.
  */
 
 import type { Origin } from '../../protocol/entry.ts'

@@ -119,8 +119,8 @@ export const takeTrigger =
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
   `http_trigger:${trigger_id}:${key}`
 /**
- * Returns the answer while the loop is not active. For a repeat under a known idempotency key, it
- * is the id of the event that the first request published. Any other request is refused.
+ * Returns the answer while the loop is not active. A repeat under a known idempotency key receives
+ * the id of the event that the first request published. Any other request is refused.
  */
 async function repeated(
   { world }: Edge,
@@ -167,7 +167,10 @@ async function find(
   return owner && facts?.enabled && home && !home.deleted ? { owner, facts } : missing()
 }
 
-/** True if the body is signed with the trigger's secret, or if the trigger has none. */
+/**
+ * Returns whether the body is signed with the trigger's secret; true for a trigger without a
+ * secret.
+ */
 function signed(
   { world }: Edge,
   { loop_id }: HandleOwner,

@@ -21,8 +21,8 @@ import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
-import { childrenOf } from './children.ts'
 import { refusedProvider } from './environments/providers.ts'
+import { childrenOf } from './workflows/children.ts'
 
 /**
  * The text shown instead of a secret. A request that contains it leaves the stored secret
@@ -251,11 +251,10 @@ async function noted<T>(
 }
 
 /**
- * Returns the id of the run that another loop or a workflow started under the same start key. A key
- * should be unique in the project, but a run is stored with its loop, so only a view can find such
- * a run. Two runs under one key remain possible when two loops are started at the same moment. They
- * also remain possible when a workflow is started after a loop, because the start of a workflow
- * skips this query to save its cost.
+ * Returns the id of the run that another loop or a workflow started under the same start key. A run
+ * is stored with its loop, so only a view can find it. Duplicates remain possible when two loops
+ * are started at the same moment. They also remain possible when a workflow is started after a
+ * loop, because the start of a workflow skips this query to save its cost.
  */
 async function runElsewhere(
   { world }: Edge,

@@ -25,10 +25,10 @@ const rememberedIn = (
 
 /**
  * Repeats the command, with a view's answer about the unsure keys (`Recalled`), until the `events`
- * actor can decide which events are duplicates. Refused with `service_unavailable` if it still
- * cannot after `QUESTIONS` queries.
+ * actor can decide which events are duplicates. Refused with `service_unavailable` if the actor
+ * still cannot decide after `QUESTIONS` queries.
  * @param send sends the command, under the same command id each time.
- * @param first the outcome of the first send; without it, the function sends first.
+ * @param first the outcome of an earlier send, if any.
  */
 export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
   world: Pick<World, 'view' | 'now'>,

@@ -20,7 +20,6 @@ import { withSealedUrl } from './seal-url.ts'
  */
 const PING_TIMEOUT_MS = PROMPT + 12_000
 
-/** Refuses a URL that is not an allowed destination. */
 async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
   const { url } = body as Partial<Webhook>
   const message = url ? await world.unreachable?.(url) : undefined
@@ -29,7 +28,10 @@ async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | unde
     : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
 }
 
-/** Waits for the outcome of a test delivery. A test that takes too long counts as failed. */
+/**
+ * Waits for the outcome of a test delivery. After `PING_TIMEOUT_MS`, the test is reported as
+ * failed.
+ */
 async function outcomeOf({ world }: Edge, project: string, id: string): Promise<unknown> {
   let wake = () => {}
   const stop = world.live(project, 'delivery', id, () => wake())

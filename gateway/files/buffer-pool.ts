@@ -11,7 +11,7 @@ export interface BufferPool {
   readonly size: number
   /** Number of buffers that are in use. */
   readonly used: number
-  /** Maximum number of buffers that were in use at a time. */
+  /** Maximum number of buffers in use at the same time so far. */
   readonly most: number
   /** Returns a buffer with arbitrary content. */
   take(): Buffer

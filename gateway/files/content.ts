@@ -28,8 +28,8 @@ export interface ContentPlan {
 }
 
 /**
- * MIME types that a browser may display, because it runs none of their scripts in the service's
- * origin. Files of all other types are downloads.
+ * MIME types that a browser may display, because they cannot run scripts in the service's origin.
+ * Files of all other types are downloads.
  */
 const inlineTypes: ReadonlySet<string> = new Set([
   'image/png',

@@ -1,10 +1,12 @@
 /**
  * Determines the type of an uploaded file from its bytes, and refuses files that cannot be shown to
  * an agent or are too large for their type. Files are inspected before any of their bytes are
- * stored. The type that a client declares, and the file's name, only decide between Markdown and
- * plain text. Office files are recognized by `office.ts`, and converted by an executor. The package
- * `file-type` 21 is not used: it treats every text that begins with `GIF` as a picture, finds a PDF
- * header only at the first byte, and needs 26 µs for a text of 100 KiB instead of 2 µs.
+ * stored. The declared type and the name of a file only decide between Markdown and plain text.
+ * Office files are recognized by `office.ts` and converted by an executor.
+ *
+ * The package `file-type` 21 is not used. It treats every text that begins with `GIF` as an image,
+ * and finds a PDF header only at the first byte. It also takes 26 µs for a text of 100 KiB instead
+ * of 2 µs.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'

@@ -19,9 +19,9 @@ const ARCHIVE_LIMITS = { members: 5000, bytes: 64 * 1_048_576 } as const
 class TooManyMembers extends Error {}
 
 /**
- * Returns the media type of an Office file. Returns `unsafe` for a file that contains macros, has
- * more than 5,000 members or announces more than 64 MiB when decompressed. Returns undefined when
- * the bytes are not an Office file.
+ * Returns the media type of an Office file. Returns `unsafe` for an Office file with macros, and
+ * for any archive that has more than 5,000 members or announces more than 64 MiB when decompressed.
+ * Returns undefined for any other file.
  */
 export function officeType(bytes: Uint8Array): OfficeType | 'unsafe' | undefined {
   const names = new Set<string>()

@@ -6,7 +6,7 @@
 import { Lexer, parseDocument } from 'yaml'
 import { nestedDeeperAt } from '../../protocol/rules/yaml-nesting.ts'
 
-/** Maximum nesting depth of a document, apart from nesting by indentation. */
+/** Maximum nesting depth of a document, not counting nesting by indentation. */
 const MAX_NESTING = 64
 /** Maximum number of alias expansions, so that a small document cannot expand to a huge value. */
 const MAX_ALIASES = 50

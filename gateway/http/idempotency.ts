@@ -13,7 +13,8 @@ export interface Identity {
   /** The seed of generated ids and other generated values. Without it, they are random. */
   readonly seed?: string
   /**
-   * A hash of the request, by which the actor detects the use of a key with a different request.
+   * A hash of the request. The actor uses the hash to detect a key that is reused for a different
+   * request.
    */
   readonly fingerprint?: string
 }

@@ -1,13 +1,14 @@
 /**
- * A received request as plain data. Only this file, `upload.ts`, `respond.ts` and the WebSocket
- * endpoints touch a uWS request or response. `respond.ts` writes the answers.
+ * A received request as plain data. Only this file, `../files/upload.ts`, `respond.ts` and the
+ * WebSocket endpoints access a uWS request or response. `respond.ts` writes the answers.
  *
  * Invariants:
  * Q1. A uWS request is valid only until its handler returns. The constructor therefore copies
  *     everything that is needed.
- * Q2. Reading the body starts in the turn of the event loop in which the request arrives, because
- *     otherwise the first chunk is lost. A body is never stored beyond its limit. The rest is read
- *     and discarded, so that the connection stays usable and the refusal reaches the client.
+ * Q2. Reading the body starts in the turn of the event loop in which the request arrives,
+ *     because otherwise the first chunk is lost. A body is never stored beyond its limit. The rest
+ *     is read and discarded, so that the connection stays usable and the refusal reaches the
+ *     client.
  * Q3. The handler of a request is not called when the client disconnects before the body is
  *     complete. Uploads are an exception: their handler reads the body.
  */

@@ -69,7 +69,7 @@ const UNSENT_LIMIT = 1_048_576
 /**
  * Maximum size of one write to a stream in bytes. Such a write fits into uWS's buffer of 16 KiB,
  * together with the chunk length. With writes of 53 KB, slow clients in `npm run chaos` received
- * the length of a chunk without its data; with writes of this size, they did not.
+ * chunk lengths without their data.
  */
 export const WHOLE = 15_000
 /** A minimal SSE comment. It is written to make uWS flush, which happens only on a write. */

@@ -174,10 +174,10 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 }
 
 /**
- * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Such a
- * fault is nesting of more than `DEEPEST` levels, a name that reaches an object's prototype, or a
- * number such as 1e999, which is parsed as infinity. JSON cannot express infinity, so memory and
- * journal would differ.
+ * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Faults are
+ * nesting of more than `DEEPEST` levels, names that reach an object's prototype, and numbers such
+ * as 1e999, which are parsed as infinity. JSON cannot express infinity, so memory and journal would
+ * differ.
  */
 export const unsafe = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined

@@ -33,7 +33,7 @@ export function labelOf(
 
 /**
  * Cancels the run of a call. A cancellation is ignored when the caller may not cancel runs, or when
- * no run is found. Returns the refusal of the lookup or of the cancellation, if there is one.
+ * no run is found. Returns the refusal of the lookup or the cancellation, if any.
  */
 export async function cancelCall(
   edge: Edge,

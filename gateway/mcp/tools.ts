@@ -42,8 +42,8 @@ const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_'
 
 /**
  * Maps the names of the catalog to the names that clients see. A safe name is unchanged. In any
- * other name, unsafe characters are replaced. A hash replaces the end of a name that is too long or
- * would equal another name.
+ * other name, unsafe characters are replaced. A name that is too long, or would equal another name,
+ * ends with a hash.
  */
 export function shownNames(
   names: readonly string[],

@@ -5,7 +5,6 @@ import { isId } from '../../protocol/ids.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { gitCredential } from './git-credentials.ts'
 
-/** Reads the environment in the path of a call from its owner. */
 async function find(edge: Edge, call: Call): Promise<Environment | Refusal> {
   const id = call.slots['environment_id'] ?? ''
   if (!isId(id, 'environment')) return refuse('not_found')

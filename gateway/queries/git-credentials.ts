@@ -58,7 +58,6 @@ export function grantOf(
   )
 }
 
-/** Returns the fields of a credential that describe its host. */
 function hostFields({
   kind,
   url,

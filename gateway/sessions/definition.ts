@@ -1,7 +1,7 @@
 /**
  * Resolves the agent and the definition of a turn before the command that starts the turn is sent.
- * The rules by which the layers of the definition are merged are in protocol/agents/definition.ts.
- * Tools are resolved only at this point; the session receives the list of granted tools.
+ * The rules for merging the layers of a definition are in protocol/agents/definition.ts. Tools are
+ * resolved only at this point; the session receives the list of granted tools.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -121,7 +121,7 @@ export interface Wanted {
    * tools that work in an environment.
    */
   readonly environment?: TurnEnvironment | null
-  /** What starts the turn. Absent when no turn starts, so that no resolver is called. */
+  /** What starts the turn. Without a trigger, the resolver is not called. */
   readonly trigger?: TriggerKind
   /** The definition from the resolver, if it is already known. */
   readonly bundle?: Bundle

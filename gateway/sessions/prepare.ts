@@ -40,7 +40,6 @@ interface Said {
   readonly idempotency_key?: string
 }
 
-/** Reads the current state of a turn from the view. */
 const turnNow = (
   edge: Edge,
   call: Call,
@@ -192,7 +191,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
 }
 
 /**
- * Returns the session of the path. Refused with `not_found` when it does not exist or has ended.
+ * Returns the session in the path. Refused with `not_found` when it does not exist or has ended.
  */
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
@@ -202,7 +201,6 @@ async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { session, gone } = known
   return session && !gone ? session : missing
 }
-/** Resolves the definition of a turn in a session. */
 async function definedIn(
   edge: Edge,
   call: Call,
@@ -216,9 +214,9 @@ async function definedIn(
  * Creates the preparation of an operation that needs the definition of a turn in an existing
  * session.
  * @param more creates the other parts of the preparation.
- * @param starts `turn`: the command starts a turn. `or_joins`: unless it joins the turn in progress,
- * for which it needs no definition, so the actor decides whether a refused definition matters.
- * `nothing`: it starts no turn, so that no resolver is called.
+ * @param starts whether the command starts a turn. With `or_joins`, the command may instead join
+ * the turn in progress, which needs no definition, so the actor handles a refused definition. With
+ * `nothing`, no turn starts, and the resolver is not called.
  */
 const turning =
   (

@@ -1,6 +1,6 @@
 /**
- * Self-access: an agent that uses a key of its own principal may send input to itself and cancel
- * its own work without the permission to invoke agents. Rows declare whether they permit
+ * Self-access: with a key of its own principal, an agent may send input to itself and cancel its
+ * own work. The permission to invoke agents is not required. Rows declare whether they permit
  * self-access.
  */
 import type { Shape } from '../../protocol/contract.ts'

@@ -11,8 +11,8 @@ import type { Column, Table } from '../../protocol/tables/schema.ts'
 import type { World } from '../ports.ts'
 
 /**
- * Limits of the description: the number of tables, of which the newest are described; columns per
- * table; characters per description of a column; and total bytes of the described tables.
+ * Limits of the description: the number of tables (the newest), columns per table, characters per
+ * description of a column, and total bytes of the described tables.
  */
 const MAX_TABLES = 20
 const MAX_COLUMNS = 50

@@ -33,7 +33,8 @@ export const sessionReferenceOf = (
 
 /**
  * Maximum number of cached references to sessions that every caller in the project may read. They
- * remain valid, because neither the key nor the visibility of a session changes.
+ * remain valid, because a session's key never changes, and neither does the visibility of a session
+ * without a channel.
  */
 const REMEMBERED = 10_000
 

@@ -5,8 +5,8 @@
  *
  * Invariant: no client receives an event that was committed after the client lost its access to the
  * channel. The events that change access are part of the followed sequence. A stream starts with
- * the access that the view returns as of a cursor, updates it from its own frames, and ends at the
- * event that revokes access.
+ * the access that the view returns as of a cursor, and updates this access from its own frames. It
+ * ends at the event that revokes access.
  */
 import {
   type ChannelEvent,

@@ -9,11 +9,11 @@
  *     A reset frame reports items that are no longer stored.
  * F2. All clients in `#live` have received everything up to `#head`. An entry whose `prev` is
  *     greater than `#head` reveals a gap. The view is then queried once for all live clients.
- * F3. A client joins `#live` only when its pages cover every cursor that the follower has received.
- *     The subscription to live entries starts before the query, so no entry is skipped. A page
- *     without `fresh` counts only up to its own end, because the view may have read the last
- *     committed position from a stream leader that had been replaced. Cursors that were received
- *     but are not covered by a page are then requested with `fresh`.
+ * F3. A client joins `#live` only when its pages cover every cursor that the follower has
+ *     received. The subscription to live entries starts before the query, so no entry is skipped. A
+ *     page without `fresh` counts only up to its own end, because the view may have read the last
+ *     committed position from a replaced stream leader. Received cursors that no page covers are
+ *     then requested with `fresh`.
  * F4. A view that does not become current within `WITHIN` returns the events that it has. They are
  *     sent, and the query is repeated.
  * F5. A client that does not read is removed from `#live`, and continues with replay when its

@@ -1,6 +1,6 @@
 /**
- * Serves the terminal sockets of clients with uWebSockets.js. Upgrades are authenticated like those
- * of the worker socket. `connection.ts` handles the messages of a terminal.
+ * Serves the terminal sockets of clients with uWebSockets.js. Upgrades present a credential in the
+ * same ways as on the worker socket. `connection.ts` handles the messages of a terminal.
  *
  * Invariant: a request is copied before the first asynchronous step, and an upgrade is not corked.
  * The reasons are in `../workers/mount.ts`.

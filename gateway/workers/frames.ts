@@ -32,7 +32,7 @@ type Read =
     }
 
 /**
- * Parses one message of a worker. A top-level field that is null counts as absent, because some
+ * Parses one message of a worker. A top-level field that is null is treated as absent, because some
  * clients send unset fields as null.
  */
 export function readFrame(text: string): Read {
@@ -72,8 +72,9 @@ const faultOf = (schema: unknown, value: unknown, name: string): string => {
 
 /**
  * Returns the valid part of a report. Workers send a report again until it is acknowledged, so a
- * report with a job id is never refused as invalid: invalid fields count as absent. If `status`, or
- * the `result` of a completed job, is invalid, the report becomes a failure of the job.
+ * report with a job id is never refused as invalid. Invalid fields are treated as absent. If
+ * `status`, or the `result` of a completed job, is invalid, the report becomes a failure of the
+ * job.
  */
 function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   const faults = new Map(

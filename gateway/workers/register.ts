@@ -1,5 +1,5 @@
 /**
- * Handles registrations, by which connections become worker sessions. The `worker` actor of the
+ * Handles registrations, which turn connections into worker sessions. The `worker` actor of the
  * instance decides whether to accept a registration. The environment that the worker names decides
  * whether the worker may serve it (`environments/`). The gateway sends the commands to these
  * actors, answers with `worker.registered` before any other frame except errors, and counts the

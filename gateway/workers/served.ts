@@ -38,7 +38,7 @@ const WORKERS: Served = { byService: false }
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /**
  * Creates the function that determines which jobs the service executes itself: jobs of the executor
- * kind `server_worker`, built-in actions of steps, and HTTP actions that are neither pinned to an
+ * kind `server_worker`, built-in actions on tables, and HTTP actions that are neither pinned to an
  * environment nor restricted to workers.
  * @param brand lower-case brand.
  */

@@ -74,7 +74,6 @@ interface Expected {
   readonly slots: number
   readonly since: number
 }
-/** The fields from which a session is created. */
 interface Registered {
   readonly id: string
   readonly generation: number

@@ -27,7 +27,6 @@ export interface ArchiveReader {
   read(name: string): AsyncIterable<Uint8Array>
 }
 
-/** Writes content to a file, starting at a byte offset. */
 async function pour(
   file: FileHandle,
   at: number,

@@ -136,7 +136,7 @@ async function copy(
   return manifest
 }
 
-/** Whether the servers have a stream. Nodes of an older release have not created each of them. */
+/** Whether the servers have the stream. Installations of older releases may lack some streams. */
 const hasStream = ({ manager, space }: Nats, name: string): Promise<boolean> =>
   manager.streams.info(space.stream(name)).then(
     () => true,
@@ -170,7 +170,6 @@ async function copyStream(
     )
   }
 }
-/** Passes chunks on and reports their sizes. */
 async function* counted(
   chunks: AsyncIterable<Uint8Array>,
   progress: Progress,

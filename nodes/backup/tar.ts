@@ -1,7 +1,7 @@
 /**
- * The headers of a tar file (IEEE Std 1003.1, pax/ustar), encoded and decoded by node-tar. Its
- * streams and those of tar-stream are not used. Their writers need the size of an entry before its
- * content, but the size of a copied stream is known only at its end. Their readers read all
+ * The headers of a tar file (IEEE Std 1003.1, pax/ustar), encoded and decoded by node-tar. The
+ * streams of node-tar and tar-stream are not used. Their writers need the size of an entry before
+ * its content, but the size of a copied stream is known only at the end. Their readers read all
  * contents to reach the last entry, which is the manifest.
  */
 import { Header } from 'tar/header'

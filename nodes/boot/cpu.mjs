@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** Environment variable that makes a process of tests report its processor time. */
+/** Environment variable that makes a test process report its processor time. */
 export const CPU_ENV = 'BATON_TEST_CPU'
 /** Clock ticks per second in /proc, on every Linux that Node.js supports. */
 const TICKS_PER_SECOND = 100

@@ -41,7 +41,7 @@ export function compareLocks(locked, installed) {
  * @param {string} root folder of the project
  * @param {boolean} development whether development packages, such as those of tests, are needed
  * @param {(line: string) => void} progress
- * @throws {Error} when node_modules is a link to other packages, or npm fails
+ * @throws {Error} when node_modules is a link to a folder with other packages, or npm fails
  */
 export function ensureDependencies(root, development, progress) {
   const modules = join(root, 'node_modules')

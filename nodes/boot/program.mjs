@@ -1,7 +1,7 @@
 /**
  * Bundles the program when its sources have changed. nodes/main.ts and its static imports become
- * one JavaScript file, and its dynamic imports become further files. The threads of views and of
- * conversions become one file each.
+ * one JavaScript file, and its dynamic imports become further files. Each worker thread (views,
+ * conversions) gets one file.
  *
  * A process takes 3.5 s of processor time to load the sources one by one, and 0.6 s to load the
  * bundle (two cores, Node 20, 2026-11-25). With the bundle, a process that is restarted after a
@@ -150,8 +150,8 @@ async function build(root, file) {
 }
 
 /**
- * Allows semi-spaces of up to 32 MiB. With larger semi-spaces, the garbage collector copies fewer
- * objects of commits in flight.
+ * Allows semi-spaces of up to 32 MiB, so that fewer objects of pending commits are copied by the
+ * garbage collector.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /**

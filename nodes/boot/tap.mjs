@@ -1,8 +1,8 @@
 /**
  * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
- * its diagnosis, and counts the results. Each assertion counts. A test that contains assertions or
- * other tests counts only if it failed although all of them passed. Possible causes are a timeout,
- * an exception and the death of its process.
+ * its diagnosis, and counts the results. Each assertion counts. A test that contains other test
+ * points counts only when it fails although all of them passed: after a timeout, an exception or
+ * the death of its process.
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */

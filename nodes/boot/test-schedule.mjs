@@ -1,11 +1,11 @@
 /**
  * Distributes test files over processes, and the processes over time, so that every processor is
- * busy until the end: processes that mostly compute run beside one that mostly waits, and those that
- * take longest start first.
+ * busy until the end. Processes that mostly wait run beside those that mostly compute, and the
+ * longest start first.
  */
 
 /**
- * Tests of several processes, or with deadlines. They mostly wait: their processes take half of one
+ * Tests that use several processes or deadlines. They mostly wait: their processes take half of one
  * processor (2026-11-26). At most two of them run at once, on any machine.
  */
 const WAITING = new RegExp(
@@ -177,8 +177,8 @@ export function scheduleOf(files, { most = Number.POSITIVE_INFINITY, separate = 
 }
 
 /**
- * Runs the processes of a schedule. As long as some that compute are left, the last slots are used
- * by those that wait. Those that must be alone follow.
+ * Runs the processes of a schedule. While computing processes remain, only one or two slots are
+ * used for waiting processes. Processes that must run alone run last.
  * @param {Schedule} schedule
  * @param {number} slots number of processes that run at once
  * @param {(process: Process) => Promise<void>} run

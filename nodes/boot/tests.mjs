@@ -94,7 +94,7 @@ export async function runTests(root, args, loader) {
     )
     return given >= 0 ? given : otherwise
   }
-  // Unit tests only compute. Others also wait: with one process more than processors, all are busy.
+  // Unit tests only compute. Other tests also wait, so one extra process keeps all processors busy.
   const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
   const seconds = option('timeout', LIMIT)
   const schedule = scheduleOf(files, {
@@ -115,7 +115,7 @@ export async function runTests(root, args, loader) {
   let stopped = false
 
   /**
-   * Reports a file as a test that contains its tests.
+   * Reports a file as a test that contains the tests of the file.
    * @param {string} name
    * @param {readonly string[]} lines
    * @param {string} why how its process failed; empty if the result depends only on its tests

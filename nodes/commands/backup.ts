@@ -156,8 +156,8 @@ async function restore(given: RestoreGiven): Promise<void> {
 }
 
 /**
- * Returns a note that says where the owner key is. A backup contains only the hash of the key, and
- * the data folder may contain the key of another system.
+ * Returns a note about the location of the owner key. A backup contains only the hash of the key,
+ * and the data folder may contain the key of another system.
  */
 function ownerKeyNote({ data }: Config, root_hash: string): string {
   const { file, holds } = ownerKeyFile(data, { root_hash })
@@ -168,7 +168,7 @@ function ownerKeyNote({ data }: Config, root_hash: string): string {
     : 'A backup does not contain the owner key: use the key of the backed-up system.\n'
 }
 
-/** Adds both commands to the program. */
+/** Adds `baton backup` and `baton restore` to the program. */
 export function addBackupCommands(program: Command): void {
   const place = (command: Command) =>
     command

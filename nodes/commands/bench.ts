@@ -33,7 +33,7 @@ interface Benchmark {
 /**
  * Returns the name and the description of each benchmark. A benchmark is a file of `bench/` that
  * exports `about`, its description. `about` must consist of string literals joined with `+`, one
- * per line, because the files are read as text: listing the benchmarks loads no module.
+ * per line, because the files are read as text and not imported.
  */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
@@ -113,7 +113,6 @@ export async function runBench(
   process.exit(0)
 }
 
-/** Replaces or adds a benchmark's section in the results file. */
 function keep(name: string, text: string, nats: string): void {
   const file = join(folder, 'RESULTS.md')
   const [cpu] = cpus()

@@ -56,7 +56,7 @@ function print({ roles, ...settings }: Given): void {
   )
 }
 
-/** Adds the command to the program. */
+/** Adds `baton nats-permissions` to the program. */
 export function addPermissionsCommand(program: Command): void {
   program
     .command('nats-permissions')

@@ -26,7 +26,7 @@ import type { EmbeddedStore } from '../storage/watch.ts'
  */
 const FULL_DISK = /no space left on device|critical write error/i
 
-/** Runs a NATS server and restarts it on the same port and store when it ends unexpectedly. */
+/** Runs a NATS server and restarts it with the same port and store when it ends unexpectedly. */
 async function keepServer(
   config: Config,
   log: Log,
@@ -151,7 +151,7 @@ function ensureData(data: string): void {
 
 /**
  * Runs a node until a stop signal or a fatal error.
- * @param greet whether to print the node's address, the owner key or where it is, and next steps.
+ * @param greet whether to print the node's address, the owner key or its location, and next steps.
  */
 export async function runNode(config: Config, greet: boolean): Promise<void> {
   const log = createLog({
@@ -208,7 +208,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   process.send?.('ready')
 }
 
-/** Returns a sentence that says where the owner key of this installation is, if this is known. */
+/** Returns a sentence about the location of the owner key of this installation. */
 function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): string {
   const { file, holds } = ownerKeyFile(data, installed)
   if (holds === 'the key') return `The owner key is in ${file}`

@@ -38,7 +38,6 @@ export interface EnvironmentLimits {
   readonly disk_bytes: number
   readonly processes: number
 }
-/** The container engine, and the containers of workers. */
 interface DockerConfig {
   /** Path of the engine's Unix socket. */
   readonly socket: string
@@ -219,7 +218,7 @@ export const environmentTable = {
 } as const
 
 /**
- * Returns the configuration of environments. A string says which settings contradict each other.
+ * Returns the configuration of environments, or a message when settings contradict each other.
  * @param roles the roles of the node.
  * @param hasUrl whether the URL of a gateway is configured.
  */

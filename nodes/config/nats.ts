@@ -3,7 +3,7 @@ import type { Access } from '../nats/server/access.ts'
 import type { Values } from './settings.ts'
 
 /**
- * Returns the credentials, TLS, domain and prefix for the servers. A string says which settings
+ * Returns the credentials, TLS, domain and prefix for the servers, or a message when settings
  * contradict each other or are incomplete.
  */
 export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {

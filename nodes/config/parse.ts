@@ -21,8 +21,8 @@ export const integer =
       ? Number(text)
       : wrong(`must be a whole number from ${from} to ${to}`)
 /**
- * Parses a number of units of `unit` milliseconds, or a duration such as `15s`. The result is a
- * number of units.
+ * Parses a number in units of `unit` milliseconds, or a duration such as `15s`. The result is in
+ * the same units.
  */
 export const duration =
   (unit: 1 | 1000, from: number, to: number): Parse<number> =>

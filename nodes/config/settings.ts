@@ -28,7 +28,6 @@ import {
 } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
-/** The roles that a node can have. */
 export const roles = ['gateway', 'shards', 'views', 'executor', 'hosts'] as const
 export type Role = (typeof roles)[number]
 export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -133,7 +132,8 @@ export const table = {
   BATON_JOURNAL_FORMAT: setting(
     '2',
     oneOf('1', '2'),
-    'Newest format of new journal entries, if all nodes read it: 2 is compressed; 1 allows a downgrade to a release that reads only 1',
+    'Newest format of new journal entries, if all nodes read it: 2 is compressed; ' +
+      '1 allows a downgrade to a release that reads only 1',
   ),
   BATON_ROOT_KEY: optional(
     matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'),

@@ -86,7 +86,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether a status is temporary, so that another attempt may succeed. */
+/** Whether a status indicates a temporary failure. */
 export const passing = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (

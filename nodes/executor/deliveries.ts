@@ -32,7 +32,6 @@ interface Deliveries {
   readonly directory: Directory
   readonly post: Post
 }
-/** The URL and the signing key of an attempt. */
 interface Target {
   readonly url: string
   readonly schemes: readonly ('https:' | 'http:')[]

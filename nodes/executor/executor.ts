@@ -80,8 +80,8 @@ interface Running {
 }
 
 /**
- * Replaces an outcome whose result is too large with a failure, as for workers. The failure is
- * final, because another attempt would not make the result smaller.
+ * Replaces an outcome whose result exceeds the limit with a failure; the same limit applies to
+ * workers. The failure is final, because another attempt would not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
@@ -150,8 +150,8 @@ export function startExecutor({
       : promise(project, jobs, known as Wanted[])
   }
   /**
-   * Reserves the accepted jobs. A job that is reserved already is reserved again, because its offer
-   * is repeated when the first answer was late or lost.
+   * Reserves the accepted jobs. If a job is offered again because the first answer was late or
+   * lost, its reservation is renewed.
    */
   function promise(
     project: string,

@@ -52,8 +52,8 @@ export function generations({
   now,
 }: Generations): Handler {
   /**
-   * Finds the model of a job. The model of a summary can be from a different provider than the
-   * model of the turn.
+   * Finds the model of a job. The model of a summary may belong to another provider than the model
+   * of the turn.
    */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
@@ -108,7 +108,7 @@ export function generations({
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {
       const request = job.spec['request'] as ModelRequest | undefined
-      // Without a request, the session no longer waits for the answer.
+      // A missing request means that the session no longer waits for the answer.
       if (!request) return { status: 'cancelled' }
       const model = find(job, request)
       const speaker = model && speakers[model.provider]

@@ -1,7 +1,7 @@
 /**
- * The interface between an executor and its handlers, of which there is at most one per kind of
- * job. The executor accepts jobs, renews their leases and reports their outcomes. A handler decides
- * which jobs are the service's own, and performs them.
+ * The interface between an executor and its handlers, at most one per kind of job. The executor
+ * accepts jobs, renews their leases and reports their outcomes. A handler decides which jobs the
+ * service performs itself, and performs them.
  */
 
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
@@ -10,7 +10,6 @@ import type { JobReport, Take } from '../../protocol/internal.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
-/** A job under a lease. */
 interface Work {
   readonly project: string
   readonly job: ClaimedJob
@@ -30,8 +29,8 @@ export const NOT_OURS = 'not ours'
 
 export interface Handler {
   /**
-   * Returns the facts that the queue of a waiting job needs when the job is claimed for the
-   * service. Returns undefined if the job is for a worker, and a refusal if that is unknown.
+   * Returns the data that the queue needs when the service claims a waiting job. Returns undefined
+   * if the job is for a worker, and a refusal if that is unknown.
    */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
   /** Makes one attempt. If it throws, the attempt has failed with an internal error. */

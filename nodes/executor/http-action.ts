@@ -1,6 +1,6 @@
 /**
  * Performs HTTP actions of projects and of the organization. The action is looked up by name for
- * every attempt, together with its URL and its signing secret; the delivery id and the
+ * every attempt, together with its URL and its signing secret. The delivery id and the
  * Idempotency-Key are the same for all attempts of a job.
  */
 import type { Directory } from '../../gateway/directory.ts'
@@ -31,7 +31,6 @@ interface HttpActions {
   readonly directory: Directory
   readonly post: Post
 }
-/** An action, with the data that is needed to call it. */
 interface Target extends UrlParts {
   readonly id: string
   readonly name: string

@@ -25,7 +25,7 @@ export function openings(asking: CapabilityReader): Handler {
     takes: () => ({}),
     async perform({ project, job }) {
       const { id, run_id, spec, claim_attempt } = job
-      // Without a turn id, the run no longer waits for the turn.
+      // A missing turn id means that the run no longer waits for the turn.
       if (run_id === undefined || typeof spec['turn_id'] !== 'string')
         return { status: 'cancelled' }
       const found = await turnFor(asking, project, spec as unknown as TurnWanted)
@@ -43,7 +43,7 @@ export function openings(asking: CapabilityReader): Handler {
         origin: systemOrigin(world, world.node),
       })
       if (!isRefusal(told)) return { status: 'completed' }
-      // The run keeps another definition of the agent, with which the next attempt looks up.
+      // The run keeps another definition of the agent. The next attempt uses that definition.
       if (told.refused !== 'conflict') return refused(told)
       const { final: _, ...outcome } = refused(told)
       return { ...outcome, retry_in: 0 }

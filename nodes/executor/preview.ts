@@ -7,14 +7,13 @@ import type { Previews } from '../../gateway/sessions/transcript/previews.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Delta } from './speech.ts'
 
-/** The preview of one attempt. */
 interface Shown {
   show(delta: Delta): void
   end(): void
 }
 export type Previewing = (project: string, job: ClaimedJob) => Shown
 
-/** Milliseconds for which chunks are collected. */
+/** Milliseconds for which chunks are collected before they are sent together. */
 const GATHER = 25
 const NOTHING: Shown = { show: () => {}, end: () => {} }
 

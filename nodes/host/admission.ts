@@ -1,7 +1,7 @@
 /**
  * Checks the messages that a shard receives from the bus. If the NATS servers enforce permissions
- * (docs/adr/0001-nats-credentials.md), only shards, and nodes that act for users, can send to a
- * shard. A message must be well-formed and addressed to this shard, because a decision about an
+ * (docs/adr/0001-nats-credentials.md), only shard nodes, gateways, executors and hosts can send to
+ * a shard. A message must be well-formed and addressed to this shard, because a decision about an
  * actor of another shard would give that actor two histories.
  */
 import type { Address, Command } from '../../protocol/entry.ts'

@@ -19,7 +19,10 @@ export interface HostDeps {
   readonly journal: Journal
   readonly snapshots: Snapshots
   readonly blobs: Blobs
-  /** Returns the newest envelope format that all live nodes read; absent: `NEWEST_FORMAT`. */
+  /**
+   * Returns the newest format that all live nodes read; absent: `NEWEST_FORMAT`. Nodes that read
+   * envelopes of format 2 also read the index of ended actors.
+   */
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
@@ -61,7 +64,6 @@ export interface Notice {
   readonly of: Address
   readonly record: unknown
 }
-/** Metrics that the host reports. */
 interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void

@@ -1,6 +1,6 @@
 /**
- * The queue of messages for a shard's loop. Messages are decided in arrival order. However, a
- * message whose actor is still being read is overtaken by messages to other actors; otherwise one
+ * The queue of messages for a shard's loop. Messages are decided in arrival order, except that a
+ * message whose actor is still being read is overtaken by messages to other actors. Otherwise one
  * slow read, for example during a leader election of the storage, would delay all of them.
  *
  * Invariants:

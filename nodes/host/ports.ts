@@ -1,8 +1,8 @@
 /**
  * The ports through which the shard host uses storage, messaging, time and randomness.
  * `nodes/nats/` implements them over NATS, `test/support/memory.ts` in memory with injected faults.
- * The host itself never accesses a clock or a socket, and uses a random source only to name its
- * process (`cluster/node-id.ts`).
+ * The host accesses no clock or socket directly, and no random source except to name its process
+ * (`cluster/node-id.ts`).
  */
 
 /**
@@ -46,6 +46,12 @@ export interface Journal {
    * @throws Error when the leader does not answer.
    */
   last(partition: number, shard: number): Promise<Stored | undefined>
+  /**
+   * Returns the envelope with a sequence according to the stream's leader; undefined if there is
+   * none.
+   * @throws Error when the leader does not answer.
+   */
+  at(partition: number, sequence: number): Promise<Stored | undefined>
   /**
    * Yields the shard's envelopes with a sequence ≥ `from`, in order, up to the last envelope at the
    * time of the call.

@@ -12,17 +12,14 @@ import type { HostDeps, ShardAnswer } from './deps.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
 
 export interface ShardContext {
-  /** Settings, ports and callbacks of the node. */
   readonly deps: HostDeps
   /** Number of the partition whose journal contains the shard's subject. */
   readonly partition: number
-  /** Number of the shard in its partition. */
   readonly shard: number
   /** The shard as `partition.shard`, for logs and ids. */
   readonly name: string
   /** Epoch of this owner, and sequence of the last envelope. Parts must not store a copy. */
   readonly position: Readonly<ShardPosition>
-  /** The actors in memory. */
   readonly instances: Pick<ActorCache, 'all' | 'loaded'>
 }
 

@@ -53,7 +53,7 @@ export class Shard implements ActorRequests {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  /** The pending answers to commands that have not been answered yet. */
+  /** The pending answers by command. A repeat of a waiting command shares its answer. */
   readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
   #open = false
@@ -85,6 +85,7 @@ export class Shard implements ActorRequests {
       deps,
       partition,
       () => this.checkpointer.confirm(),
+      (key) => this.checkpointer.ended(key),
       isOpen,
       () => this.#news(),
     )
@@ -389,8 +390,7 @@ export class Shard implements ActorRequests {
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
       const bytes = (batch.parts[i] as string).length
-      if (instance.dirty === 0) instance.dirty = sequence
-      instance.grown += bytes
+      this.instances.changed(instance, sequence, bytes)
       instance.used = this.deps.clock.elapsed()
       this.#effects.perform(one, bytes)
     })

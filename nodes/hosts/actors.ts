@@ -29,7 +29,7 @@ export interface Actors {
   insist<N extends Name>(of: Of, name: N, input: Input<N>, over: () => boolean): Promise<void>
 }
 
-/** Creates the sender of the commands of a host. */
+/** Creates the command sender of a host. */
 export function createActors(
   world: Pick<World, 'node' | 'now' | 'later' | 'random' | 'command'>,
 ): Actors {

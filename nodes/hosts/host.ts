@@ -27,7 +27,7 @@ export interface HostParts {
   readonly launch: LaunchSettings
   /** Looks up the project of an environment. @throws ProviderFault when it cannot be read. */
   project(id: string): Promise<ProjectFacts>
-  /** Creates the credential of the worker of an environment from random bytes. */
+  /** Creates the credential of an environment's worker from random bytes. */
   credential(
     of: { readonly project: string; readonly environment_id: string },
     random: Uint8Array,

@@ -37,7 +37,7 @@ const REPOSITORY_HOSTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the launch of the worker of a task.
+ * Returns the launch parameters of a task's worker.
  * @param credential the text with which the worker authenticates.
  * @param project the project of the environment.
  */

@@ -37,7 +37,7 @@ export interface OperationParts {
   readonly actors: Actors
   readonly limits: HostLimits
   readonly launch: LaunchSettings
-  /** Creates the credential of the worker of an environment. */
+  /** Creates the credential of an environment's worker. */
   credential(of: Pick<HostRequest, 'project' | 'environment_id'>): string
   /** Looks up a project. @throws ProviderFault when the project cannot be read. */
   project(id: string): Promise<ProjectFacts>

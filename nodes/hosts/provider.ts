@@ -18,7 +18,7 @@ export interface WorkerLaunch {
   /** The command of the worker. The default is the stock worker, `baton environment-worker`. */
   readonly command?: readonly string[]
   /**
-   * Environment variables for the worker. The provider adds its API URL and its paths. The
+   * Environment variables for the worker. The provider adds the URL of the API and the paths. The
    * variables include the worker's credential, so they must not appear in logs or in the arguments
    * of a process.
    */

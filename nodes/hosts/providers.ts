@@ -17,7 +17,6 @@ export interface ProviderParts {
   /** URL of the installation, if it is configured. */
   readonly public_url?: string
   readonly clock: Pick<Clock, 'now' | 'later'>
-  /** Returns random bytes. */
   random(length: number): Uint8Array
   /** Networks in which repository hosts may be, in addition to public addresses. */
   readonly allowed_networks: readonly string[]

@@ -1,7 +1,6 @@
 /** Collects the end of a log that is read in parts, with bounds on its lines and bytes. */
 
 export interface Tail {
-  /** Adds the next part. */
   add(part: Buffer): void
   /** Returns the last lines. `truncated` is true if the log has content before them. */
   end(): { readonly content: string; readonly truncated: boolean }

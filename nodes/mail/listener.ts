@@ -53,7 +53,6 @@ const IDLE_MS = 60_000
 const SESSION_MS = 600_000
 const CLOSE_MS = 5000
 
-/** An agent that has an address, and its project. */
 interface Recipient {
   readonly project: string
   readonly agent: Agent

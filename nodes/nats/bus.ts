@@ -6,8 +6,9 @@
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
  *     returns an answer at once. Messages of one publisher stay in order.
- * B2. One listener of a group receives a published message. If it belongs to the publisher's
- *     process, a header tells members of the group in other processes to ignore the message.
+ * B2. One listener of a group receives a published message. If that listener belongs to the
+ *     publisher's process, a header tells members of the group in other processes to ignore the
+ *     message.
  * B3. A handler's failure is logged and counts as no answer.
  *
  * Listeners of one process share the same message object, so no listener may change it.
@@ -51,7 +52,6 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
 
   const overdue = new Overdue<Limited>()
 
-  /** Calls a listener and returns its answer, or a promise of the answer. */
   const call = (listener: Listener, message: unknown, subject: string): unknown => {
     const failed = (error: unknown): undefined =>
       void log.error({ event: 'listener_failed', subject, error }, 'message listener failed')
@@ -121,7 +121,6 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const decline = ({ reply }: Msg): void => {
     if (reply) nats.tell(reply, Empty, header(DECLINED, '1'))
   }
-  /** Handles a message from another process for one subscription. */
   const receive = async (listener: Listener, message: Msg, parts: RequestParts): Promise<void> => {
     const { group } = listener
     const data = parts.join(message)

@@ -81,7 +81,7 @@ export const isOutOfSpace = (error: unknown): boolean => outOfSpace.has(codeOf(e
 /** Whether a request failed because its subject has no subscriber. */
 export const isNoResponders = (error: unknown): boolean =>
   error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders())
-/** Whether a request got no answer in time, or can no longer get one. */
+/** Whether a request timed out or lost its connection, so that no answer will arrive. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof TimeoutError || error instanceof Disconnected
 

@@ -13,8 +13,8 @@ const IN_TOUCH = 2500
 /**
  * Milliseconds within which a leader must answer. A leader that resumes after an election first
  * processes the messages that the other servers sent before the election. Until then it considers
- * them near and itself the leader. Its answers to requests from before the election are late, and
- * the new leader answers requests from after the election sooner.
+ * these servers near and itself the leader. Its answers to requests from before the election are
+ * late, and the new leader answers requests from after the election sooner.
  */
 const PROMPT = 1000
 /**

@@ -1,18 +1,18 @@
 /**
- * Writes and reads files of the object store as streams, in the format of NATS object stores
- * (nats-architecture-and-design, ADR-20), so that the client library can read, list and delete
- * them. The library itself stores one chunk at a time, buffers without a bound while it reads, and
+ * Writes and reads files of the object store as streams. The format is that of NATS object stores
+ * (nats-architecture-and-design, ADR-20), so the client library can read, list and delete the
+ * files. The library itself stores one chunk at a time, buffers without a bound while it reads, and
  * cannot read a range.
  *
  * Invariants:
  * O1. A file is visible only after all of its chunks are stored. A write that fails removes what it
  *     has stored; if that fails too, the sweep of the node removes it (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
- *     time, so memory does not depend on the size of the file. All writes of a process share
+ *     time. Memory therefore does not depend on the size of the file. All writes of a process share
  *     `MAX_WRITING`, and all reads `MAX_READING`, which bounds the bytes between the process and
  *     the servers. These bytes never wait for a client, so a slow client delays no other transfer.
- * O3. A damaged file is never read to its end. The last chunk of a complete read is withheld until
- *     the digest of the file matches, and the size of each chunk is checked in every read.
+ * O3. A damaged file is never read to its end. Every read checks the size of each chunk. A complete
+ *     read withholds the last chunk until the digest of the file matches.
  * O4. All chunks are in buffers of one pool. Each transfer uses one buffer beyond those in flight:
  *     the chunk that a write collects, or that a client receives.
  */

@@ -1,7 +1,7 @@
 /**
- * Splits requests that are larger than a NATS server accepts, and joins their parts at the
- * receiver. The parts are sent in order on the subject of the request, and only the last part has
- * the reply subject. Answers are not split, because they are always below the limit.
+ * Splits large requests, which a NATS server might reject, and joins their parts at the receiver.
+ * The parts are sent in order on the subject of the request, and only the last part has the reply
+ * subject. Answers are not split, because they are always below the limit.
  *
  * Invariants:
  * P1. A request reaches its handler whole or not at all. The requester repeats a request that is
@@ -49,8 +49,8 @@ export class RequestParts {
   readonly #incomplete = new Map<string, Uint8Array[]>()
 
   /**
-   * Adds a part, and returns the whole content of the request if it was the last part. Returns
-   * undefined while parts are missing; after the last part, the request is then lost.
+   * Adds a part. Returns the content of the request when the last part arrives, and undefined
+   * before that. A request with a lost part is dropped.
    */
   join({ headers: given, data }: Pick<Msg, 'headers' | 'data'>): Uint8Array | undefined {
     const part = given?.get(PART)

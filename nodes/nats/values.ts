@@ -1,6 +1,6 @@
 /**
  * Writes and reads values of the object store that fit into memory, such as large entries of the
- * journal, in the format of NATS object stores (nats-architecture-and-design, ADR-20).
+ * journal. The format is that of NATS object stores (nats-architecture-and-design, ADR-20).
  *
  * The client library would create a consumer for each value that it reads, and the server keeps a
  * consumer for five minutes. Each consumer slows down every write: after 250 reads, a write took

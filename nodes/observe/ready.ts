@@ -1,6 +1,7 @@
 /**
- * Checks whether requests would be served: this node is connected to NATS and its lease is fresh,
- * the journals, the stored state and the views answer, and every shard has a live owner.
+ * Checks whether requests would be served. This node must be connected to NATS and have a fresh
+ * lease. The journals, the stored state and the views must answer, and every shard must have a live
+ * owner.
  */
 import { names, subjects } from '../../protocol/subjects.ts'
 import type { Membership } from '../host/cluster/membership.ts'

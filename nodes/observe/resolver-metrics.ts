@@ -1,4 +1,7 @@
-/** The metrics of the definition resolver. An installation has one organization, so none is a label. */
+/**
+ * The metrics of the definition resolver. They have no label for the organization, because an
+ * installation has only one.
+ */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ResolverMeasure } from '../resolver/resolver.ts'
 

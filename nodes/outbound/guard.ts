@@ -57,7 +57,6 @@ export const wrongNetwork = (text: string): string | undefined =>
     ? undefined
     : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
 
-/** Parses networks into pairs of address and prefix length. */
 function networksOf(texts: readonly string[]): readonly (readonly [Address, number])[] {
   return texts.map((text) => {
     if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)

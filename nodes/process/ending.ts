@@ -1,6 +1,6 @@
 /**
- * Ends child processes together with this process, even when a termination signal ends it. By
- * default, a signal ends a process without running its `exit` handlers.
+ * Ends child processes when this process ends, even on a termination signal. By default, a signal
+ * ends a process without running its `exit` handlers.
  */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'

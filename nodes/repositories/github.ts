@@ -69,7 +69,6 @@ export async function githubToken(
     : unavailable(`The repository host ${new URL(url).host} gave an answer without a token.`)
 }
 
-/** Looks up the installation of the app that includes the repository. */
 async function installationOf(
   call: CallApi,
   { host, full_name }: TokenRequest,

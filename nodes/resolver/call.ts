@@ -1,6 +1,6 @@
 /**
- * One call to the endpoint of a resolver: the request, its credential, and what its answer is. The
- * address is checked for every call, and the connection goes to the checked address.
+ * Makes one call to the endpoint of a resolver, and interprets the answer. The address is checked
+ * for every call, and the connection goes to the checked address.
  */
 import type { ResolverQuestion, World } from '../../gateway/ports.ts'
 import {
@@ -23,8 +23,8 @@ interface Calling {
   readonly signal: AbortSignal
 }
 /**
- * The result of a call. `label`: the outcome in metrics. `detail`: what went wrong, for the log; it
- * may name addresses, which callers of the API are not told.
+ * The result of a call. `label` is the outcome in metrics. `detail` describes the failure for the
+ * log only, because it may contain internal addresses.
  */
 export interface CallResult {
   readonly outcome: CalloutOutcome
@@ -45,7 +45,10 @@ const unreachable = (label: string, reason: string, detail?: string): CallResult
   ...(detail !== undefined && { detail }),
 })
 
-/** Makes a call. It never throws. @param id identifies the call in headers and logs. */
+/**
+ * Makes a call. Failures are returned, never thrown. @param id identifies the call in headers and
+ * logs.
+ */
 export async function callResolver(
   { post, unlock, brand, organization, signal }: Calling,
   { configuration, project, selector }: ResolverQuestion,

@@ -1,6 +1,7 @@
 /**
- * Definitions in memory, so that a start need not read a large value again. An entry is used only
- * for the revision that the store has now; the least recently used entries are dropped.
+ * Caches definitions in memory, so that a resolution need not read a large value again. A cached
+ * definition is used only if the store still has its revision. The least recently used definitions
+ * are dropped.
  */
 import type { Value, Versioned } from './store.ts'
 

@@ -11,7 +11,7 @@ import { callResolver } from './call.ts'
 import { createDefinitionResolver, type ResolverMeasure } from './resolver.ts'
 import { createDefinitionStore } from './store.ts'
 
-/** What a node provides for its resolver. `brand` is part of the names of headers. */
+/** The parts of a node that its resolver uses. `brand` is part of the names of headers. */
 export interface ResolverParts {
   readonly nats: Nats
   readonly post: Post
@@ -29,7 +29,7 @@ const ID_BYTES = 16
 export function openResolver(parts: ResolverParts): DefinitionResolver {
   const { nats, post, brand, installed, clock, random, log, measure } = parts
   const { unlock } = createSecretBox(Buffer.from(installed.secret, 'hex'), random)
-  // Calls end with their own timeout, so a stopping node need not abort them.
+  // Every call has a timeout, so a stopping node need not abort it.
   const { signal } = new AbortController()
   const calling = { post, unlock, brand, organization: installed.organization, signal }
   return createDefinitionResolver({

@@ -3,13 +3,14 @@
  * endpoint. The rules are in `protocol/resolver/callout.ts`.
  *
  * Invariants:
- * D1. At most one call for an agent is in progress: a process has one at a time, and processes
- *     exclude each other by a claim in the store. The others wait for its outcome.
- * D2. A claim ends at the latest when its call must have ended, so that a dead process delays the
- *     next call, but does not prevent it.
- * D3. Only the holder of a claim changes the value, and only the value that it has read.
- * D4. Waiting callers get the outcome of the call that they waited for only when it was made with
- *     the configuration that they have.
+ * D1. At most one call for an agent is in progress: a process makes one at a time, and processes
+ *     exclude each other by a claim in the store. Other callers wait for its outcome.
+ * D2. A claim outlasts the timeout of its call by `MARGIN_MS`, then expires. A dead process
+ *     therefore delays the next call, but does not prevent it.
+ * D3. Only the holder of a claim changes the value, by compare-and-set on the revision that it
+ *     read.
+ * D4. A waiting caller uses the outcome of a call only if the call was made with the caller's
+ *     configuration.
  */
 import type { DefinitionResolver, Log, ResolverQuestion } from '../../gateway/ports.ts'
 import { sleep } from '../../gateway/timing.ts'
@@ -29,11 +30,13 @@ import type { AgentKey, DefinitionStore, Head, Value, Versioned } from './store.
 
 /** Measurements of the resolver. Ages and durations are in seconds. */
 export interface ResolverMeasure {
-  /** A call has ended. @param at Unix milliseconds of the end. */
+  /** Records a call that has ended. @param at Unix milliseconds of the end. */
   resolverCalled(outcome: string, ok: boolean, seconds: number, at: number): void
-  /** A stored definition was used: while it was fresh, or because the resolver is unavailable. */
+  /**
+   * Records the use of a stored definition: while fresh, or because the resolver is unavailable.
+   */
   definitionServed(use: 'fresh' | 'stale', age: number): void
-  /** A definition could not be resolved. */
+  /** Records that a definition could not be resolved. */
   definitionFailed(type: string): void
 }
 interface Parts {
@@ -52,13 +55,13 @@ interface Parts {
   readonly measure: ResolverMeasure
 }
 
-/** Milliseconds that a claim lasts beyond the timeout of its call, to store the outcome. */
+/** Milliseconds by which a claim outlasts the timeout of its call, to store the outcome. */
 const MARGIN_MS = 3000
-/** First and maximum pause between two looks at the claim of another process, in milliseconds. */
+/** First and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
-/** Number of attempts for which the store may fail before a call. */
+/** Maximum number of attempts when the store fails before the call. */
 const ATTEMPTS = 3
-/** Maximum number of bytes of definitions in memory, as JSON. */
+/** Maximum number of characters of the definitions in memory, as JSON. */
 const MEMORY = 8 * 2 ** 20
 
 type Answer = KnownDefinition | Refusal
@@ -71,7 +74,7 @@ const keyOf = ({ project, agent_id }: ResolverQuestion): AgentKey => ({
 const nameOf = ({ project, agent_id }: AgentKey): string => `${project}/${agent_id}`
 const isSame = (a: KnownDefinition, b: KnownDefinition): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
-/** The outcome of the call of another process; undefined when it has stored a definition. */
+/** Returns the recorded outcome of another process's call; undefined if it stored a definition. */
 const outcomeOf = ({
   outcome,
   reason = '',
@@ -87,7 +90,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
   const flights = new Map<string, Promise<Answer>>()
   const memory = createMemory(MEMORY)
 
-  /** The stored definition with the time of its last confirmation. */
+  /** Returns the stored definition, with the time of its last confirmation. */
   async function storedIn(key: AgentKey, head: Versioned<Head> | undefined): Promise<Stored> {
     const confirmed = head?.entry.confirmed
     const kept = confirmed && memory.get(nameOf(key), confirmed.revision)
@@ -100,7 +103,6 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
   }
   const age = ({ at }: KnownDefinition): number => Math.max(0, clock.now() - at) / 1000
 
-  /** Turns the outcome of a call into an answer. */
   function settle(question: ResolverQuestion, known: Stored, outcome: CalloutOutcome): Answer {
     const { settings } = question.configuration
     const resolution = resolutionOf(settings, definitionIn(known), outcome, clock.now())
@@ -129,7 +131,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       outcome.kind === 'unknown_agent' ||
       (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
     const seconds = (clock.elapsed() - began) / 1000
-    // An unchanged definition that is not stored is no valid answer.
+    // The answer `unchanged` is invalid if no definition is stored.
     const shown = answered || label !== 'unchanged' ? label : 'invalid'
     measure.resolverCalled(shown, answered, seconds, clock.now())
     if (!answered)
@@ -153,7 +155,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         { event: 'definition_not_stored', err, project: key.project, agent_id: key.agent_id },
         'definition could not be stored',
       )
-      // Without its claim, the others need not wait for the end of the claim.
+      // The claim is removed, so that other processes need not wait until it expires.
       const { claim: _, ...before } = claimed.entry
       await store.putHead(key, before, claimed.revision).catch(() => {})
     }
@@ -196,13 +198,13 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       known?.entry && isSame(known.entry, answer)
         ? known.revision
         : await store.putValue(key, answer, known?.revision ?? 0)
-    // Another process has taken over the claim and stored what it was sent.
+    // Another process has taken over the claim and stored its own result.
     if (stored === undefined) return
     memory.set(nameOf(key), { entry: answer, revision: stored })
     await ended('definition', { confirmed: { revision: stored, at: answer.at } })
   }
 
-  /** Waits until the claim of another process has ended, and returns the head after that. */
+  /** Waits until another process's claim ends or expires. Returns the head after that. */
   async function after(
     key: AgentKey,
     { entry: { claim }, revision }: Versioned<Head>,
@@ -234,7 +236,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         return definition
       }
       const claim = head?.entry.claim
-      // An earlier attempt has made the claim, and lost the answer of the store.
+      // An earlier attempt made this claim, but the answer of the store was lost.
       if (head && claim?.id === id) return lead(question, trigger, known, head, id)
       if (head && claim && claim.until > clock.now()) {
         const waited = await after(key, head)
@@ -265,7 +267,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
     return settle(question, await storedIn(key, head), { kind: 'unreachable', reason })
   }
 
-  /** Repeats a resolution that the store has interrupted before the call. */
+  /** Resolves a definition, and retries when the store fails before the call. */
   async function persistently(question: ResolverQuestion, trigger: TriggerKind): Promise<Answer> {
     const id = parts.mint()
     for (let failures = 1; ; failures++)

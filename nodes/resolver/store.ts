@@ -1,10 +1,10 @@
 /**
- * The definitions that the resolver sent, in a bucket on disk. It survives restarts and is part of
- * backups, so that `last_known_good` has something to use after both.
+ * Stores the definitions that the resolver sent, in a bucket on disk. The bucket survives restarts
+ * and is part of backups, so `last_known_good` also works after a restart or a restore.
  *
  * Each agent has two entries. The value is the definition, which changes seldom and may be large.
- * The head is small and written for each call: who is calling, how the last call ended, and when
- * the value was last confirmed.
+ * The head is small and is written for each call. It records the call in progress, the outcome of
+ * the last call, and the last confirmation of the value.
  */
 import type { KnownDefinition } from '../../protocol/resolver/callout.ts'
 import { token } from '../../protocol/subjects.ts'
@@ -15,21 +15,21 @@ export interface AgentKey {
   readonly project: string
   readonly agent_id: string
 }
-/** What identifies a call: its id, and the version of the configuration with which it is made. */
+/** Identifies a call: its id, and the version of the configuration with which it is made. */
 interface CallIdentity {
   readonly id: string
   readonly configuration: string
 }
 /** The state of the calls for an agent. Times are Unix milliseconds. */
 export interface Head {
-  /** The call in progress. After `until`, the process that makes it counts as dead. */
+  /** The call in progress. After `until`, its process counts as dead. */
   readonly claim?: CallIdentity & { readonly until: number }
   /** The last call that ended. `reason`: why there is no definition. */
   readonly ended?: CallIdentity & {
     readonly outcome: 'definition' | 'unknown_agent' | 'unavailable'
     readonly reason?: string
   }
-  /** When the resolver last sent or confirmed the value with this revision. */
+  /** When the resolver last sent or confirmed the value, and the revision of that value. */
   readonly confirmed?: { readonly revision: number; readonly at: number }
 }
 /** An entry, and its revision for the next compare-and-set. */
@@ -38,15 +38,15 @@ export interface Versioned<T> {
   readonly revision: number
 }
 
-/** The definition of an agent; null after the resolver has said that it does not know the agent. */
+/** The definition of an agent; null after the resolver reported the agent as unknown. */
 export type Value = KnownDefinition | null
 
 /** All methods throw when the leader of the bucket cannot be reached. */
 export interface DefinitionStore {
   head(key: AgentKey): Promise<Versioned<Head> | undefined>
   /**
-   * Replaces the head if it has this revision; 0: if there is none. Returns the new revision, or
-   * undefined when the head has another one.
+   * Replaces the head if it has this revision (0: if there is no head). Returns the new revision,
+   * or undefined when the head has another revision.
    */
   putHead(key: AgentKey, head: Head, revision: number): Promise<number | undefined>
   value(key: AgentKey): Promise<Versioned<Value> | undefined>
@@ -59,7 +59,7 @@ export interface DefinitionStore {
 const keyOf = (kind: 'head' | 'value', { project, agent_id }: AgentKey): string =>
   `${kind}.${token(project)}.${token(agent_id)}`
 
-/** Creates the store over a registry that stores its keys as they are. */
+/** Creates the store over a registry that stores keys unchanged. */
 export function createDefinitionStore(registry: Registry): DefinitionStore {
   async function read<T>(key: string): Promise<Versioned<T> | undefined> {
     const found = await registry.get(key)

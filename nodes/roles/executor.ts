@@ -129,7 +129,6 @@ export function startExecutorRole(role: Role): () => Promise<void> {
   }
 }
 
-/** Creates the client (`Speaker`) of each provider. */
 const speakersOf = ({
   world,
   models,

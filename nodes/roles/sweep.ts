@@ -1,7 +1,7 @@
 /**
- * Cleans up the object store periodically, beginning soon after the node starts. Chunks of values
- * whose writer died are removed, and files of artifacts that are no longer needed. Several nodes
- * may remove chunks concurrently. Only the owner of the first shard examines files, page by page.
+ * Cleans up the object store periodically, beginning soon after the node starts: removes the chunks
+ * of values whose writer died, and files that no artifact needs any more. Several nodes may remove
+ * chunks concurrently. Only the owner of the first shard examines files, page by page.
  */
 import type { Files, World } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'

@@ -46,7 +46,7 @@ export interface ViewTerms {
 /** The ports of a view. */
 export interface ViewPorts extends ViewJournal {
   decode(data: Uint8Array): Promise<Envelope>
-  /** Clock and timers. The default is those of the system. */
+  /** Clock and timers. The defaults are those of the system. */
   now?(): number
   later?(ms: number, run: () => void): () => void
   /** Reports how many messages the view is behind. */

@@ -25,7 +25,6 @@ import { createSemaphore } from '../../gateway/files/semaphore.ts'
 import type { Files, StoredBytes } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
 
-/** The body of an answer of the store. */
 type Body = AsyncIterable<Uint8Array> & { destroy(): void }
 
 /** Where files are stored. Credentials come from the environment of the process. */
@@ -49,7 +48,7 @@ const MAX_BUFFERED = 16 * PART_SIZE
 
 /**
  * Maximum number of connections to the store. A download occupies a connection until its client has
- * read everything. With the default of 50, that many slow clients would block all other transfers.
+ * read everything. With the default of 50, 50 slow clients would block all other transfers.
  */
 const SOCKETS = 1000
 

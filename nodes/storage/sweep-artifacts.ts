@@ -46,7 +46,7 @@ async function isOwned({ files, world }: ArtifactSweep): Promise<boolean> {
  * Examines one page of files.
  * @param after `next` of the previous page; undefined for the first page.
  * @returns the number of files that were removed, and the position after which the next page
- * begins; without `next`, all files were examined.
+ *   begins; `next` is absent when the sweep has ended.
  * @throws Error when the store, or the owner of an artifact, does not answer.
  */
 export async function sweepArtifacts(

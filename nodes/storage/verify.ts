@@ -1,6 +1,6 @@
 /**
- * Reads every journal completely once a day, in small steps. Otherwise a damaged block before all
- * checkpoints would be found only by a backup or by a view that is rebuilt.
+ * Reads every journal completely once a day, in small steps. Otherwise a damaged block that
+ * precedes all checkpoints would be found only by a backup or by the rebuild of a view.
  *
  * Invariants:
  * V1. The load is bounded: the process reads one partition at a time, and each partition at most

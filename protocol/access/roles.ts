@@ -7,7 +7,7 @@
  * or in stored data.
  */
 
-import type { FieldError } from '../errors.ts'
+import { type FieldError, type Refusal, refuse } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
 import type { Role } from './role-rows.ts'
 import {
@@ -97,6 +97,27 @@ export function readPermissions(
   return { permissions: [...new Set(read)], faults }
 }
 
+/**
+ * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
+ * permission.
+ * @param brand the configured brand, in any letter case.
+ */
+export function lacking(
+  holds: readonly string[],
+  wanted: Iterable<string>,
+  brand: string,
+): Refusal | undefined {
+  const held = new Set(holds)
+  for (const permission of wanted)
+    if (!allows(held, permission))
+      return refuse(
+        'permission_denied',
+        { permission: brandedPermission(permission, brand.toLowerCase()) },
+        `You cannot grant permissions that you do not have; ` +
+          `${brandedPermission(permission, brand.toLowerCase())} is missing.`,
+      )
+  return undefined
+}
 /**
  * Converts a stored custom role to the record that clients see.
  * @param brand header brand in any letter case.

@@ -48,8 +48,6 @@ export interface BlueprintClaim {
     readonly binding: StoredBinding
     /** `updated_at` of the record on which the plan is based. */
     readonly expected_updated_at?: string
-    /** Unused: no command has this member. */
-    readonly releases?: true
   }
 }
 
@@ -79,16 +77,24 @@ const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }
   ...(namespace !== undefined && { namespace }),
   ...(blueprint_key !== undefined && { blueprint_key }),
 })
+/**
+ * Refuses a change of a protected resource, unless the blueprint to which the resource is bound
+ * requests it.
+ */
+export const refusedByProtection = (
+  existing: StoredBinding | undefined,
+  requester: Identity | undefined,
+): Refusal | undefined =>
+  existing?.protected && !(requester && isSameIdentity(existing, requester))
+    ? refuse('blueprint_resource_protected', detailsOf(existing))
+    : undefined
 /** Refuses a command that the existing binding of its resource does not allow. */
 export function refusedBy(
   existing: StoredBinding | undefined,
   claim: BlueprintClaim['blueprint'],
 ): Refusal | undefined {
   if (!existing) return undefined
-  if (!claim)
-    return existing.protected
-      ? refuse('blueprint_resource_protected', detailsOf(existing))
-      : undefined
+  if (!claim) return refusedByProtection(existing, undefined)
   return isSameIdentity(existing, claim.binding)
     ? undefined
     : refuse('blueprint_owned_elsewhere', detailsOf(existing))

@@ -22,11 +22,13 @@ import type { KeptArtifact, LeaseFacts } from '../artifacts/commands.ts'
 import type { Artifact, ArtifactQuota } from '../artifacts/schema.ts'
 import type { KnownResource } from '../blueprints/compare.ts'
 import type { ResourceTypeName } from '../blueprints/resources.ts'
+import type { Identity } from '../blueprints/stored.ts'
 import type { Reply } from '../contract.ts'
 import type { Address, Kind } from '../entry.ts'
 import type { EnvironmentCredential } from '../environments/commands.ts'
 import type { EnvironmentStanding } from '../environments/events.ts'
 import type { Environment } from '../environments/schema.ts'
+import type { Refusal } from '../errors.ts'
 import type { ConditionFaults } from '../events/sources.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { GrantedLease, Renewal } from '../jobs/leases.ts'
@@ -60,6 +62,8 @@ export interface OwnerQueries {
     skills: { input: { readonly ids: readonly string[] }; reply: readonly Skill[] }
     skill_grants: { input: { readonly id: string }; reply: number }
     action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
+    /** The project that holds a workflow handle, or null. */
+    handle_project: { input: { readonly handle: string }; reply: string | null }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
     /** The given principal ids that belong to no organization key. */
     unknown_principals: {
@@ -97,6 +101,11 @@ export interface OwnerQueries {
     }
     /** Ids of the resources that the project itself stores and that a blueprint can describe. */
     resource_ids: { input: NoInput; reply: readonly string[] }
+    /** The first of these toolkits and skills that a blueprint may not delete, or null. */
+    refused_deletion: {
+      input: { readonly ids: readonly string[]; readonly requester: Identity }
+      reply: { readonly id: string; readonly refusal: Refusal } | null
+    }
     job_spec: JobSpec
   }
   run: {

@@ -108,6 +108,13 @@ export class MemoryJournal implements Journal {
     const last = this.#last(partition, shard)
     return last && { sequence: last.sequence, message_id: last.id, data: last.data }
   }
+  async at(partition: number, sequence: number): Promise<Stored | undefined> {
+    await this.tick('envelope read')
+    const found = this.messages[sequence - this.first]
+    return found?.partition === partition
+      ? { sequence, message_id: found.id, data: found.data }
+      : undefined
+  }
   async *read(partition: number, shard: number, from: number): AsyncIterable<Stored> {
     await this.tick('read')
     for (const message of [...this.messages])

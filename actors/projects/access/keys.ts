@@ -4,7 +4,7 @@
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { grantedBy, hasRole } from '../../../protocol/access/roles.ts'
+import { grantedBy, hasRole, lacking } from '../../../protocol/access/roles.ts'
 import type {
   ApiKey,
   access,
@@ -32,7 +32,7 @@ import {
 } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
 import { type Born, bornPrincipal, withName } from './principals.ts'
-import { lacking, rolesOf } from './rights.ts'
+import { rolesOf } from './rights.ts'
 
 type Rows = typeof access
 type Create = Input<Rows['key.create']> & KeyMaterial & Holds

@@ -5,11 +5,11 @@
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { allows, grantsOf, hasRole } from '../../../protocol/access/roles.ts'
+import { grantsOf, hasRole, lacking } from '../../../protocol/access/roles.ts'
 import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
-import { brandedPermission, systemRoleById } from '../../../protocol/access/schema.ts'
+import { systemRoleById } from '../../../protocol/access/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
-import { type FieldError, type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { FieldError, Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
@@ -35,27 +35,6 @@ export const principalRecord = (
 const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
-/**
- * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
- * permission.
- * @param brand the configured brand, in any letter case.
- */
-export function lacking(
-  holds: readonly string[],
-  wanted: Iterable<string>,
-  brand: string,
-): Refusal | undefined {
-  const held = new Set(holds)
-  for (const permission of wanted)
-    if (!allows(held, permission))
-      return refuse(
-        'permission_denied',
-        { permission: brandedPermission(permission, brand.toLowerCase()) },
-        `You cannot grant permissions that you do not have; ` +
-          `${brandedPermission(permission, brand.toLowerCase())} is missing.`,
-      )
-  return undefined
-}
 /** Refuses a caller who lacks a permission of one of the roles to be granted. */
 export const lackingForRoles = (
   { roles }: Pick<Known, 'roles'>,

@@ -12,6 +12,7 @@ import type {
 import {
   hasRole,
   type KeptRole,
+  lacking,
   readPermissions,
   roleRecord,
 } from '../../../protocol/access/roles.ts'
@@ -22,15 +23,16 @@ import type { Input } from '../../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
+import { refusedBeyond } from '../../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
-import { assigned, assignmentsOf, lacking, lackingForRoles } from './rights.ts'
+import { assigned, assignmentsOf, lackingForRoles } from './rights.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<RoleEvent, R>
-/** Maximum number of custom roles of a project, and of roles of one principal. */
-const ROLE_LIMITS = { roles: 200, roles_of_one: 64 } as const
+/** Maximum number of roles of one principal. */
+const MAX_ROLES_OF_ONE = 64
 
 /** Creates a role. */
 export function createRole(
@@ -49,12 +51,8 @@ export function createRole(
     )
   )
     return refuse('already_exists', { field: 'name', name: input.name })
-  if (Object.keys(state.roles).length >= ROLE_LIMITS.roles)
-    return refuse(
-      'conflict',
-      { limit: ROLE_LIMITS.roles },
-      `A project has at most ${ROLE_LIMITS.roles} custom roles.`,
-    )
+  const full = refusedBeyond('role', Object.keys(state.roles).length)
+  if (full) return full
   const missing = lacking(input.holds, permissions, brand)
   if (missing) return missing
   const now = timestamp(cause.at)
@@ -198,11 +196,11 @@ export function assignRole(
   const before = assignmentsOf(state, principal_id)
   const same = before.find((assignment) => assignment.role_id === role_id)
   if (same) return refuse('already_exists', { id: same.id }, 'The principal already has this role.')
-  if (before.length >= ROLE_LIMITS.roles_of_one)
+  if (before.length >= MAX_ROLES_OF_ONE)
     return refuse(
       'conflict',
-      { limit: ROLE_LIMITS.roles_of_one },
-      `A principal has at most ${ROLE_LIMITS.roles_of_one} roles.`,
+      { limit: MAX_ROLES_OF_ONE },
+      `A principal has at most ${MAX_ROLES_OF_ONE} roles.`,
     )
   const missing = lackingForRoles(state, input.holds, [role_id], brand)
   if (missing) return missing

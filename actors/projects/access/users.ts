@@ -4,7 +4,7 @@
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { grantedBy } from '../../../protocol/access/roles.ts'
+import { grantedBy, lacking } from '../../../protocol/access/roles.ts'
 import type {
   ApiKey,
   Holds,
@@ -32,7 +32,7 @@ import {
 import type { ProjectOptions, ProjectState } from '../state.ts'
 import { keyRecord } from './keys.ts'
 import { bornPrincipal, changePrincipal, deletePrincipal, principalFaults } from './principals.ts'
-import { lacking, lackingForRoles, principalRecord, rolesOf } from './rights.ts'
+import { lackingForRoles, principalRecord, rolesOf } from './rights.ts'
 
 type Rows = typeof users
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>

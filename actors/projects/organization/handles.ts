@@ -10,6 +10,10 @@ type In<N extends keyof OrganizationCommands> = OrganizationCommands[N]['input']
 type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
+/** Returns a claim on the handle. */
+export const holderOf = ({ claims }: OrganizationState, handle: string) =>
+  Object.values(claims).find((claim) => claim.handle === handle)
+
 /** Grants the handle to the project for this workflow, unless another project holds it. */
 export function reserve(
   { projects, claims }: OrganizationState,

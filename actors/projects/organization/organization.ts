@@ -49,7 +49,7 @@ import {
   redeemDevice,
   requestDevice,
 } from './devices.ts'
-import { nextQuestion, question, release, reserve } from './handles.ts'
+import { holderOf, nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
 import { evolveResolver, putOrigins, putResolver } from './resolver.ts'
@@ -236,6 +236,8 @@ export const organizationActor = (
     skills: skillsOf,
     skill_grants: grantsOf,
     action: actionOf,
+    handle_project: (state, { handle }: { readonly handle: string }) =>
+      holderOf(state, handle)?.project ?? null,
     device: deviceOf,
     /** Returns the given ids that are not principals of organization keys. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {

@@ -59,17 +59,14 @@ const LARGEST_UNDER_WAY = 16_384
  */
 export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   const { definition_id, loop_id } = state.record
-  const record = changes
-    ? reduced(
-        Object.fromEntries(
-          Object.entries(state.record).filter(([name]) => !Object.hasOwn(changes, name)),
-        ),
-      )
-    : reduced({ ...state.record }, LARGEST_UNDER_WAY)
+  const record: Partial<Record<keyof RunRecord, unknown>> = {}
+  let name: keyof RunRecord
+  for (name in state.record)
+    if (!changes || !Object.hasOwn(changes, name)) record[name] = state.record[name]
   return {
     ...causeOf(state),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
-    record,
+    record: reduced(record, changes ? undefined : LARGEST_UNDER_WAY),
   }
 }
 /** A record as clients see it, without its largest fields if it is too large for a source event. */
@@ -79,22 +76,30 @@ export const publishedRun = (record: RunRecord): JsonObject =>
 const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
   { tell: { to: { kind: 'events', id: project }, name, input } },
 ]
+/** @param record read only if a webhook receives the event, or if it is sent to another process. */
 const publication = (
   self: Address,
   event_type: EmittedType,
   { depth, chain, of }: About,
   payload: JsonObject,
   record?: RunRecord,
-): ServicePublication => ({
-  event_type,
-  source_kind: 'loop_run',
-  source_id: self.id,
-  event: { run_id: self.id, ...of, ...payload },
-  meta: { run_id: self.id, ...of },
-  ...(record && { record: publishedRun(record) }),
-  depth,
-  ...(chain && { chain }),
-})
+): ServicePublication => {
+  const published: ServicePublication = {
+    event_type,
+    source_kind: 'loop_run',
+    source_id: self.id,
+    event: { run_id: self.id, ...of, ...payload },
+    meta: { run_id: self.id, ...of },
+    depth,
+    ...(chain && { chain }),
+  }
+  return record
+    ? Object.defineProperty(published, 'record', {
+        enumerable: true,
+        get: () => publishedRun(record),
+      })
+    : published
+}
 const aboutIn = ({ private: note }: RunEvent): About =>
   (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
 

@@ -56,10 +56,7 @@ export function describeFile(
   }
 }
 
-/**
- * Describes an artifact that a result references: its file name for saving, and the label of its
- * button.
- */
+/** Returns the file name and the button label of an artifact that a tool result references. */
 export function describeReference(
   { id, name, size }: ArtifactReference,
   locale?: string,

@@ -33,8 +33,7 @@ const WAIT_S = 60
 /** Maximum number of files and folders in a list. */
 const MAX_ENTRIES = 100
 /**
- * Maximum size in bytes of a file that is downloaded. A file is read in parts, with one call per
- * part.
+ * Maximum size in bytes of a file that can be downloaded. A file is read in parts, one per call.
  */
 export const MAX_DOWNLOAD = 5_000_000
 
@@ -75,7 +74,10 @@ export class WorkspaceFiles {
       truncated: truncated === true,
     }
   }
-  /** Returns the bytes of a file of at most `MAX_DOWNLOAD` bytes. */
+  /**
+   * Returns the bytes of a file.
+   * @throws Error if more bytes remain after the first `MAX_DOWNLOAD`.
+   */
   async read(path: string): Promise<Blob> {
     const parts: Uint8Array<ArrayBuffer>[] = []
     for (let offset: number | undefined = 0; offset !== undefined; ) {

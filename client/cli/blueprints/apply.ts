@@ -1,9 +1,9 @@
 /**
- * `baton apply`, `baton diff` and `baton check`. An apply performs the plan that was shown, or is
- * refused by the service and planned again.
+ * `baton apply`, `baton diff` and `baton check`. An apply performs exactly the plan that was shown.
+ * If the project has changed since, the service rejects the plan, and the command makes a new one.
  *
- * Exit codes: 0 done, or nothing to do; 1 failed, or not confirmed; 2 a plan that is not empty, with
- * `--plan` and `diff`; 130 interrupted.
+ * Exit codes: 0 done, or nothing to do; 1 failed, or not confirmed; 2 a plan that is not empty,
+ * with `--plan` and `diff`; 130 interrupted.
  */
 import type { Command } from 'commander'
 import { api } from '../../../protocol/api.ts'
@@ -29,11 +29,11 @@ interface Flags extends ConnectionFlags {
   readonly blueprintVersion?: string
   readonly json?: true
 }
-/** Milliseconds of one request: an apply of many resources takes longer than other requests. */
+/** Request timeout in milliseconds. Applying many resources takes longer than other requests. */
 const TIMEOUT = 600_000
 /** Attempts while another request holds the blueprint, and the pause between them in milliseconds. */
 const BUSY = { tries: 15, pause: 2000 } as const
-/** Maximum number of plans of one command, if the project changes meanwhile. */
+/** Maximum number of plans per blueprint when the project keeps changing. */
 const MAX_PLANS = 5
 const EXIT_CHANGES = 2
 const EXIT_INTERRUPTED = 130
@@ -112,7 +112,7 @@ interface Target {
   readonly call: (mode: 'preview' | 'apply', plan_id?: string) => Promise<ApplyResult>
 }
 
-/** Adds the places in the files to a refusal that names resources or their fields. */
+/** Adds file locations to an error that names resources or their fields. */
 function explained(error: unknown, blueprint: Blueprint): unknown {
   if (!(error instanceof BatonError)) return error
   const { code, message, details } = error
@@ -164,7 +164,6 @@ function targetOf(
   return { blueprint, call }
 }
 
-/** Calls the service. A refusal names the places in the files. */
 const asked = async <T>(blueprint: Blueprint, call: Promise<T>): Promise<T> => {
   try {
     return await call
@@ -224,7 +223,7 @@ async function run(
   if (flags.json) shell.print(JSON.stringify(results, null, 2))
 }
 
-/** Asks whether plans are to be performed. Sets the exit code if they are not. */
+/** Asks for confirmation. Sets the exit code if the user does not confirm. */
 async function isConfirmed(shell: Shell, { yes }: Flags): Promise<boolean> {
   if (yes) return true
   const answer = await shell.confirm?.('Perform this plan?')
@@ -234,7 +233,7 @@ async function isConfirmed(shell: Shell, { yes }: Flags): Promise<boolean> {
   return false
 }
 
-/** Performs a plan. If the project has changed meanwhile, the blueprint is planned again. */
+/** Performs a plan. If the project has changed since, makes a new plan and asks again. */
 async function perform(
   { blueprint, call }: Target,
   first: ApplyResult,

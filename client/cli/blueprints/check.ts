@@ -1,6 +1,6 @@
 /**
- * Checks of blueprints that need no service: the schema of each resource, and the rules of the row
- * that creates it. Both are the code of the service, in `protocol/`. All faults are reported.
+ * Offline checks of blueprints: the schema of each resource, and the rules of the API row that
+ * creates it. The service runs the same code from `protocol/`. All faults are reported.
  */
 
 import { api } from '../../../protocol/api.ts'
@@ -17,7 +17,7 @@ import { type Fault, placeAt, placeText, segmentsOf } from './located.ts'
 type Input = Readonly<Record<string, unknown>>
 const ROOT = 'the resource'
 
-/** The faults of the references of an input, which have one of three forms. */
+/** Checks that each reference has exactly one of its three forms. */
 function referenceFaults(type: ResourceTypeName, input: Input): FieldError[] {
   return Object.entries(resourceFacts[type].fields).flatMap(([name, { refers }]) => {
     const value = input[name]
@@ -32,7 +32,7 @@ function referenceFaults(type: ResourceTypeName, input: Input): FieldError[] {
     )
   })
 }
-/** The faults by the rules of the row that creates the resource, with paths in the input. */
+/** Checks the rules of the row that creates the resource. Faults have paths in the input. */
 function ruleFaults(type: ResourceTypeName, input: Input): FieldError[] {
   const facts = resourceFacts[type]
   const wanted = Object.fromEntries(
@@ -40,7 +40,7 @@ function ruleFaults(type: ResourceTypeName, input: Input): FieldError[] {
       .filter(([name]) => Object.hasOwn(facts.fields, name))
       .map(([name, value]) => {
         const { refers } = facts.fields[name] ?? {}
-        // Ids are not known yet.
+        // Ids are not known yet, so references get placeholders.
         return [name, refers ? (refers.list ? [] : `=${refers.type}`) : value]
       }),
   )
@@ -59,17 +59,16 @@ const placed = ({ located }: FileResource, faults: readonly FieldError[]): Fault
     place: field === ROOT ? located.place : placeAt(located, segmentsOf(field)),
     message: `${field}: ${message}`,
   }))
-/** The faults of a resource by its schema. */
 const shapeFaults = (resource: FileResource): Fault[] =>
   placed(resource, faultsOf(resourceSchemas[resource.type], resource.located.value, ROOT))
-/** The faults of a resource that fits its schema. */
+/** Checks the references and rules of a resource that matches its schema. */
 function ruleFaultsOf(resource: FileResource): Fault[] {
   const { type, located } = resource
   const input = located.value as Input
   return placed(resource, [...referenceFaults(type, input), ...ruleFaults(type, input)])
 }
 
-/** Keys that occur twice, and names that must be unique in a project. */
+/** Reports duplicate keys, and duplicate names of types whose names are unique in a project. */
 function repeatFaults(resources: readonly FileResource[]): Fault[] {
   const seen = new Map<string, FileResource>()
   return resources.flatMap((resource): Fault[] => {
@@ -96,7 +95,6 @@ function repeatFaults(resources: readonly FileResource[]): Fault[] {
   })
 }
 
-/** The faults of the request as a whole. */
 function requestFaults(blueprint: Blueprint): Fault[] {
   const { request, placeOf } = requestOf(blueprint)
   const first = blueprint.resources[0]?.located.place

@@ -1,8 +1,9 @@
 /**
  * Merges the documents of files into blueprints. A document with an identity (`namespace`,
- * `blueprint_key`) names its blueprint. Any other document belongs to the nearest such document: in
- * its file, in its folder, in a folder above, or to the only one of all files. Invariant: no
- * resource is dropped; what cannot be merged is a fault with both places.
+ * `blueprint_key`) names its blueprint. Other documents belong to the nearest such document: in the
+ * same file, in the same folder, or in the closest ancestor folder. If there is none, they belong
+ * to the only identity of all files. Invariant: no resource is dropped; a document that cannot be
+ * assigned is reported as a fault.
  */
 import { FileHeader } from '../../../protocol/blueprints/file-schemas.ts'
 import {
@@ -62,7 +63,6 @@ interface Part {
   readonly resources: readonly FileResource[]
 }
 
-/** The resource of a document with `kind`. */
 function resourceOf(located: Located, faults: Fault[]): FileResource[] {
   const kind = located.members?.get('kind')?.located
   const type = resourceTypes.find((one) => one === kind?.value)
@@ -111,13 +111,12 @@ interface Named {
   readonly part: Part
   readonly index: number
 }
-/** The distinct identities among headers. */
 const distinct = (named: readonly Named[]): Named[] =>
   named.filter(
     ({ identity }, index) =>
       named.findIndex((other) => isSameIdentity(other.identity, identity)) === index,
   )
-/** The folder, and those above it up to the root. */
+/** Yields the folder and its ancestors up to the root. */
 function* foldersAbove(folder: string, root: string): Generator<string> {
   for (let at = folder; ; at = at.slice(0, at.search(/[\\/][^\\/]*$/))) {
     yield at
@@ -154,7 +153,7 @@ function blueprintOf(
   return found[0]?.identity ?? {}
 }
 
-/** The value of a member in all headers of a blueprint; reports different values. */
+/** Returns the value of a member that all headers of a blueprint must share; reports conflicts. */
 function common(
   headers: readonly Header[],
   name: 'blueprint_version' | 'protect_resources',
@@ -175,7 +174,7 @@ function common(
   return first?.value
 }
 
-/** Merges documents. Faults are added to a list. */
+/** Merges documents into blueprints. Adds faults to `faults`. */
 export function merged(
   documents: readonly FileDocument[],
   overrides: Overrides,
@@ -216,7 +215,10 @@ export function merged(
   })
 }
 
-/** The request of a blueprint, and the place of a path in it, such as `resources.agents[3].name`. */
+/**
+ * Returns the request of a blueprint, and a function that locates a path of the request, such as
+ * `resources.agents[3].name`, in the files.
+ */
 export function requestOf({ identity, resources, ...header }: Blueprint): {
   readonly request: ApplyRequest
   readonly placeOf: (path: string) => Place | undefined

@@ -1,7 +1,7 @@
 /**
  * Finds and reads the files of a blueprint. Invariants:
- * F1. Documents and the texts that they name are in the folder that `-f` names, or in the folder of
- *     the file that `-f` names. Symbolic links are followed before this is checked.
+ * F1. Documents and the texts that they reference are inside the folder given with `-f`, or inside
+ *     the folder of the given file. Symbolic links are resolved before the check.
  * F2. Files are UTF-8 and of bounded size and number. They are read in the order of their names.
  */
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
@@ -12,12 +12,14 @@ import { Mistake } from '../mistake.ts'
 export interface BlueprintFile {
   /** Name in messages. */
   readonly name: string
-  /** Absolute paths of its folder, and of the folder that bounds the texts it may name. */
+  /** Absolute paths of its folder, and of the folder that must contain the texts it references. */
   readonly folder: string
   readonly root: string
   readonly text: string
 }
-/** Maximum size of a file in bytes, of a text that a document names, and maximum number of files. */
+/**
+ * Maximum sizes of a document and of a referenced text in bytes, number of files, and folder depth.
+ */
 export const fileLimits = { document: 16_777_216, text: 1_048_576, files: 5000, depth: 32 } as const
 
 const isDocument = (name: string): boolean =>
@@ -28,7 +30,6 @@ const codeOf = (error: unknown): string =>
 const isInside = (path: string, folder: string): boolean =>
   path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
-/** Returns the text of a file, or its fault. */
 function textOf(
   path: string,
   most: number,
@@ -42,7 +43,7 @@ function textOf(
     return { fault: `cannot be read (${codeOf(error)})` }
   }
 }
-/** Decodes UTF-8. A byte order mark at the start is not part of the text. */
+/** Decodes UTF-8 and removes a byte order mark. */
 function decoded(bytes: Uint8Array): { readonly text: string } | { readonly fault: string } {
   try {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
@@ -108,8 +109,8 @@ export function findFiles(paths: readonly string[], stdin: () => Uint8Array): Bl
 }
 
 /**
- * Returns the text of a file that a document names, or its fault. One line break at the end of the
- * file is not part of the text, because editors add it.
+ * Returns the text of a file that a document references, or its fault. One trailing line break is
+ * removed, because editors add it.
  * @param name path relative to the folder of the document.
  */
 export function textFile(

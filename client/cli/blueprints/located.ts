@@ -1,7 +1,6 @@
 /**
- * Values of files with their places, and faults that name the file, the line and the column. A
- * located value contains plain JSON. It is found again by the paths that the checks and the service
- * use, such as `steps[0].config`.
+ * Values read from files, with the place of each value, and faults that name file, line and column.
+ * Paths as the checks and the service use them, such as `steps[0].config`, identify places.
  */
 import { Mistake } from '../mistake.ts'
 
@@ -21,7 +20,6 @@ export interface Located {
   readonly place: Place
   /** Members of an object by name, each with the place of its name. */
   readonly members?: ReadonlyMap<string, Member>
-  /** Items of an array. */
   readonly items?: readonly Located[]
 }
 interface Member {
@@ -34,14 +32,14 @@ export interface Fault {
   readonly message: string
 }
 
-/** The text of a place: `file:line:column`. */
+/** Formats a place as `file:line:column`. */
 export function placeText({ source, offset }: Place): string {
   const { line, column } = source.position(offset)
   return `${source.name}:${line}:${column}`
 }
 export const faultText = ({ place, message }: Fault): string => `${placeText(place)}: ${message}`
 
-/** Faults of files. The message has one line for each: `file:line:column: message`. */
+/** Faults of files. The message lists up to `MAX_SHOWN` of them as `file:line:column: message`. */
 export class FileFaults extends Mistake {
   readonly faults: readonly Fault[]
   constructor(faults: readonly Fault[]) {
@@ -54,7 +52,7 @@ const MAX_SHOWN = 200
 const more = (count: number): string[] => (count > 0 ? [`… and ${count} more`] : [])
 
 const SEGMENT = /\.?([^.[\]"]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/gy
-/** The names and indexes of a path such as `steps[0].config["a b"]`, up to its first error. */
+/** Splits a path such as `steps[0].config["a b"]` into names and indexes, up to its first error. */
 export function segmentsOf(path: string): (string | number)[] {
   return [...path.matchAll(SEGMENT)].map(([, name, index, quoted]) =>
     index !== undefined
@@ -65,8 +63,8 @@ export function segmentsOf(path: string): (string | number)[] {
   )
 }
 /**
- * The place that a path names: that of the name of a member, or of an item. If a part of the path
- * does not exist, the place of the part before it.
+ * Returns the place of the member name or item at a path. If a part of the path does not exist,
+ * returns the place of the part before it.
  */
 export function placeAt(root: Located, path: readonly (string | number)[]): Place {
   let place = root.place
@@ -83,7 +81,7 @@ export function placeAt(root: Located, path: readonly (string | number)[]): Plac
   return place
 }
 
-/** A located object without some of its members. */
+/** Returns a located object without the given members. */
 export function without(located: Located, names: readonly string[]): Located {
   const members = new Map([...(located.members ?? [])].filter(([name]) => !names.includes(name)))
   return {

@@ -3,12 +3,12 @@ import type { ApplyResult, Binding, Change } from '../../../protocol/blueprints/
 import { below } from '../../../protocol/rules/workflow-check/path.ts'
 import { unifiedDiff } from './text-diff.ts'
 
-/** The changes that a plan makes beyond those of its resources. */
+/** The version and protection that an apply sets on all bindings. */
 export interface HeaderChange {
   readonly blueprint_version?: string
   readonly protect_resources?: boolean
 }
-/** Maximum number of characters of a value in one line, and of lines of one field. */
+/** Maximum number of characters of a value, and of lines of a field. */
 const [MAX_VALUE, MAX_LINES] = [60, 40]
 
 const SIGNS: Readonly<Record<Change['action'], string>> = {
@@ -36,7 +36,6 @@ const done: Readonly<Record<Change['action'], string>> = {
   released: 'released',
 }
 
-/** The name of a blueprint in messages. */
 const blueprintName = ({
   namespace,
   blueprint_key,
@@ -44,7 +43,7 @@ const blueprintName = ({
   `${blueprint_key === undefined ? 'Blueprint without a key' : `Blueprint ${blueprint_key}`}` +
   `${namespace === undefined ? '' : ` in ${namespace}`}`
 
-/** Whether a plan changes a resource, or the protection of one. */
+/** Whether a plan changes neither resources nor their protection. */
 export const isEmpty = (
   { changes, bindings }: ApplyResult,
   { protect_resources }: HeaderChange,
@@ -52,7 +51,7 @@ export const isEmpty = (
   changes.every(({ action }) => action === 'unchanged') &&
   (protect_resources === undefined ||
     bindings.every((binding) => binding.protected === protect_resources))
-/** Whether an apply of a plan without changes would still store another version. */
+/** Whether applying the plan would store a different blueprint version. */
 export const setsVersion = ({ bindings }: ApplyResult, { blueprint_version }: HeaderChange) =>
   blueprint_version !== undefined &&
   bindings.some((binding) => binding.blueprint_version !== blueprint_version)
@@ -64,7 +63,7 @@ interface Difference {
   readonly from: unknown
   readonly to: unknown
 }
-/** The differences of two values, at the deepest members that differ. */
+/** Yields the differences of two values, at the deepest members that differ. */
 function* differences(from: unknown, to: unknown, path: string): Generator<Difference> {
   if (isObject(from) && isObject(to)) {
     for (const name of new Set([...Object.keys(from), ...Object.keys(to)]))
@@ -76,7 +75,6 @@ function* differences(from: unknown, to: unknown, path: string): Generator<Diffe
 }
 const plainText = (text: string): string =>
   text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (sign) => JSON.stringify(sign).slice(1, -1))
-/** A value in one line. */
 function shown(value: unknown): string {
   if (value === undefined) return '(none)'
   if (typeof value === 'string' && value.includes('\n'))
@@ -89,7 +87,7 @@ const isLong = (value: unknown): boolean =>
 const isText = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string'
 
-/** The lines of the differences of a field. `texts`: long texts are compared line by line. */
+/** Formats the differences of a field. With `texts`, long texts are compared line by line. */
 function fieldLines(
   { field, from, to }: { field: string; from?: unknown; to?: unknown },
   texts: boolean,
@@ -138,7 +136,7 @@ const counted = (
     .join(', ') || 'no resources'
 
 /**
- * The lines of a plan.
+ * Formats a plan as lines of text.
  * @param texts whether long texts are compared line by line.
  */
 export function planLines(plan: ApplyResult, header: HeaderChange, texts: boolean): string[] {
@@ -169,6 +167,6 @@ export function planLines(plan: ApplyResult, header: HeaderChange, texts: boolea
     `  Plan: ${counted(changes, words)}.`,
   ]
 }
-/** The line of an apply that is done. */
+/** Formats the result of an apply. */
 export const resultLine = (result: ApplyResult): string =>
   `${blueprintName(result)}: ${counted(result.changes, done)}.`

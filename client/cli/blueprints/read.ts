@@ -30,7 +30,7 @@ export function readBlueprints(
     faults.push(...read.faults)
     documents.push(...read.documents.map((located) => ({ located, file: name, folder, root })))
   }
-  // What could not be parsed would cause further faults.
+  // Merging incomplete documents would report misleading faults.
   if (faults.length > 0) throw new FileFaults(faults)
   const blueprints = merged(documents, overrides, faults)
   faults.push(...blueprints.flatMap(blueprintFaults))

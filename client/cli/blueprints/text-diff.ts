@@ -1,11 +1,11 @@
 /**
- * Differences of texts line by line, in the unified format. The algorithm is that of Myers ("An
- * O(ND) Difference Algorithm"), bounded: texts that differ in too many lines are shown as replaced.
+ * Line-by-line differences of texts in the unified format. Uses the algorithm of Myers ("An O(ND)
+ * Difference Algorithm") with a bound: texts that differ in too many lines are shown as replaced.
  */
 
-/** Maximum number of added and removed lines that are searched for. */
+/** Maximum number of added and removed lines of an edit script. */
 const MAX_EDITS = 1000
-/** Unchanged lines that are shown around changed ones. */
+/** Number of unchanged lines shown around each change. */
 const CONTEXT = 3
 
 interface Line {
@@ -13,7 +13,7 @@ interface Line {
   readonly text: string
 }
 
-/** The shortest edit from one list of lines to another. */
+/** Returns the shortest edit script between two lists of lines. */
 function edits(from: readonly string[], to: readonly string[]): Line[] {
   const trace: Map<number, number>[] = []
   const reached = new Map<number, number>([[1, 0]])
@@ -55,10 +55,7 @@ function edits(from: readonly string[], to: readonly string[]): Line[] {
   return lines.reverse()
 }
 
-/**
- * The difference of two texts in hunks of the unified format, without the names of files. Empty if
- * the texts are equal.
- */
+/** Returns the unified diff of two texts, without file headers; empty if the texts are equal. */
 export function unifiedDiff(from: string, to: string): string[] {
   const all = edits(linesOf(from), linesOf(to))
   const isNear = (index: number): boolean =>

@@ -1,7 +1,8 @@
 /**
- * Variables in the texts of blueprint files. `${NAME}` is the value of an environment variable,
- * `${NAME:-text}` has a default for an absent or empty one, and `$${` is a literal `${`. Expressions
- * of the service, `${{ … }}`, stay unchanged. Invariant: `expand` of `escapeVariables(text)` is `text`.
+ * Variables in the texts of blueprint files. `${NAME}` is the value of an environment variable.
+ * `${NAME:-text}` uses the default if the variable is absent or empty. `$${` is a literal `${`.
+ * Service expressions, `${{ … }}`, are left unchanged. Invariant: `expand` restores the input of
+ * `escapeVariables`.
  */
 import { closingBraces } from '../../../protocol/rules/expressions/tokens.ts'
 import type { Environment } from '../mistake.ts'
@@ -10,7 +11,7 @@ const OPEN = '${{'
 const VARIABLE = /\$\$\{(?!\{)|\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g
 const LITERAL = /\$\{(?!\{)/g
 
-/** Changes the parts of a text outside of expressions of the service. */
+/** Applies `change` to the parts of a text outside of service expressions. */
 function outside(text: string, change: (part: string) => string): string {
   let result = ''
   let from = 0

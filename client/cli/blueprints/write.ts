@@ -1,8 +1,8 @@
 /**
  * Writes an exported blueprint as files: one folder for each type, one file for each resource, and
- * long texts in files of their own. Invariants:
- * W1. The same export gives the same bytes.
- * W2. Reading the files gives the exported resources.
+ * long texts in separate files. Invariants:
+ * W1. Equal exports produce identical files.
+ * W2. Reading the files yields the exported resources.
  */
 import { createHash } from 'node:crypto'
 import { Document, Scalar, visit } from 'yaml'
@@ -26,7 +26,7 @@ const LONG = 120
 const isLong = (value: unknown): value is string =>
   typeof value === 'string' &&
   (value.includes('\n') || value.length > LONG) &&
-  // A file holds neither of them unchanged: UTF-8 has no lone surrogates, and readers skip the mark.
+  // UTF-8 cannot encode lone surrogates, and readers remove a byte order mark.
   Buffer.from(value).toString() === value &&
   !value.startsWith('\ufeff') &&
   Buffer.byteLength(value) < fileLimits.text
@@ -43,8 +43,8 @@ const escaped = (value: unknown): unknown =>
 /** Names that Windows reserves for devices. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
 /**
- * The base name of the file of a resource: its key if that is a file name on every system,
- * otherwise a shortened form with a hash. Names that differ only in case are different files.
+ * Returns the base name of a resource's file: its key if that is a valid file name on every system,
+ * otherwise a shortened form with a hash. No two names differ only in case.
  */
 function fileName(key: string, taken: Set<string>): string {
   const isPlain = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(key) && !RESERVED.test(key)
@@ -60,7 +60,7 @@ function fileName(key: string, taken: Set<string>): string {
   return name
 }
 
-/** The text of one document. `files`: names of files by the fields whose texts they contain. */
+/** Formats one document. `files` maps fields to the files that contain their texts. */
 function documentText(
   schema: string,
   value: Readonly<Record<string, unknown>>,
@@ -98,7 +98,6 @@ function documentText(
   return `# yaml-language-server: $schema=${address}\n${text}`
 }
 
-/** The fields of a resource in the order of its type. */
 function ordered(type: ResourceTypeName, { key, name, ...rest }: ResourceInput) {
   const { match, fields } = resourceFacts[type]
   const names = [match, ...Object.keys(rest).filter((one) => !(one in fields)), ...fieldOrder(type)]
@@ -111,7 +110,7 @@ function ordered(type: ResourceTypeName, { key, name, ...rest }: ResourceInput) 
     ),
   ])
 }
-/** Short fields come before long ones. */
+/** Returns the fields of a type, with long ones last. */
 const fieldOrder = (type: ResourceTypeName): string[] => {
   const names = Object.keys(resourceFacts[type].fields)
   const last = ['system_prompt', 'instructions', 'schema', 'spec', 'steps', 'output', 'cleanup']
@@ -121,7 +120,7 @@ const fieldOrder = (type: ResourceTypeName): string[] => {
   ]
 }
 
-/** The files of an export, by path relative to the folder, with `/` between names. */
+/** Returns the files of an export by path relative to the folder, with `/` as separator. */
 export function filesOf(
   { resources, ...identity }: Export,
   writing: Writing,
@@ -166,6 +165,6 @@ export function filesOf(
   return files
 }
 
-/** An export as the text of one file. */
+/** Formats an export as one file. */
 export const singleFile = (exported: Export, writing: Writing): string =>
   documentText('blueprint', { ...exported }, new Map(), writing)

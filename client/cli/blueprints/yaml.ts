@@ -1,12 +1,11 @@
 /**
- * Reads YAML and JSON documents with the place of every node. JSON is read as YAML, of which it is a
- * part. Nothing is read beyond the bounds: documents with many aliases, tokens or levels of nesting
- * are refused with a place. `!file NAME` and `{"$file": "NAME"}` stand for the text of a file.
+ * Reads YAML and JSON documents with the place of every node. JSON is parsed as YAML, which
+ * includes it. Documents with too many aliases, tokens or levels of nesting are refused with a
+ * place. `!file NAME` and `{"$file": "NAME"}` are replaced with the text of the file.
  *
  * Invariants:
- * Y1. The time is proportional to the size of the text, or of what its aliases expand to, which is
- *     bounded.
- * Y2. Names of members are unique, and do not reach the prototype of an object.
+ * Y1. Time is proportional to the size of the text after alias expansion, which is bounded.
+ * Y2. Member names are unique, and `__proto__` is rejected.
  */
 import {
   type Alias,
@@ -30,7 +29,7 @@ import type { Environment } from '../mistake.ts'
 import type { Fault, Located, Place, Source } from './located.ts'
 import { expand } from './variables.ts'
 
-/** Limits of one file. `nodes` and `characters` count what aliases expand to. */
+/** Limits of one file. `nodes` and `characters` are counted after alias expansion. */
 export const yamlLimits = {
   text: 4_194_304,
   tokens: 1_000_000,
@@ -45,7 +44,7 @@ const MAX_ERRORS = 20
 export interface Reading {
   readonly source: Source
   readonly env: Environment
-  /** Returns the text of a file that a document names, or its fault. */
+  /** Returns the text of a file that a document references, or its fault. */
   readonly file: (name: string) => { readonly text: string } | { readonly fault: string }
 }
 /** The documents of a file, and its faults. With faults, documents can be incomplete. */
@@ -54,7 +53,7 @@ interface Documents {
   readonly faults: readonly Fault[]
 }
 
-/** A source whose positions are those of a text. */
+/** Creates a source that maps offsets of a text to lines and columns. */
 export function sourceOf(name: string, text: string): Source {
   let starts: number[] | undefined
   return {
@@ -72,7 +71,6 @@ export function sourceOf(name: string, text: string): Source {
   }
 }
 
-/** Stops the iteration of tokens when there are too many. */
 class TooManyTokens extends Error {}
 function* counted(tokens: Iterable<string>): Generator<string> {
   let count = 0
@@ -107,7 +105,7 @@ export function readDocuments(text: string, reading: Reading): Documents {
     schema: 'core',
     resolveKnownTags: false,
     stringKeys: true,
-    // The check of the library compares each key with all others.
+    // The library's check takes quadratic time.
     uniqueKeys: false,
     prettyErrors: false,
     logLevel: 'silent',
@@ -139,7 +137,7 @@ class Reader {
   readonly #reading: Reading
   readonly #document: Document
   readonly #faults: Fault[]
-  /** The nodes that aliases name. */
+  /** Target nodes by alias. */
   readonly #targets = new Map<Alias, Node>()
   #nodes = 0
   #characters = 0

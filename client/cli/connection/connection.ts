@@ -26,8 +26,8 @@ export interface ConnectionFlags {
 }
 
 /**
- * Names of the flags that every command has. The flag of an API field with one of these names gets
- * the prefix `field-`.
+ * Names of the connection flags. The flag of an API field with one of these names gets the prefix
+ * `field-`.
  */
 export const connectionFlags: readonly string[] = ['server', 'key', 'project', 'profile']
 
@@ -49,7 +49,7 @@ export const connected = (command: Command): Command =>
       'stored connection to use; by default BATON_PROFILE (see: baton profile)',
     )
 
-/** The files of the data folder that can contain the owner key, in search order. */
+/** Returns the files of the data folder that can contain the owner key, in search order. */
 export const keyFiles = (env: Environment): string[] => {
   const data = env['BATON_DATA'] || '.baton'
   return [join(data, 'root.key'), join(data, 'cluster', 'root.key')]
@@ -98,7 +98,7 @@ function profileFor(
   return same ? { named: false, profile: stored } : undefined
 }
 
-/** The server from the environment: `BATON_URL`, else port `BATON_PORT` of this machine. */
+/** Returns the server from the environment: `BATON_URL`, else port `BATON_PORT` of this machine. */
 export const serverOf = (env: Environment): string =>
   env['BATON_URL'] || `http://127.0.0.1:${env['BATON_PORT'] || '8080'}`
 

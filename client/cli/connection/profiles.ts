@@ -20,8 +20,8 @@ export interface Profiles {
 }
 
 /**
- * Path of the file: `BATON_CONFIG`, else `profiles.json` in the configuration folder of the XDG
- * Base Directory Specification.
+ * Returns the path of the file: `BATON_CONFIG`, else `profiles.json` in the configuration folder of
+ * the XDG Base Directory Specification.
  */
 export const profileFile = (env: Environment): string =>
   env['BATON_CONFIG'] ||

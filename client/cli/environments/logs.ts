@@ -18,7 +18,7 @@ interface Flags {
 }
 /** Milliseconds between two reads of a log that is followed. */
 const INTERVAL = 2000
-/** Maximum length of the suffix by which the previous text is located in the next text. */
+/** Maximum length of the suffix of the previous text that is searched for in the next text. */
 const ANCHOR = 2000
 
 /**

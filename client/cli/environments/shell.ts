@@ -10,7 +10,7 @@ import { clientFor, connected, connectionOf } from '../connection/connection.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
-/** The size of a terminal whose size is unknown. */
+/** Terminal size that is used if the actual size is unknown. */
 const STANDARD = { columns: 80, rows: 24 } as const
 /** The end of input in a terminal: Ctrl-D. */
 const END_OF_INPUT = Buffer.from([4])

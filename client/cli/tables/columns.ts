@@ -7,7 +7,7 @@ import { isOfType } from '../../../protocol/tables/values.ts'
 import { Mistake } from '../mistake.ts'
 import type { FileFormat, FileRecord } from './records.ts'
 
-/** The part of a column's definition that matters for files. */
+/** The part of a column definition that file conversion uses. */
 export interface FileColumn {
   readonly name: string
   readonly type: ColumnType
@@ -27,7 +27,7 @@ const jsonIn = (text: string): unknown => {
   }
 }
 
-/** The narrowest type that fits a value of a file. */
+/** Returns the narrowest type that fits a value of a file. */
 function typeOf(value: unknown, format: FileFormat): ColumnType {
   if (typeof value === 'string') {
     if (isOfType('date', value)) return 'date'

@@ -1,6 +1,6 @@
 /**
- * `baton table import`: inserts the rows of a file in bulk and in file order, or upserts them one
- * by one. The file is streamed. The columns are shown before anything is written.
+ * `baton table import`: inserts the rows of a file in bulk and in file order, or upserts each row
+ * with a separate request. The file is streamed. The columns are shown before anything is written.
  */
 import { createReadStream, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'

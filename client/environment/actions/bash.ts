@@ -9,7 +9,6 @@ import type { Workspace } from '../workspace.ts'
 
 export interface CommandWorld {
   readonly workspace: Workspace
-  /** Environment variables of commands. */
   readonly variables: Readonly<Record<string, string>>
   readonly secrets: Secrets
 }

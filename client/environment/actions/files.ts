@@ -31,7 +31,9 @@ export async function openFile({ path, shown }: Entry, flags = O_RDONLY): Promis
     : new ActionFault('not_a_file', `${shown} is not a regular file`)
 }
 
-/** Reads part of a file. Text never ends inside a character. */
+/**
+ * Reads part of a file. Text is cut at a character boundary, unless not even one character fits.
+ */
 export const readFile =
   (workspace: Workspace): Action =>
   (parameters) => {

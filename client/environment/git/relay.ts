@@ -3,7 +3,8 @@
  * over a socket; the worker asks the service.
  *
  * Invariants:
- * G1. Credentials are never stored, and never appear in a URL, an argument or a configuration file.
+ * G1. Credentials are never written to disk, and never appear in a URL, an argument or a
+ *     configuration file.
  * G2. A credential is given only for the exact host and repository for which the service issued it.
  *     A URL with the same path on another host gets none.
  */
@@ -50,7 +51,7 @@ export class CredentialRelay {
   readonly #server: Server
   readonly #ask: AskCredential
   readonly #log: (line: string) => void
-  /** Refusals by URL, until they are read. */
+  /** Refusals by URL, until they are read. At most 100 are kept. */
   readonly #refusals = new Map<string, string>()
 
   private constructor(folder: string, ask: AskCredential, log: (line: string) => void) {
@@ -85,7 +86,7 @@ export class CredentialRelay {
     })
     return relay
   }
-  /** Returns and forgets the reason why the last request for a URL was refused. */
+  /** Returns and removes the reason why the last request for a URL was refused. */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)
     this.#refusals.delete(url)

@@ -39,7 +39,7 @@ export function isRepositoryName(name: string): boolean {
     segments.every((one) => SEGMENT.test(one) && !/^\.+$/.test(one))
   )
 }
-/** The URL of a repository, without credentials. */
+/** Returns the URL of a repository, without credentials. */
 export const remoteUrl = (
   { host, url = `https://${host}` }: Pick<GitCredential, 'host' | 'url'>,
   repo_full_name: string,

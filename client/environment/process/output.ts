@@ -34,7 +34,6 @@ export class Capture {
     this.#headLimit = Math.ceil(budgetOf(limit) / 2)
     this.#omitted = omitted
   }
-  /** Adds the next bytes of the stream. */
   add(chunk: Uint8Array): void {
     let rest = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     const free = this.#headLimit - this.#headSize
@@ -56,7 +55,6 @@ export class Capture {
     this.#tailSize += rest.length
     if (this.#tailSize > 2 * tailLimit || this.#tail.length > MAX_CHUNKS) this.#compact(tailLimit)
   }
-  /** Returns the captured text. */
   text(): string {
     this.#compact(this.#limit - this.#headLimit)
     let head = Buffer.concat(this.#head)

@@ -41,7 +41,6 @@ const commands = {
     'git diff main fix > ../fix.diff && echo pushed',
   refused: `cd terms && ${AUTHOR} && git commit -q --allow-empty -m "Try" && git push -q origin HEAD:try`,
 }
-/** Actions that the agent may call. */
 const tools = [
   'environment.bash',
   'environment.files.read',
@@ -50,7 +49,7 @@ const tools = [
   'environment.artifact.publish',
 ]
 
-/** The script that replaces the model if none is configured. */
+/** Returns the script that replaces the model if none is configured. */
 const scriptOf = (name: string): string => `script:
   - when: {step: 1}
     say: I will clone ${OPEN} and run its test.
@@ -211,7 +210,6 @@ async function prepared(
   }
 }
 
-/** Gives the agent its task, and follows its work. */
 async function work(tour: Question, agent_id: string, name: string, made: Undo[]) {
   const { at } = tour
   const ack = await at.agent.invoke({

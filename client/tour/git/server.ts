@@ -19,23 +19,19 @@ import { createGunzip } from 'node:zlib'
 const exec = promisify(execFile)
 const LIMITS = { processes: 16, bytes: 64 * 1024 * 1024, process_ms: 60_000 } as const
 
-/** The passwords of a repository. */
 interface GitTokens {
   readonly read: string
   readonly push: string
 }
-/** A request that the server received. */
 interface GitRequest {
   readonly repository: string
   readonly service: Service
-  /** Status of the answer. */
   readonly status: number
   readonly username?: string
 }
 export interface GitServer {
   /** Base URL, without a trailing slash. The URL of a repository is `<url>/<full name>.git`. */
   readonly url: string
-  /** The requests so far. */
   readonly requests: readonly GitRequest[]
   /**
    * Adds an empty bare repository with the branch `main`, or replaces the tokens of an existing

@@ -5,11 +5,10 @@
  * approval itself is in `answer.ts` and `page.ts`.
  *
  * Invariants:
- * D1. The token is derived from the id of the device request and created under a command id that
- *     contains this id. If a device repeats its token request before the device request is
- *     redeemed, it receives the same token. The token is a personal token of the person who
- *     approved the request. The command contains the permissions of the credential with which the
- *     person approved it.
+ * D1. The token is derived from the id of the device request, and the id of the command that
+ *     creates it contains this id. So a device that repeats its token request before the redemption
+ *     receives the same token. It is a personal token of the person who approved the request. The
+ *     command contains the permissions of the credential that approved it.
  * D2. Requests for codes, and token requests with an unknown device code, are counted against the
  *     rate limit of their IP address. Token requests are also limited per device code.
  */
@@ -109,9 +108,9 @@ const formOf = (incoming: Incoming) =>
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const MAX_FIELD_LENGTH = 100
 /**
- * Reads the fields by which a device describes itself.
- * @returns the part of the command's input that comes from the form, or the answer that rejects the
- * fields.
+ * Reads the fields in which a device describes itself.
+ * @returns the part of the command's input that the form provides, or the answer that rejects the
+ * form.
  */
 function claimOf(
   fields: ReadonlyMap<string, string>,
@@ -145,7 +144,6 @@ function claimOf(
   }
 }
 
-/** Sends a command about a device request to the organization's actor. */
 async function deviceCommand<N extends keyof DeviceCommands>(
   { world }: Edge,
   incoming: Incoming,

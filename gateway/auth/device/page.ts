@@ -24,7 +24,6 @@ const unavailable = notice(
 
 const faultOf = (fault: string | undefined): string =>
   fault === undefined ? '' : `<p class="fault" role="alert">${escaped(fault)}</p>`
-/** Returns the page with the form for the user code. */
 const codeForm = (status: number, fault?: string): Answer =>
   pageOf(
     status,
@@ -37,10 +36,6 @@ const codeForm = (status: number, fault?: string): Answer =>
 <button type="submit">Continue</button>
 </form>`,
   )
-/**
- * Returns the page that shows the device's request, with the form for the person's credential and
- * decision.
- */
 const decisionForm = (
   status: number,
   user_code: string,

@@ -33,17 +33,16 @@ const assigned = new Set([
   'owned_by',
   'tags',
 ])
-/** Maximum number of bytes of a field without a smaller limit of its own. */
+/** Maximum number of bytes of a field without a specific limit. */
 const FIELD = 4096
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/
 
-/** Returns the media type in a header value or field, without its parameters. */
 const bareType = (text: string | undefined): string | undefined => {
   const type = text?.split(';')[0]?.trim().toLowerCase() ?? ''
   return MEDIA_TYPE.test(type) ? type : undefined
 }
 
-/** Collects the fields of a form. All methods throw `UploadRefused`. */
+/** Collects the fields of a form. The methods throw `UploadRefused` when a field is invalid. */
 export class ArtifactFields {
   readonly #texts = new Map<string, string>()
   readonly #limit: number

@@ -1,6 +1,7 @@
 /**
- * Reads artifacts: their records, their bytes, signed URLs and the storage that they use. Only its
- * owner can read a private artifact; other principals receive `not_found`. A view answers the list.
+ * Reads artifacts: their records, their bytes, signed URLs and the used storage. A private artifact
+ * is readable only by its owner; other principals receive `not_found`. Lists are answered by a
+ * view.
  */
 import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
 import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'
@@ -59,7 +60,6 @@ export async function closedTo(
   const closed = await edge.sessionVisibility.check(scopeId(edge, call), { session_id }, caller)
   return closed?.refused === 'not_found' ? missing : closed
 }
-/** Finds an artifact that is ready and that the caller may read. */
 async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   const { caller, slots } = call
   const project = scopeId(edge, call)

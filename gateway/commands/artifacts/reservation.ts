@@ -51,8 +51,8 @@ export interface Reservation {
   /** Makes the artifact visible. Returns its record, or a refusal if the upload has ended. */
   publish(stored: CompleteUpload): Promise<ArtifactRecord | Refusal>
   /**
-   * Abandons the upload. Returns the record if a command with an unknown outcome has published the
-   * artifact nevertheless.
+   * Abandons the upload. Returns the record if a command with an unknown outcome has already
+   * published the artifact.
    */
   giveUp(): Promise<ArtifactRecord | undefined>
   /** Stops the renewal of the deadline. */
@@ -175,7 +175,6 @@ export async function reserveUpload(
   }
 }
 
-/** Returns the record of an artifact that is ready and has the given hash. */
 const readyWith = (kept: KeptArtifact | null, sha256: string): ArtifactRecord | undefined =>
   kept?.state === 'ready' && kept.artifact.sha256 === sha256 ? kept.artifact : undefined
 

@@ -20,7 +20,6 @@ const purpose = (project: string): string => `environment lease\n${project}`
 /** Returns the record as part of an answer, without the members that require `include`. */
 export const published = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
-/** Returns the answer to an acquisition, with the token. */
 const granted = (
   world: Sealer,
   project: string,

@@ -28,7 +28,6 @@ import { prepareAttach } from '../environment-attach.ts'
 import { nameHolder, type ResolvedCreation, reservedFaults, resolveCreation } from './creation.ts'
 import { acquire, acquireFound, published, release } from './leases.ts'
 
-/** Returns the members that identify the command of a call. */
 const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
   command_id,
   origin,
@@ -36,9 +35,9 @@ const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
 })
 const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
 /**
- * Resolves the creation of a call, and binds its idempotency key to the request. Without this, a
- * different request under the same key could reach the holder of a different name undetected. Such
- * a request is refused with `idempotency_key_conflict`.
+ * Resolves the creation of a call, and binds its idempotency key to the request. Without the
+ * binding, a different request under the same key could reach the holder of a different name
+ * undetected. Such a request is refused with `idempotency_key_conflict`.
  */
 async function begin(
   edge: Edge,
@@ -58,7 +57,10 @@ async function begin(
   })
   return isRefusal(bound) ? bound : resolved
 }
-/** Creates the environment with the derived id. Refused with `already_exists` if it is live. */
+/**
+ * Creates the environment with the derived id. Refused with `already_exists` if the environment is
+ * live.
+ */
 function bind(
   edge: Edge,
   call: Call,
@@ -128,9 +130,8 @@ const recordOf = ({ world }: Edge, project: string, id: string) =>
     ? world.ask({ project, kind: 'environment', id }, 'get', {})
     : refuse('not_found')
 /**
- * Takes the name for the new scope and owner. Returns the time of the record on which this is
- * based. The environment refuses an update with an outdated time, because the holder releases a
- * name that a concurrent update does not keep.
+ * Takes the name in the new scope. Returns the update time of the record that was read. If the
+ * record has changed since, the environment refuses the update, and the name must be taken again.
  */
 async function takeName(
   edge: Edge,

@@ -1,6 +1,6 @@
 /**
- * Checks the names of providers in requests. A definition may also name `worker`; the worker that
- * registers for the environment of the definition then performs its jobs.
+ * Checks the names of providers in requests. A definition may also name `worker`; its jobs are then
+ * performed by a worker that registers for its environment.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'

@@ -1,6 +1,7 @@
 /**
- * Preparations and queries of the definition resolver and of the return origins of OAuth. The
- * preparation checks the URL and seals the token, so that the command has no token in clear.
+ * Preparations and queries of the definition resolver and of the OAuth return origins. The
+ * preparation checks the URL and seals the token, so that the command contains no token in clear
+ * text.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { maskUrl } from '../../../protocol/masked-url.ts'

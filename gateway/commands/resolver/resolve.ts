@@ -1,6 +1,6 @@
 /**
- * Determines the definition that the resolver of the organization has for an agent. Where the
- * organization stores its definitions itself, there is none.
+ * Determines the definition that the organization's definition resolver returns for an agent. There
+ * is none when the organization uses stored definitions.
  */
 import type { Agent } from '../../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'

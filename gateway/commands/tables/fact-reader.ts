@@ -15,7 +15,7 @@ const countOf = ({ identities, row_ids }: RowsAsked): number => identities.lengt
 
 /**
  * Reads facts about one table, with at most one read in flight. Requests that arrive during a read
- * form the next read, so each read begins after its commands have arrived. The reader ends when no
+ * wait for a later read, so each read begins after its commands have arrived. Calls `over` when no
  * request is left.
  */
 export class FactReader {

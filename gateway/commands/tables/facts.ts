@@ -53,8 +53,8 @@ export interface RowsAsked {
 }
 
 /**
- * Reads facts from the view. Reads that wait while another read of the same table is in flight are
- * sent together, because a message to a view costs more than the lookup of a row.
+ * Reads facts from the view. Concurrent reads of one table are batched, because a message to a view
+ * costs more than the lookup of a row.
  * @param fresh whether the view first applies everything that was committed before. Otherwise the
  * view answers immediately, because the table's actor usually has the changes that the view lacks.
  */

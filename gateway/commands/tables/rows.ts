@@ -100,7 +100,6 @@ const rowsOf = (
     created_at,
     updated_at: created_at,
   }))
-/** Returns the only row of an insertion; see `rowsOf`. */
 function rowOf(at: TableAt, data: JsonObject, reply: Inserted): TableRow {
   const [row] = rowsOf(at, [data], reply)
   if (!row) throw new Error('a table has inserted no row')

@@ -37,9 +37,9 @@ export class FormParser {
   }
 
   /**
-   * Takes the next chunk. Returns its events in order, or a text that describes the error, such as
-   * `is truncated`. No chunk may follow an error. Bytes of events share the memory of the chunk,
-   * which the caller may overwrite before the next chunk.
+   * Parses the next chunk. Returns its events in order, or a text that describes the error, such as
+   * `is truncated`. No chunk may follow an error. The bytes of events share memory with the chunk,
+   * so they are valid until the chunk's buffer is reused.
    */
   push(chunk: Buffer): readonly FormEvent[] | string {
     const events: FormEvent[] = []
@@ -54,7 +54,7 @@ export class FormParser {
       return events
     }
   }
-  /** Takes the end of the body. Returns a text that describes the error, or undefined. */
+  /** Ends the body. Returns a text that describes the error, or undefined. */
   end(): string | undefined {
     if (this.#state === 'closed') return undefined
     if (this.#state === 'preamble') return 'has no part'

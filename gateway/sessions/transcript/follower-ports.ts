@@ -30,7 +30,7 @@ export interface Ports {
   later(ms: number, run: () => void): () => void
   /** The time after which a stream ends, so that its client reconnects. */
   readonly age: number
-  /** `slow` counts a client that was too slow, `given` the changes that were written. */
+  /** `slow` counts a client that was too slow. `given` counts the changes that were written. */
   slow(): void
   given(changes: number): void
 }

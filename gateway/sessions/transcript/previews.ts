@@ -5,9 +5,9 @@
  * Each attempt of a generation has one publisher. The publisher queries once which row the
  * generation writes, numbers the chunks, and keeps the output in memory (up to `limits.preview`)
  * for followers that join later. Nothing is stored, and no decision depends on the output. Chunks
- * of a session that arrive in the same turn of the event loop are sent in one message, so that a
- * lagging process catches up with few messages. The first chunk is sent at once, because people
- * wait for it. Output for a step of a run is also sent to the followers of the run.
+ * of a session that arrive in the same turn of the event loop are batched into one message, to
+ * reduce the load on lagging processes. The first chunk is sent at once, because people wait for
+ * it. Output for a step of a run is also sent to the followers of the run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

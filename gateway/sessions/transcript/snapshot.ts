@@ -90,8 +90,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   return {
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
-    // A client that resumes after a page other than the last does not receive earlier open
-    // questions again, so every such page includes its own open questions.
+    // A client that resumes after an intermediate page does not receive earlier open questions
+    // again. So every such page includes its own open questions.
     interactions: page.more
       ? page.interactions.flatMap(({ record }) =>
           settledStatuses.has(record.status) ? [] : [record],

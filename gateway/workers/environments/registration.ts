@@ -1,10 +1,10 @@
 /**
  * Checks the environment of a registering worker. Before the registration, the environment decides
  * whether the worker may serve it. After the registration, the environment is notified of the
- * session. So two live sessions never serve one environment. An id that is not that of a managed
- * environment is a label that workers choose, and needs no decision.
+ * session. So two live sessions never serve one environment. Any other environment id is a label
+ * that the worker chose, and needs no decision.
  *
- * Invariant: no refusal in this file has a code at which a worker process exits.
+ * Invariant: no refusal in this file uses a code that makes worker processes exit.
  */
 import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'

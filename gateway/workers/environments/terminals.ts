@@ -25,7 +25,8 @@ type Frame = Extract<Up, { readonly type: `terminal.${string}` }>
 
 export interface WorkerTerminals {
   /**
-   * Offers terminals of the session's environment, if it has an environment and supports terminals.
+   * Offers terminals of the session's environment, if the session has an environment and its worker
+   * supports terminals.
    */
   serve(session: Session): void
   /** Handles a frame of a worker. */

@@ -74,7 +74,7 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
   }
 }
 
-/** Lets the session take the jobs of an environment. */
+/** Makes the session take the jobs of an environment. */
 function attach(edge: Edge, session: Session, environment_id: string): void {
   const pinned = (wants: Wants): Wants => edge.wants({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
@@ -130,8 +130,8 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 }
 
 /**
- * Inserts the content of the files to which the conversation of a generation refers, as far as the
- * size limit of a spec allows. Jobs of other kinds are returned unchanged.
+ * Inserts the files that a generation's conversation refers to, within the size limit of a spec.
+ * Other jobs are returned unchanged.
  */
 function withFiles(
   { world }: Edge,
@@ -163,16 +163,12 @@ const CONVERSION_TIMEOUT_MS = 1500
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
 const MARGIN = 64 * 1024
 
-/**
- * Returns the agent session and the model of a session's generation; an empty object for any other
- * job.
- */
+/** Returns the agent session and the model of a generation; an empty object for other jobs. */
 const spoken = ({ kind, session_id, model }: ClaimedJob) =>
   kind === 'llm_generation' && session_id !== undefined
     ? { session_id, ...(model !== undefined && { model }) }
     : {}
 
-/** Returns the fields of a job that are sent to the worker (`members`). */
 function shown(job: ClaimedJob): object {
   const given: Record<string, unknown> = {}
   for (const member of members) if (job[member] !== undefined) given[member] = job[member]

@@ -1,5 +1,5 @@
 /**
- * Handles claims, by which workers request jobs. A claim is answered with the first jobs that are
+ * Handles claims, with which workers request jobs. A claim is answered with the first jobs that are
  * assigned to its session and match the claim. It is answered without jobs when its poll time ends,
  * the worker drains, the gateway stops, or too many newer claims are open. A claim stays unanswered
  * only if its connection ends. `offers.ts` decides which jobs are assigned.

@@ -69,8 +69,8 @@ export function settle(edge: Edge, session: Session): void {
 }
 
 /**
- * Returns whether the subscriptions of a session are known to be up to date, without allocations.
- * Returns false if a session that should listen has a claim with different filters.
+ * Returns whether the subscriptions of a session are certainly up to date, without allocating.
+ * Returns false for a listening session that has a claim with different filters.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens

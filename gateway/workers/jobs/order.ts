@@ -7,9 +7,10 @@
  * Goyal et al. 1996), then oldest first.
  *
  * Invariants:
- * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to have
- *     jobs that precede its own. It also waits for shards that have not sent an offer yet, if it is
- *     unknown which shards have jobs, and if slots became free less than `COLLECT_TIMEOUT_MS` ago.
+ * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to
+ *     have jobs that precede its own. While it is unknown which shards have jobs, it also waits for
+ *     shards that have not sent an offer yet, if slots became free less than `COLLECT_TIMEOUT_MS`
+ *     ago.
  * R2. A job does not wait for an older job of another shard if the difference of their ages is
  *     within a tolerance. The tolerance is 100 ms when few jobs are left. It is 1 s when many jobs
  *     are left, because idle slots would then reduce the throughput.
@@ -29,10 +30,10 @@ export const COLLECT_TIMEOUT_MS = 50
  * shard, when few or many jobs are left.
  */
 const TOLERANCE = { few: 100, many: 1000 } as const
-/** Maximum number of remaining jobs that counts as few. */
+/** Maximum number of remaining jobs at which `TOLERANCE.few` applies. */
 const FEW = 32
 /**
- * Milliseconds for which the set of shards with jobs counts as known, after every shard has had
+ * Milliseconds for which the set of shards with jobs is considered known, after every shard has had
  * time to send an offer.
  */
 const KNOWN = 2000

@@ -1,4 +1,4 @@
-/** Sends the commands by which built-in actions change something. */
+/** Sends the commands of built-in actions. */
 import type { Outcome } from '../../../gateway/ports.ts'
 import { type ActionCall, principalOf } from '../../../protocol/actions/invocation.ts'
 import type { Command, Kind } from '../../../protocol/entry.ts'
@@ -7,9 +7,9 @@ import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Called, Service } from './builtin.ts'
 
 /**
- * Returns the id and the origin of the command of a job. The origin names the principal on whose
- * behalf the action is called. Repeated attempts of a job send the same command id, so the command
- * takes effect once.
+ * Returns the id and the origin of the command that a job sends. The origin names the principal on
+ * whose behalf the action is called. Repeated attempts of a job send the same command id, so the
+ * command takes effect once.
  */
 export const sentBy = (
   { world }: Service,
@@ -37,6 +37,8 @@ export async function act<K extends Kind, N extends CommandName<K>>(
   return await service.world.command({ ...to, ...sentBy(service, called), name, input })
 }
 
-/** Whether the parameters were rendered by a step and may contain texts instead of other values. */
+/**
+ * Whether a step rendered the parameters, so that they may contain texts instead of other values.
+ */
 export const hasTexts = ({ origin }: Pick<ActionCall, 'origin'>): boolean =>
   origin === 'loop_action_step'

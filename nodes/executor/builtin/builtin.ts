@@ -76,7 +76,7 @@ const table: Readonly<Record<BuiltinName, Does>> = {
 /** Maximum number of invalid parameters that an outcome lists. */
 const MAX_FAULTS = 20
 
-/** Checks the parameters and performs the action. Parameters of steps are not checked earlier. */
+/** Checks the parameters and performs the action. The parameters of steps are checked only here. */
 async function perform(which: BuiltinName, service: Service, called: Called): ReturnType<Does> {
   const { call } = called
   const input_schema = inputSchemaOf(which)
@@ -88,7 +88,7 @@ async function perform(which: BuiltinName, service: Service, called: Called): Re
     ? refuseFields(...faults.slice(0, MAX_FAULTS))
     : table[which](service, { ...called, call: { ...call, parameters } })
 }
-/** Creates the handler of built-in actions and of calls of published workflows. */
+/** Creates the handler of built-in actions and calls of published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()

@@ -61,7 +61,6 @@ async function withValues<P extends JsonObject | undefined>(
   if (table === null) return refuse('not_found', { resource: 'table' })
   return isRefusal(table) ? table : convert(table.schema, parameter)
 }
-/** Returns the table and the data of a call that writes a row. */
 async function rowIn(
   service: Service,
   called: Called,
@@ -73,7 +72,6 @@ async function rowIn(
   return isRefusal(data) ? data : { at, data }
 }
 
-/** Sends a command about a row. */
 async function change<R>(
   service: Service,
   called: Called,
@@ -90,7 +88,7 @@ async function change<R>(
     id: at.id,
     ...sentBy(service, called),
     // With a fingerprint, the table remembers the command like one with an idempotency key. Without
-    // it, the command of a repeated attempt would take effect again after 256 other writes.
+    // it, the command of a repeated attempt could take effect again after 256 other writes.
     fingerprint: called.job.id,
     name,
     input: {
@@ -131,7 +129,6 @@ export const deleteAction: Does = async (service, called) => {
   return isRefusal(done) ? done : {}
 }
 
-/** Reads a page of rows. */
 async function read<N extends 'table.query' | 'table.search'>(
   service: Service,
   called: Called,

@@ -1,6 +1,6 @@
 /**
- * Converts text documents (DOCX) with `mammoth`. `mammoth` receives an archive of only the parts
- * that it needs. Each part was decompressed within limits and is well-formed.
+ * Converts text documents (DOCX) with `mammoth`. It receives an archive with only the parts that it
+ * needs, decompressed within limits and checked to be well-formed.
  */
 import { zipSync } from 'fflate'
 import mammoth from 'mammoth'

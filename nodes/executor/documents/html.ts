@@ -17,7 +17,7 @@ interface List {
 }
 interface Inline {
   readonly tag: string
-  /** Where the content of the element begins in the text of the block. */
+  /** Offset of the element's content in the text of the block. */
   readonly at: number
   readonly href?: string | undefined
 }
@@ -27,7 +27,7 @@ const heading = /^h([1-6])$/
 /** Matches the ids of notes and of references to notes, as `mammoth` writes them. */
 const note = /^#?(?:footnote|endnote)-(ref-)?/
 
-/** Surrounds a text with marks; spaces at its ends stay outside. */
+/** Wraps a text in marks; spaces at its ends stay outside the marks. */
 function surround(text: string, before: string, after = before): string {
   const inner = text.trim()
   if (inner === '') return text
@@ -64,7 +64,7 @@ export function markdownOfHtml(html: string): string {
     const block = margin + prefix + content.replaceAll('\n', hanging)
     blocks.push({ text: block, tight: lists.length > 0 })
     size += block.length
-    // A second paragraph of an item is indented like its text.
+    // A second paragraph of an item is indented like the text of the item.
     prefix = lists.length > 0 ? ' '.repeat(prefix.length) : ''
   }
   const closeInline = ({ tag, at, href }: Inline): void => {

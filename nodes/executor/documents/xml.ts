@@ -12,7 +12,7 @@ const CHUNK = 65_536
 
 /** The attributes of an element, by local name. */
 type Attributes = Readonly<Record<string, string | undefined>>
-/** Functions that receive the content of a part in its order. Names have no namespace prefix. */
+/** Callbacks for the content of a part, in document order. Names have no namespace prefix. */
 export interface XmlHandler {
   open?(name: string, attributes: Attributes): void
   /** @param position the index after the end tag in the text of the part, in UTF-16 code units. */

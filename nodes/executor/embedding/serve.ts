@@ -1,7 +1,7 @@
 /**
  * Answers requests for embeddings. The numbers of running and of waiting requests are bounded;
- * further requests fail with `busy`. Queries of searches and rows have separate bounds, so rows
- * that are embedded in the background do not delay queries.
+ * further requests fail with `busy`. Search queries and rows have separate bounds, so rows that are
+ * embedded in the background do not delay queries.
  */
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'
 import type { Log } from '../../../gateway/ports.ts'

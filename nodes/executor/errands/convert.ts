@@ -56,7 +56,6 @@ export const convertFile =
     return isRefusal(deleted) ? deleted : { state: 'failed', error: 'The file was deleted.' }
   }
 
-/** Whether the file still exists. */
 async function isKept(
   world: Pick<World, 'ask'>,
   project: string,

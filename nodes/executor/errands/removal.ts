@@ -1,6 +1,6 @@
 /**
  * Deletes the artifacts of a deleted project and the stored definitions of its agents, and destroys
- * its environments. A repeat finds only those that are left.
+ * its environments. A repeat removes only what is left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -18,7 +18,6 @@ const sent = (world: World) => ({
 /** Deletes an artifact of a deleted project, or abandons its upload. */
 export const removeArtifact = (world: World, project: string, id: string) =>
   world.command({ ...sent(world), project, kind: 'artifact', id, name: 'artifact.remove' })
-/** Requests the destruction of an environment of a deleted project. */
 const removeEnvironment = (world: World, project: string, id: string) =>
   world.command({ ...sent(world), project, kind: 'environment', id, name: 'environment.remove' })
 

@@ -1,4 +1,4 @@
-/** Embeds texts by requests to a provider. The caller retries failures. */
+/** Embeds texts by sending requests to a provider. The caller retries failures. */
 import { watchdog } from '../../../client/watchdog.ts'
 import type { EmbeddingSettings } from '../../models.ts'
 import type { EmbedTexts } from '../embedding/serve.ts'

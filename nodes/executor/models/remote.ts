@@ -1,7 +1,7 @@
 /**
- * Performs generations by requests to providers. A generation is one request; the tools that the
- * model calls are not executed here. Every error becomes a named fault. The queue schedules
- * retries, so they do not depend on the executor that made the failed attempt.
+ * Performs generations by sending requests to providers. A generation is one request; the tools
+ * that the model calls are not executed here. Every error becomes a named fault. The queue
+ * schedules retries, so they do not depend on the executor that made the failed attempt.
  */
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'

@@ -133,7 +133,6 @@ function toolUse(
     : { name: mangled(name), input }
 }
 
-/** Splits a text into chunks of `size` code points. */
 function cut(text: string, size: number): string[] {
   const characters = [...text]
   return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>

@@ -2,8 +2,7 @@
  * Tracks cluster membership: which nodes are alive. `assignment.ts` assigns the shards to these
  * nodes. Each node renews one registry record. A node is dead when its record has not changed for
  * `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS servers report no subscriber
- * for its name (for example because its process was killed). Other nodes measure these times with
- * their own clocks. Timestamps of different machines are never compared.
+ * for its name. Each node measures these times with its own clock.
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
@@ -11,14 +10,14 @@
  *     connection therefore delays its answers, but never answers from outdated state.
  * M2. Ownership that follows from membership is an intention: two nodes may consider themselves the
  *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
- *     measured up to the last reading of the records, so a node does not mistake its own suspension
- *     for the silence of others.
+ *     measured up to the last reading of the records. A node therefore does not mistake its own
+ *     suspension for the silence of others.
  * M3. A node was away if its previous renewal is older than `FRESH_MS` when it renews its record.
  *     It then checks the ownership of its shards before it is `fresh` again. Its renewals do not
  *     wait for that check; otherwise a busy node would seem to be away because its checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
- *     lease would have expired. A node's record lists the shards that it serves, so that no other
- *     node takes a shard of a live node when the shard's record is missing.
+ *     lease would have expired. A node's record lists the shards that it serves. If a shard's
+ *     record is missing, other nodes therefore do not take the shard from a live node.
  * M5. A node that considers itself alone (`alone`) sends no messages over the network. Therefore a
  *     joining node waits until every other node has answered its greeting, or can no longer
  *     consider itself alone.
@@ -154,9 +153,8 @@ export class Membership {
     return renewing
   }
   /**
-   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended, even if
-   * that run failed because the registry could not be reached. Without a successful renewal,
-   * `fresh` becomes false after `FRESH_MS`.
+   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended or failed.
+   * Without a successful renewal, `fresh` becomes false after `FRESH_MS`.
    */
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
@@ -235,7 +233,7 @@ export class Membership {
     )
   }
   /**
-   * Records that a node has joined, or may have joined while this one could not receive messages.
+   * Records that a node has joined, or may have joined while this node could not receive messages.
    * `alone` is then false for `LEASE_DURATION_MS`, within which this node reads the new record.
    */
   unsure(): void {
@@ -272,7 +270,9 @@ export class Membership {
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
-  /** Returns the pause before the next round in milliseconds: shorter if a node reaches a limit. */
+  /**
+   * Returns the milliseconds until the next round: fewer if another node reaches a limit earlier.
+   */
   #rest(): number {
     const since = this.#clock.elapsed()
     const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]

@@ -61,7 +61,6 @@ export const createInstance = (): Instance => ({
 
 const subjectOf = (instance: string): string => subjects.node(`instance/${instance}`)
 
-/** Probes an instance. */
 async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
   const answer = await bus.request(subjectOf(instance), {}, PROBE_TIMEOUT_MS)
   if (typeof answer === 'object') return 'there'
@@ -113,7 +112,7 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     }
     const revision = await registry.put(key, value, found?.revision ?? 0)
     if (revision !== undefined) return revision
-    // A put that was repeated because its answer was lost finds the record that it wrote itself.
+    // A put may be repeated because its answer was lost. The repeat fails, but the record is ours.
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }

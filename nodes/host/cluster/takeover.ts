@@ -8,7 +8,8 @@
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;
- *     every other actor equals its snapshot.
+ *     every other actor equals its snapshot, or its entries up to the last event that the index of
+ *     ended actors names.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
  *     except obsolete messages. Entries up to its `state` are read for their effects only, not
  *     applied to actors.
@@ -45,7 +46,6 @@ const MAX_REPLAY_TURN_MS = 20
  */
 const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
 
-/** The dependencies of a takeover, in addition to the context. */
 interface TakeoverParts {
   readonly checkpointer: Pick<Checkpointer, 'load' | 'complete' | 'confirm' | 'reset'>
   readonly gate: Pick<WriteGate, 'latch'>
@@ -94,8 +94,8 @@ export async function takeOver(
     if (!(error instanceof JournalHole)) throw error
     gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
-  // A node that was away after it had written the record may have fenced a newer owner. It must not
-  // serve, because the newer owner's reads would become stale.
+  // A node that was away after it wrote the ownership record may have fenced a newer owner. It must
+  // not serve, because the newer owner's reads would become stale.
   if (!(await held())) throw new Error(`shard ${name} was taken over by another node`)
   return pending
 }
@@ -127,8 +127,8 @@ async function appendFence(
 }
 
 /**
- * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Sequences
- * may be missing between its first and its last entry, or it may end before entries that the
+ * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Either
+ * sequences are missing between its first and last entry, or it ends before entries that the
  * checkpoint covers. Deleting the beginning of the journal on purpose causes neither.
  */
 function damage(
@@ -238,7 +238,7 @@ async function replayFrom(
       const instance =
         instances.loaded(entry) ??
         (entry.prev === 0 ? instances.fresh(entry) : await instances.get(entry))
-      if (replay(instance, place) && instance.dirty === 0) instance.dirty = sequenceOf(place.cursor)
+      if (replay(instance, place)) instances.changed(instance, sequenceOf(place.cursor))
       count++
       await pause()
     }

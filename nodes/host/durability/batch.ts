@@ -4,12 +4,12 @@
  * same envelope. One envelope is one group commit (`../shard.ts`).
  *
  * Invariants:
- * B1. While a shard is served, only a batch changes the state of actors, apart from the extension
- *     of leases after a pause of writes (`write-gate.ts`) or after a snapshot is read. When the
+ * B1. While a shard is served, the state of actors changes only in batches, except that leases are
+ *     extended after a pause of writes (`write-gate.ts`) and after a snapshot is read. When the
  *     envelope cannot be appended, all actor instances are dropped and read again from the stored
  *     state.
- * B2. The index of an event in its envelope is fixed when the event is decided, so `prev` of a
- *     later entry of the same actor can refer to it.
+ * B2. The index of an event in its envelope is fixed when the event is decided. A later entry of
+ *     the same actor can therefore refer to it in `prev`.
  */
 import { type Decided, evolve, type Tell } from '../../../actors/actor.ts'
 import type { Address, Command, Entry, Event, Origin } from '../../../protocol/entry.ts'
@@ -76,8 +76,8 @@ export class Batch {
 
   /**
    * Decides one command and its tells. An exception in an actor is answered with `internal`; see
-   * `torn`. A command that only a newer release knows is answered with `not_owner`. Its sender then
-   * repeats it until the shard has an owner of that release.
+   * `torn`. An unknown command, which a newer release may have sent, is answered with `not_owner`.
+   * Its sender then repeats it until the shard has an owner of that release.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
    *   unknown format.

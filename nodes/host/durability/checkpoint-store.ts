@@ -1,5 +1,6 @@
 /**
- * The stored checkpoint of a shard: one record, and the parts of its index.
+ * The stored checkpoint of a shard: one record, the parts of its index, and the segments of the
+ * index of ended actors (`ended-index.ts`).
  *
  * Invariants:
  * C1. The record is changed by compare-and-set. A superseded owner cannot replace its successor's
@@ -21,6 +22,8 @@
  */
 import { LostSnapshot } from '../memory/actor-instance.ts'
 import type { ShardContext } from '../shard-context.ts'
+import { EndedIndex, type SegmentName } from './ended-index.ts'
+import { LostState } from './lost-state.ts'
 import type { WriteGate } from './write-gate.ts'
 
 /** The sequences of a shard's journal up to which its stored data is complete. */
@@ -30,26 +33,30 @@ export interface Covered {
    * been performed.
    */
   readonly sequence: number
-  /** Entries up to this sequence are in snapshots. Never less than `sequence`. */
+  /**
+   * Entries up to this sequence are in snapshots, or their actors are in the index of ended actors.
+   * Never less than `sequence`.
+   */
   readonly state: number
 }
 /**
  * `state` is absent in empty records and in records of older releases, and then equals `sequence`.
  */
 interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
-  readonly v: 1
+  /**
+   * 2 if there are `ended` actors. A release that knows only 1 ignores such a record, and therefore
+   * replays everything.
+   */
+  readonly v: 1 | 2
   readonly epoch: number
   /** Numbers of the stored parts of the index. */
   readonly parts: readonly number[]
   /** Keys of stored snapshots that were being replaced; absent if there were none. */
   readonly replacing?: readonly string[]
+  /** The segments of the index of ended actors; absent if it is empty. */
+  readonly ended?: readonly SegmentName[]
 }
 const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
-/**
- * Thrown when the stored state was lost or written by another owner. The state in memory can then
- * no longer be trusted.
- */
-export class LostState extends Error {}
 
 /** Number of compare-and-set attempts before a write fails. */
 const ATTEMPTS = 5
@@ -59,11 +66,14 @@ const bytes = (value: unknown): Uint8Array => encode(JSON.stringify(value))
 const parse = <T>(data: Uint8Array): T => JSON.parse(new TextDecoder().decode(data)) as T
 
 export class Checkpoint implements Covered {
+  readonly ended: EndedIndex
   readonly #context: ShardContext
   readonly #gate: Pick<WriteGate, 'latched'>
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
-  /** Parts stored by this owner, as JSON; undefined if a part is not stored or this is unknown. */
+  /**
+   * Parts stored by this owner, as JSON; undefined if a part is not stored, or if that is unknown.
+   */
   readonly #parts: (string | undefined)[] = []
   /** Revisions of these parts; absent if this owner never wrote the part; undefined if unknown. */
   readonly #revisions = new Map<number, number | undefined>()
@@ -79,6 +89,7 @@ export class Checkpoint implements Covered {
   constructor(context: ShardContext, gate: Pick<WriteGate, 'latched'>) {
     this.#context = context
     this.#gate = gate
+    this.ended = new EndedIndex(context)
   }
   get sequence(): number {
     return this.#mark.sequence
@@ -94,25 +105,27 @@ export class Checkpoint implements Covered {
   }
 
   /**
-   * Reads the record and the parts of the index. Stores an empty checkpoint and returns undefined
-   * when the record is missing, empty or of an unknown format, or when a part is missing.
+   * Reads the record, the parts of the index, and the index of ended actors. Stores an empty
+   * checkpoint and returns undefined when the record is missing, empty or of an unknown format, or
+   * when a part or a segment is missing.
    * @throws LostState when a newer owner has stored a checkpoint.
    */
   async load<T>(): Promise<readonly T[] | undefined> {
     const { snapshots } = this.#context.deps
     const { partition } = this.#context
     const found = await this.#read()
-    if (found?.v !== 1) {
+    if (found?.v !== 1 && found?.v !== 2) {
       // A record must exist, or a loss before the first checkpoint would go unnoticed. A record in
       // another format was written by another release. Its snapshots may be unreadable as well, so
       // everything is replayed.
       await this.reset()
       return undefined
     }
-    const texts = await Promise.all(
-      found.parts.map((part) => snapshots.get(partition, this.#part(found.epoch, part))),
-    )
-    if (found.sequence === 0 || texts.some((text) => text === undefined)) {
+    const [ended, ...texts] = await Promise.all([
+      this.ended.load(found.ended ?? []),
+      ...found.parts.map((part) => snapshots.get(partition, this.#part(found.epoch, part))),
+    ])
+    if (found.sequence === 0 || !ended || texts.some((text) => text === undefined)) {
       await this.reset()
       return undefined
     }
@@ -129,6 +142,7 @@ export class Checkpoint implements Covered {
     this.#inherited = []
     this.#mark = { v: 1, sequence: 0, epoch: this.#context.position.epoch, parts: [] }
     if (!this.#gate.latched) await this.#again()
+    this.ended.clear(!this.#gate.latched)
   }
   /**
    * Checks that the checkpoint, and hence everything that was stored before it, still exists.
@@ -159,7 +173,8 @@ export class Checkpoint implements Covered {
   }
 
   /**
-   * Stores the index and the checkpoint, after everything that they cover.
+   * Stores the index and the checkpoint, after everything that they cover. The checkpoint names the
+   * segments of ended actors that were added.
    * @param replaced keys of the snapshots that have been stored.
    * @param held whether this node is still the recorded owner.
    * @throws LostState when stored state was lost, or this node is no longer the recorded owner.
@@ -186,17 +201,20 @@ export class Checkpoint implements Covered {
     // record in the stream.
     this.#inherited = []
     for (const key of replaced) this.#replacing.delete(key)
+    const ended = this.ended.names
     const next: Mark = {
-      v: 1,
+      v: ended.length > 0 ? 2 : 1,
       sequence: Math.max(sequence, before.sequence),
       state: Math.max(state, this.state),
       epoch: position.epoch,
       parts,
+      ...(ended.length > 0 && { ended }),
     }
     const revision = await snapshots.put(partition, this.#key('checkpoint'), this.#bytes(next), own)
     if (revision === undefined) throw new Error('the checkpoint was overwritten concurrently')
     this.#revision = revision
     this.#mark = next
+    this.ended.adopt()
     if (before.epoch !== next.epoch)
       for (const part of before.parts)
         void snapshots.delete(partition, this.#part(before.epoch, part)).catch(() => {})

@@ -4,9 +4,9 @@
  * Invariants:
  * K1. A snapshot is taken between commits, so it is never ahead of the journal.
  * K2. The checkpoint is stored after everything that it covers. Every actor changed up to its
- *     `state` has a stored snapshot. Every deadline and every queue with waiting work is in the
- *     stored index. Every effect up to its `sequence`, which may be much lower than `state`, has
- *     been performed or abandoned.
+ *     `state` has a stored snapshot, or is in the stored index of ended actors with its last event.
+ *     Every deadline and every queue with waiting work is in the stored index. Every effect up to
+ *     its `sequence`, which may be much lower than `state`, has been performed or abandoned.
  * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
  *     missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
@@ -19,9 +19,12 @@ import type { Deadlines } from '../effects/deadlines.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { Offers } from '../effects/offers.ts'
 import type { ActorCache } from '../memory/actor-cache.ts'
-import { type ActorInstance, addressOf, placeOf, snapshot } from '../memory/actor-instance.ts'
+import { type ActorInstance, addressOf } from '../memory/actor-instance.ts'
 import type { ScheduleTask, ShardContext } from '../shard-context.ts'
-import { Checkpoint, type Covered, LostState } from './checkpoint-store.ts'
+import { Checkpoint, type Covered } from './checkpoint-store.ts'
+import { MAX_ENTRIES } from './ended-index.ts'
+import { LostState } from './lost-state.ts'
+import { Saved, SnapshotWriter } from './snapshot-writer.ts'
 import { type IndexEntry, indexParts } from './wake-index.ts'
 import type { WriteGate } from './write-gate.ts'
 
@@ -39,32 +42,24 @@ const MAX_SNAPSHOT_AGE_MS = 3000
  * instead of twice. In return, a takeover replays more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
-/** Milliseconds before a failed snapshot is retried. */
-const FAILED_SNAPSHOT_RETRY_MS = 60_000
 /**
- * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
- * snapshots in one pause of the shard's loop.
+ * An ended actor is not stored as a snapshot if it has at most this many entries since its last
+ * snapshot, with at most this many characters. Each entry costs a read when the actor is needed,
+ * one after the other.
  */
-const AT_ONCE = 512
-const SNAPSHOT_SLICE_MS = 5
+const BRIEF = { entries: 16, characters: 65_536 }
 /**
  * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
  * `NEAR_DEADLINE_MS`. An actor with leases (`recover`) stays in memory while it has a deadline.
  */
 const IDLE_EVICTION_MS = 60_000
 const NEAR_DEADLINE_MS = 60_000
-interface Saved {
-  readonly instance: ActorInstance
-  readonly data: Uint8Array
-  readonly prev: number
-  readonly dirty: number
-  readonly grown: number
-}
+/** Milliseconds between two visits of all actors, to find idle ones. */
+const IDLE_VISIT_MS = 5000
 
-/** The dependencies of a checkpointer, in addition to the context. */
 interface CheckpointerParts {
-  /** Removes the actors whose snapshots are stored. */
-  readonly cache: Pick<ActorCache, 'evict'>
+  /** Names the actors to store, and removes those that are stored. */
+  readonly cache: Pick<ActorCache, 'active' | 'evict' | 'rest'>
   readonly deadlines: Pick<Deadlines, 'entries' | 'get' | 'set'>
   readonly effects: Pick<Effects, 'low'>
   readonly gate: Pick<WriteGate, 'latched'>
@@ -79,14 +74,13 @@ interface CheckpointerParts {
 export class Checkpointer {
   readonly #context: ShardContext
   readonly #parts: CheckpointerParts
-  /** Snapshots that are being written. */
-  readonly #onTheWay = new Set<Saved>()
-  readonly #lastSaved = new WeakMap<ActorInstance, number>()
   readonly #checkpoint: Checkpoint
+  readonly #writer: SnapshotWriter
   #cancel: (() => void) | undefined
   #stopped = false
   #started = false
   #checked = Number.NEGATIVE_INFINITY
+  #visited = Number.NEGATIVE_INFINITY
   /** The last requested round of storing. */
   #busy: Promise<unknown> = Promise.resolve()
 
@@ -94,6 +88,7 @@ export class Checkpointer {
     this.#context = context
     this.#parts = parts
     this.#checkpoint = new Checkpoint(context, parts.gate)
+    this.#writer = new SnapshotWriter(context, parts.task)
   }
 
   /** Reads the checkpoint and the index. Returns the covered positions; 0 if nothing is covered. */
@@ -126,6 +121,15 @@ export class Checkpointer {
    */
   async confirm(end = false): Promise<void> {
     if (this.#started || end) await this.#checkpoint.confirm()
+  }
+
+  /**
+   * Returns the cursors that may be those of the last event of an ended actor, highest first.
+   * @throws LostState when stored state was lost.
+   * @throws Error when the storage does not answer.
+   */
+  ended(key: string): Promise<readonly number[]> {
+    return this.#checkpoint.ended.find(key)
   }
 
   /** Milliseconds since the last successful round of storing, or since `start`. */
@@ -187,28 +191,33 @@ export class Checkpointer {
   }
 
   async #round(all: boolean): Promise<void> {
-    const { clock } = this.#context.deps
+    const { clock, format } = this.#context.deps
+    const indexes = format?.() !== 1
     const now = clock.elapsed()
-    const due = [...this.#context.instances.all()].filter(
-      (instance) => instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)),
-    )
+    const due: ActorInstance[] = []
+    const ended: ActorInstance[] = []
+    for (const instance of this.#parts.cache.active())
+      if (instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)))
+        (indexes && this.#isBrief(instance) ? ended : due).push(instance)
     const stored: Saved[] = []
     try {
       await this.#checkpoint.announce(
         due.filter(({ revision }) => revision > 0).map(({ key }) => key),
       )
-      await this.#save(due, stored)
+      await this.#writer.save(due, stored)
+      await this.#index(ended, stored)
       await this.#mark(stored)
       this.#checked = clock.elapsed()
     } catch (error) {
       // It is unknown whether these snapshots still exist, so they are stored again.
-      for (const saved of stored) this.#taint(saved)
+      for (const saved of stored) saved.taint()
+      this.#checkpoint.ended.discard()
       throw error
     }
     if (!all) this.#relieve(now)
   }
   #due(instance: ActorInstance, now: number): boolean {
-    if ((this.#lastSaved.get(instance) ?? 0) > now) return false
+    if (this.#writer.last(instance) > now) return false
     if (instance.actor.ended?.(instance.state as never)) return true
     if (
       instance.stored === 0 &&
@@ -218,118 +227,37 @@ export class Checkpointer {
       return false
     return (
       instance.grown * 2 >= instance.stored ||
-      now - (this.#lastSaved.get(instance) ?? 0) >= MAX_SNAPSHOT_AGE_MS
+      now - this.#writer.last(instance) >= MAX_SNAPSHOT_AGE_MS
     )
   }
 
   /**
-   * Takes snapshots of actors, some in each pause of the loop, and writes them concurrently. If a
-   * snapshot could not be stored, throws once no other write is in flight.
+   * Whether an ended actor is added to the index of ended actors instead of storing a snapshot:
+   * reading it from the journal takes few reads.
    */
-  async #save(instances: readonly ActorInstance[], stored: Saved[]): Promise<void> {
-    const writing = new Set<Promise<void>>()
-    const failures: unknown[] = []
-    for (let i = 0; i < instances.length && failures.length === 0; ) {
-      const taken = await this.#take(instances.slice(i, i + AT_ONCE - writing.size))
-      if (taken.length === 0) break
-      i += taken.length
-      for (const saved of taken) {
-        if (!saved) continue
-        const written = this.#write(saved)
-          .then(
-            () => void stored.push(saved),
-            (error) => void failures.push(error),
-          )
-          .finally(() => writing.delete(written))
-        writing.add(written)
-      }
-      while (writing.size >= AT_ONCE) await Promise.race(writing)
-    }
-    await Promise.all(writing)
-    if (failures.length > 0) throw failures[0]
-  }
-  /**
-   * Takes snapshots of the first actors of a list, at least one, for about `SNAPSHOT_SLICE_MS`. The
-   * element of an actor whose snapshot cannot be taken is undefined. The result is empty when the
-   * shard was given up.
-   */
-  #take(instances: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
-    const { clock } = this.#context.deps
-    return new Promise((done) =>
-      this.#parts.task(
-        () => {
-          const taken: (Saved | undefined)[] = []
-          const until = clock.elapsed() + SNAPSHOT_SLICE_MS
-          for (const instance of instances) {
-            taken.push(this.#snapshot(instance))
-            if (clock.elapsed() >= until) break
-          }
-          done(taken)
-        },
-        () => done([]),
-        true,
-      ),
+  #isBrief(instance: ActorInstance): boolean {
+    return (
+      instance.actor.final?.(instance.state as never) === true &&
+      instance.entries <= BRIEF.entries &&
+      instance.grown <= BRIEF.characters
     )
   }
-  /**
-   * Takes a snapshot. Returns undefined when that fails, for example because the actor is too large
-   * for one string. The checkpoint then stays before the actor's changes and a takeover takes
-   * longer, but the shard continues to work.
-   */
-  #snapshot(instance: ActorInstance): Saved | undefined {
-    const { clock, log } = this.#context.deps
-    try {
-      const saved: Saved = {
-        instance: instance,
-        data: snapshot(instance),
-        prev: instance.prev,
-        dirty: instance.dirty,
-        grown: instance.grown,
-      }
-      instance.dirty = 0
-      instance.grown = 0
-      instance.saving = true
-      this.#onTheWay.add(saved)
-      return saved
-    } catch (error) {
-      this.#lastSaved.set(instance, clock.elapsed() + FAILED_SNAPSHOT_RETRY_MS)
-      log.error(
-        { event: 'actor_snapshot_failed', err: error, kind: instance.kind, id: instance.id },
-        'actor snapshot failed; the next takeover replays from the previous snapshot',
+  /** Adds actors to the index of ended actors, unless they have changed meanwhile. */
+  async #index(instances: readonly ActorInstance[], stored: Saved[]): Promise<void> {
+    for (let i = 0; i < instances.length; i += MAX_ENTRIES) {
+      const some = instances.slice(i, i + MAX_ENTRIES)
+      const ended = await new Promise<{ key: string; prev: number }[]>((done) =>
+        this.#parts.task(
+          () => {
+            const brief = some.filter((instance) => this.#isBrief(instance))
+            for (const instance of brief) stored.push(new Saved(instance, false))
+            done(brief.map(({ key, prev }) => ({ key, prev })))
+          },
+          () => done([]),
+          true,
+        ),
       )
-      return undefined
-    }
-  }
-  async #write(saved: Saved): Promise<void> {
-    try {
-      await this.#put(saved)
-      saved.instance.stored = saved.data.byteLength
-      this.#lastSaved.set(saved.instance, this.#context.deps.clock.elapsed())
-    } catch (error) {
-      this.#taint(saved)
-      throw error
-    } finally {
-      saved.instance.saving = false
-      this.#onTheWay.delete(saved)
-    }
-  }
-  #taint({ instance, dirty, grown }: Saved): void {
-    instance.dirty = instance.dirty === 0 ? dirty : Math.min(dirty, instance.dirty)
-    instance.grown += grown
-  }
-  /** Stores a snapshot, unless the stored one is at least as new. */
-  async #put({ instance, data, prev }: Saved): Promise<void> {
-    const { deps, partition } = this.#context
-    const { snapshots } = deps
-    for (;;) {
-      const revision = await snapshots.put(partition, instance.key, data, instance.revision)
-      if (revision !== undefined) {
-        instance.revision = revision
-        return
-      }
-      const found = await snapshots.get(partition, instance.key)
-      instance.revision = found?.revision ?? 0
-      if (found && placeOf(found.data) >= prev) return
+      await this.#checkpoint.ended.add(ended)
     }
   }
 
@@ -367,33 +295,33 @@ export class Checkpointer {
   }
   #covered(): Covered {
     let low = this.#context.position.sequence + 1
-    for (const instance of this.#context.instances.all())
-      if (instance.dirty > 0 && instance.dirty < low) low = instance.dirty
-    for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
+    for (const { dirty } of this.#parts.cache.active()) if (dirty > 0 && dirty < low) low = dirty
+    low = Math.min(low, this.#writer.low() ?? low)
     return { sequence: Math.min(low, this.#parts.effects.low() ?? low) - 1, state: low - 1 }
   }
   /** Evicts actors that have ended or are idle, if the stored checkpoint covers them (K5). */
   #relieve(now: number): void {
-    const { clock } = this.#context.deps
-    this.#parts.task(() => {
-      for (const instance of [...this.#context.instances.all()]) {
+    const { cache, task } = this.#parts
+    const idle = now - this.#visited >= IDLE_VISIT_MS
+    if (idle) this.#visited = now
+    task(() => {
+      for (const instance of idle ? this.#context.instances.all() : cache.active()) {
         if (
           instance.dirty > 0 ||
           instance.saving ||
           sequenceOf(instance.prev) > this.#checkpoint.state
         )
           continue
-        const at = this.#parts.deadlines.get(instance.key)
-        const soon =
-          at !== undefined &&
-          (instance.actor.recover !== undefined || at - clock.now() < NEAR_DEADLINE_MS)
-        if (
-          !soon &&
-          (instance.actor.ended?.(instance.state as never) ||
-            now - instance.used > IDLE_EVICTION_MS)
-        )
-          this.#parts.cache.evict(instance)
+        const ended = instance.actor.ended?.(instance.state as never)
+        if ((ended || now - instance.used > IDLE_EVICTION_MS) && !this.#hasNearDeadline(instance))
+          cache.evict(instance)
+        else if (!ended) cache.rest(instance)
       }
     })
+  }
+  #hasNearDeadline({ key, actor }: ActorInstance): boolean {
+    const at = this.#parts.deadlines.get(key)
+    if (at === undefined) return false
+    return actor.recover !== undefined || at - this.#context.deps.clock.now() < NEAR_DEADLINE_MS
   }
 }

@@ -9,8 +9,8 @@
  * W2. The gate never refuses the command of an effect. It answers `not_owner` instead, so that the
  *     sender repeats the command until it is decided.
  * W3. After `latch`, a shard appends no entries until it is taken over again.
- * W4. Commands of effects that arrived together are all decided or all rejected: a batch is decided
- *     or rejected as a whole, and when the gate opens, the commands that still wait are rejected.
+ * W4. Commands of effects that arrived together are all decided or all rejected. A batch is decided
+ *     or rejected as a whole. When the gate opens, the commands that still wait are rejected.
  *     Otherwise a command could be decided although an earlier one from the same sender was
  *     rejected. The receiver would then drop the repeat of the earlier command as outdated.
  * W5. Time during which the gate is closed does not shorten leases. When the gate opens, leases get
@@ -29,7 +29,6 @@ const DAMAGE_CHECK_MS = 30_000
 /** Seconds after which a client may repeat a refused command. */
 const RETRY_AFTER_S = 5
 
-/** Callbacks of the shard that a gate belongs to. */
 interface GateCallbacks {
   /** Whether the shard is served. If it is not, the gate is not checked again. */
   isOpen(): boolean
@@ -48,7 +47,6 @@ export class WriteGate {
   readonly #context: ShardContext
   readonly #callbacks: GateCallbacks
   #latched: WriteStop | undefined
-  /** Whether the state could not be read, so that queries are not answered either. */
   #unreadable = false
   #wasClosed = false
   /** Why the commands of the current batch are refused; undefined when they are decided. */
@@ -74,8 +72,9 @@ export class WriteGate {
     return this.#latched !== undefined
   }
   /**
-   * Closes the gate until the shard is taken over again, because this takeover could not append its
-   * fence, or found that the journal lacks entries. Reports a damaged journal to the node.
+   * Closes the gate until the shard is taken over again. Called by a takeover that may not write,
+   * could not append its fence, or found that the journal lacks entries. Reports a damaged journal
+   * to the node.
    * @param unreadable whether the state could not be read either.
    */
   latch(stop: WriteStop, unreadable = false): void {

@@ -5,7 +5,6 @@ import { type ActorInstance, addressOf } from '../memory/actor-instance.ts'
 import type { ActorRequests, ScheduleTask, ShardContext } from '../shard-context.ts'
 import type { Deadlines } from './deadlines.ts'
 
-/** The dependencies of an alarm, in addition to the context. */
 interface AlarmParts {
   readonly deadlines: Deadlines
   /** While the gate is closed, no actor is woken. */

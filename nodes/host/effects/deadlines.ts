@@ -1,6 +1,6 @@
 /**
- * The deadlines of a shard's actors. A deadline that is due is retained until it is set again,
- * because a checkpoint made before the actor was woken must still contain the deadline.
+ * The deadlines of a shard's actors. A due deadline is retained until it is set again, because a
+ * checkpoint made before the actor was woken must still contain the deadline.
  */
 import { add, moved, type Order, removeAt } from '../../../actors/heap.ts'
 

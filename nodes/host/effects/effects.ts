@@ -58,8 +58,8 @@ export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = U
 
 /**
  * Minimum number of effects of one event for which each effect is measured separately. With fewer
- * effects, the size of the whole event counts for each of them. For an event such as the insertion
- * of 1000 rows, a message would then have room for only one effect.
+ * effects, the size of the whole event counts for each of them. If that rule applied to the
+ * insertion of 1000 rows, a message would have room for only one effect.
  */
 const MEASURED_FROM = 16
 /** Assumed size of an entry whose size is unknown. */

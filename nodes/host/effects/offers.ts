@@ -6,9 +6,9 @@
  * gateway listens, or that a gateway reports as work of the service itself (`served`), are offered
  * to the executors.
  *
- * Listeners in the owner's own process receive the first offer, while the batch that queued the
- * jobs is still being decided. Their claims are then part of that commit, and the jobs are sent one
- * commit earlier.
+ * Listeners in the owner's own process receive the first offer before the batch that queued the
+ * jobs is committed. Their claims are then part of that commit, and the jobs are sent one commit
+ * earlier.
  *
  * Invariants:
  * O1. While no append is in flight, every queue with waiting work is in `#queues`, which is part of

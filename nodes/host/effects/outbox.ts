@@ -4,9 +4,9 @@
  * decides them in few commits.
  *
  * Invariants:
- * N1. A tell is sent again until its decision is confirmed. If it was answered with `not_owner`
- *     although later tells of the same message were decided, its own decision had changed nothing.
- *     The receiver may therefore drop the repeat as outdated.
+ * N1. A tell is sent again until its decision is confirmed. It may be answered with `not_owner`
+ *     although later tells of the same message were decided. Its decision has then changed nothing,
+ *     so the receiver may drop the repeat as outdated.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'

@@ -1,23 +1,28 @@
 /**
- * The actors of a shard that are in memory. Other actors are loaded from their snapshots, or
- * created if no snapshot exists.
+ * The actors of a shard that are in memory. Other actors are loaded from their snapshots and, if
+ * the index of ended actors names a later event, from the journal. An actor that has neither is
+ * created.
  *
  * Invariants:
  * A1. No actor is in memory twice: concurrent requests for an actor share one read.
  * A2. An actor that was read enters memory only after a check shows that no stored state was lost.
  *     During a takeover, one check at the end covers all reads.
+ * A3. Every actor with changes that are not stored is active.
  */
-import type { Address } from '../../../protocol/entry.ts'
+import type { Address, Placed } from '../../../protocol/entry.ts'
 import type { HostDeps } from '../deps.ts'
-import { LostState } from '../durability/checkpoint-store.ts'
+import { LostState } from '../durability/lost-state.ts'
 import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
 import {
   type ActorInstance,
   actorKey,
   LostSnapshot,
   newInstance,
+  placeOf,
+  relive,
   restore,
 } from './actor-instance.ts'
+import { Past } from './past.ts'
 
 /** Assumed maximum delay of a message in milliseconds: twice the default `BATON_DEADLINE`. */
 const MAX_MESSAGE_DELAY_MS = 30_000
@@ -27,7 +32,7 @@ const AT_ONCE = 256
 
 /**
  * Maximum milliseconds between the start of a read and the start of the check that no stored state
- * was lost. A different server than that of the read might answer a later check.
+ * was lost. A later check might be answered by a different server than the read.
  */
 const MAX_CHECK_DELAY_MS = 1000
 
@@ -47,13 +52,19 @@ export class Unreadable extends Error {}
 export class ActorCache {
   readonly #deps: HostDeps
   readonly #partition: number
+  readonly #journal: Past
   #since = Number.NEGATIVE_INFINITY
   readonly #instances = new Map<string, ActorInstance>()
+  /**
+   * Actors that entered memory, or changed, since the checkpointer found them idle (`rest`).
+   */
+  readonly #active = new Set<ActorInstance>()
   /** Actors that left memory recently, each with the time and the revision of its snapshot. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
   readonly #coming = new Map<string, Promise<ActorInstance>>()
   readonly #confirm: () => Promise<void>
+  readonly #ended: (key: string) => Promise<readonly number[]>
   readonly #wanted: () => boolean
   readonly #came: () => void
   /** The last check for lost state, its start time, and the next check until it starts. */
@@ -64,6 +75,8 @@ export class ActorCache {
 
   /**
    * @param confirm throws `LostState` when the snapshots just read may not be the newest.
+   * @param ended returns the cursors that may be those of the last event of an ended actor, highest
+   *   first.
    * @param wanted whether the shard still needs the actors that it requested.
    * @param came called when a read that `ready` started has ended, with or without success.
    */
@@ -71,12 +84,15 @@ export class ActorCache {
     deps: HostDeps,
     partition: number,
     confirm: () => Promise<void>,
+    ended: (key: string) => Promise<readonly number[]>,
     wanted: () => boolean,
     came: () => void,
   ) {
     this.#deps = deps
     this.#partition = partition
+    this.#journal = new Past(deps, partition)
     this.#confirm = confirm
+    this.#ended = ended
     this.#wanted = wanted
     this.#came = came
   }
@@ -85,6 +101,27 @@ export class ActorCache {
   }
   all(): IterableIterator<ActorInstance> {
     return this.#instances.values()
+  }
+  /**
+   * Returns the actors that entered memory or changed recently. `rest` and `evict` may be called
+   * while the result is read.
+   */
+  active(): IterableIterator<ActorInstance> {
+    return this.#active.values()
+  }
+  /** Removes an unchanged actor from the active ones. It stays in memory. */
+  rest(instance: ActorInstance): void {
+    this.#active.delete(instance)
+  }
+  /**
+   * Records that an envelope with an entry of an actor was stored.
+   * @param bytes characters of the entry, if known.
+   */
+  changed(instance: ActorInstance, sequence: number, bytes = 0): void {
+    if (instance.dirty === 0) instance.dirty = sequence
+    instance.grown += bytes
+    instance.entries++
+    this.#active.add(instance)
   }
   /** Returns the actor instance, if it is in memory. */
   loaded(address: Address): ActorInstance | undefined {
@@ -146,21 +183,28 @@ export class ActorCache {
       this.#deps.kinds[address.kind],
       this.#deps.clock.elapsed(),
     )
+    return this.#add(instance)
+  }
+  #add(instance: ActorInstance): ActorInstance {
     this.#instances.set(instance.key, instance)
+    this.#active.add(instance)
     return instance
   }
   /** Removes an actor instance from memory. Its state must be stored. */
   evict(instance: ActorInstance): void {
-    this.#instances.delete(instance.key)
-    this.#left.delete(instance.key)
-    this.#left.set(instance.key, { at: this.#deps.clock.elapsed(), revision: instance.revision })
+    const { key, revision } = instance
+    const now = this.#deps.clock.elapsed()
+    this.#instances.delete(key)
+    this.#active.delete(instance)
+    this.#left.delete(key)
+    this.#left.set(key, { at: now, revision })
     for (const [key, { at }] of this.#left) {
-      if (this.#deps.clock.elapsed() - at < MAX_MESSAGE_DELAY_MS) break
+      if (now - at < MAX_MESSAGE_DELAY_MS) break
       this.#left.delete(key)
     }
   }
   /**
-   * Whether an actor is certainly new if a command says so (`born`). A message can be up to
+   * Whether a command's claim that its actor is new (`born`) can be trusted. A message can be up to
    * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
    * the actor may have left the memory of this or an earlier owner.
    */
@@ -179,13 +223,17 @@ export class ActorCache {
   }
   clear(): void {
     this.#instances.clear()
+    this.#active.clear()
   }
 
   #come(address: Address): Promise<ActorInstance> {
     const key = actorKey(address)
     const same = this.#coming.get(key)
     if (same) return same
-    const coming = this.#load(address, key).finally(() => this.#coming.delete(key))
+    const coming = this.#load(address, key).finally(() => {
+      this.#coming.delete(key)
+      if (this.#coming.size === 0) this.#journal.clear()
+    })
     this.#coming.set(key, coming)
     return coming
   }
@@ -199,6 +247,7 @@ export class ActorCache {
           at = clock.elapsed()
           return snapshots.get(this.#partition, key)
         })
+        const past = await this.#patiently(() => this.#past(address, key, read?.data))
         await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
@@ -211,27 +260,35 @@ export class ActorCache {
         // A read that is too old is repeated only once, because on a slow system every read would
         // be too old.
         else if (attempt > 0 || this.#lookedAt - at < MAX_CHECK_DELAY_MS)
-          return this.#enter(address, read)
+          return this.#add(this.#made(address, read, past))
       }
     } catch (cause) {
       if (cause instanceof LostSnapshot) throw cause
       throw new Unreadable('a snapshot cannot be read', { cause })
     }
   }
-  #enter(
+  /** Returns the entries of an ended actor that its snapshot does not cover, oldest first. */
+  async #past(
+    address: Address,
+    key: string,
+    snapshot: Uint8Array | undefined,
+  ): Promise<readonly Placed[]> {
+    const cursors = await this.#ended(key)
+    if (cursors.length === 0) return []
+    return this.#journal.of(address, cursors, snapshot ? placeOf(snapshot) : 0)
+  }
+  #made(
     address: Address,
     found: Awaited<ReturnType<HostDeps['snapshots']['get']>>,
+    past: readonly Placed[],
   ): ActorInstance {
-    const instance = newInstance(
-      address,
-      this.#deps.kinds[address.kind],
-      this.#deps.clock.elapsed(),
-    )
+    const { clock, kinds } = this.#deps
+    const instance = newInstance(address, kinds[address.kind], clock.elapsed())
     if (found) {
-      restore(instance, found.data, this.#deps.clock.now())
+      restore(instance, found.data, clock.now())
       instance.revision = found.revision
     }
-    this.#instances.set(instance.key, instance)
+    if (past.length > 0) relive(instance, past, clock.now())
     return instance
   }
   /**

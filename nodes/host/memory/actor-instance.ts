@@ -54,6 +54,8 @@ export interface ActorInstance extends Address {
    */
   grown: number
   stored: number
+  /** Number of entries since the last stored snapshot. */
+  entries: number
   /** Last known revision of the stored snapshot; 0 when there is none. */
   revision: number
   /**
@@ -87,6 +89,7 @@ export const newInstance = (address: Address, actor: AnyActor, now: number): Act
   dirty: 0,
   grown: 0,
   stored: 0,
+  entries: 0,
   revision: 0,
   born: now,
   used: now,
@@ -176,7 +179,18 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
   note(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
-/** Records a command, so that a repeat of it is harmless. */
+/**
+ * Applies the stored entries after a snapshot, or all of them, to an actor that is read.
+ * @param now Unix milliseconds, from which leases get their full duration.
+ * @throws LostSnapshot when entries are missing.
+ */
+export function relive(instance: ActorInstance, past: readonly Placed[], now: number): void {
+  for (const place of past) replay(instance, place)
+  instance.entries += past.length
+  const { actor } = instance
+  if (actor.recover) instance.state = actor.recover(instance.state as never, now)
+}
+/** Records a command, so that repeating it is harmless. */
 export function note(
   instance: ActorInstance,
   id: string,

@@ -75,10 +75,10 @@ export async function encode(
 }
 
 /**
- * Returns the JSON text of an envelope.
+ * Returns the JSON text of an envelope. Large values are only named in it.
  * @throws NewerRelease for a first byte that this release does not know.
  */
-function textOf(data: Uint8Array): string {
+export function envelopeText(data: Uint8Array): string {
   const first = data[0]
   if (first === COMPRESSED) return inflateRawSync(data.subarray(1)).toString()
   if (first !== JSON_BEGIN) throw new NewerRelease(newer(String(first)))
@@ -110,7 +110,7 @@ const newer = (version: string): string =>
  *   is then damaged.
  */
 export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
-  const envelope = JSON.parse(textOf(data)) as Envelope
+  const envelope = JSON.parse(envelopeText(data)) as Envelope
   if (envelope.v !== VERSION) throw new NewerRelease(newer(String(envelope.v)))
   if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
   const entries = await Promise.all(

@@ -78,7 +78,6 @@ export async function createDockerProvider(
   }
 }
 
-/** Returns the ids of running containers. */
 const runningOf = (containers: readonly Listed[]): ReadonlySet<string> =>
   new Set(containers.filter(({ State }) => State === 'running').map(({ Id }) => Id))
 
@@ -105,7 +104,6 @@ function providerOf(
         ? [{ ...one, Labels: labels }]
         : []
     })
-  /** Lists the containers of one environment, or of all environments. */
   const list = async (id?: string, signal?: AbortSignal) =>
     belonging(
       read<readonly Listed[]>(

@@ -57,7 +57,6 @@ export const filters = (wanted: Readonly<Record<string, readonly string[]>>) => 
 /** Parses the JSON of an answer. */
 export const read = <T>({ body }: EngineAnswer): T => JSON.parse(body.toString()) as T
 
-/** Returns a sentence with the engine's error message. */
 function faultOf({ status, body }: EngineAnswer): string {
   try {
     const { message } = JSON.parse(body.toString()) as { readonly message?: unknown }

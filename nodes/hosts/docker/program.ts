@@ -7,7 +7,6 @@ import { realpathSync } from 'node:fs'
 import { stockWorker } from '../stock-worker.ts'
 
 export interface WorkerProgram {
-  /** The command with its arguments. */
   readonly command: readonly string[]
   /** Programs that the image must have. */
   readonly needs: readonly string[]

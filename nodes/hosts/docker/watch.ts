@@ -25,8 +25,8 @@ interface FollowedWorker {
 }
 export interface Watch {
   /**
-   * Follows a worker until it ends or `forget` is called. Does nothing if a newer worker of the
-   * environment is already followed.
+   * Follows a worker until it ends or `forget` is called. Does nothing if the same or a newer
+   * worker of the environment is already followed.
    */
   follow(worker: FollowedWorker): void
   forget(environment_id: string): void

@@ -3,8 +3,8 @@
  * secret. docs/operations/providers.md describes the protocol.
  *
  * Invariants:
- * R1. A request is repeated, with the same body and the same idempotency key, while the service
- *     answers 202, and a limited number of times after failures that may be temporary.
+ * R1. A request is repeated, with the same body and idempotency key, while the service answers 202.
+ *     After failures that may be temporary, it is repeated a limited number of times.
  * R2. A fault contains no secret, even if the answer of the service contains one.
  */
 import { type Static, type TSchema, Type } from 'typebox'
@@ -19,14 +19,13 @@ import { ProviderFault } from '../provider.ts'
 type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
 interface Call<S extends TSchema> {
   readonly body: Readonly<Record<string, unknown>>
-  /** The schema of the answer. */
   readonly answer: S
   /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
   /** Set if 404 is a valid answer, which means that the environment does not exist. */
   readonly missing?: true
-  /** Secrets in the body. */
+  /** Secrets in the body, which faults must not contain. */
   readonly secrets?: readonly string[]
   /** Maximum number of bytes of the answer. */
   readonly max_bytes?: number
@@ -115,7 +114,6 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
   }
 }
 
-/** Whether a repeat of the request may succeed. */
 const isTemporary = (got: Received | Failed): boolean =>
   'failed' in got
     ? got.failed === 'timeout' || got.failed === 'network'

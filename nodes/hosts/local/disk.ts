@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 
 /** Bytes that each file counts besides its blocks, because its inode also uses the disk. */
 const FILE_BYTES = 1024
-/** Maximum share of the time spent on measurements, and limits of the pause between two of them. */
+/** Target share of the time spent on measurements, and limits of the pause between two of them. */
 const PART = 1 / 20
 export const MEASURE_MS = { least: 5000, most: 60_000 } as const
 const MEASURE_TIMEOUT_MS = 120_000

@@ -42,7 +42,6 @@ export interface Folders {
   /** Returns the facts about an environment; undefined when it is not in this folder. */
   read(environment_id: string): Promise<Control | undefined>
   write(control: Control): Promise<void>
-  /** Returns the facts about all environments. */
   list(): Promise<readonly Control[]>
   /** Removes an environment. @throws ProviderFault when files cannot be removed. */
   remove(environment_id: string): Promise<void>

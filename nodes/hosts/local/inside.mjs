@@ -2,8 +2,7 @@
  * The parent process of an environment's worker. It starts the worker, forwards signals to the
  * worker, and ends with the worker's exit code. In a sandbox, it also forwards ports of the
  * loopback interface to sockets of the host, which are the only way out of the network namespace.
- * The program is plain JavaScript without packages, because a sandbox does not contain the
- * packages.
+ * The program is plain JavaScript without dependencies, because a sandbox contains no packages.
  *
  * The host communicates with this process through file descriptor 4. The host writes `stop` to end
  * the worker. The connection closes when the host ends. This process writes `started`, or `failed`

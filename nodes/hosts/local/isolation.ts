@@ -29,7 +29,6 @@ export interface Isolation {
   readonly seccomp?: string
 }
 export interface IsolationParts {
-  /** Folder of all environments. */
   readonly root: string
   /** The kinds to try, best first. */
   readonly kinds: readonly IsolationKind[]
@@ -176,7 +175,7 @@ export interface Opened {
   readonly missing: readonly string[]
 }
 
-/** Returns the first ancestor of a folder that other users cannot enter. */
+/** Returns the nearest of a folder's ancestors that other users cannot enter. */
 function closedAncestor(folder: string): string | undefined {
   for (let path = dirname(folder); ; path = dirname(path)) {
     if ((statSync(path).mode & 0o001) === 0) return path

@@ -1,8 +1,8 @@
 /**
- * Limits all processes of an environment together, by control groups of Linux. Version 2 is used
+ * Limits all processes of an environment together, with Linux control groups. Version 2 is used
  * where the controllers of memory, processes and processors are delegated to this process.
  * Otherwise the available controllers of version 1 are used. The groups are below the group of this
- * process, so its own limits apply as well.
+ * process, so the limits of that group apply as well.
  */
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,6 @@ export interface ResourceLimits {
 }
 type Controller = 'memory' | 'pids' | 'cpu'
 const controllers = ['memory', 'pids', 'cpu'] as const
-/** The group of one worker. */
 interface Group {
   /** Files to which a process writes its id in order to join the group. */
   readonly join: readonly string[]
@@ -159,7 +158,8 @@ async function remove(folder: string): Promise<void> {
 }
 
 /**
- * Creates the groups of one hierarchy. Resolves with undefined if this process has no permission.
+ * Creates the groups of one hierarchy. Resolves with undefined if none of its controllers is
+ * usable.
  * @param name the name of the parent group of the workers' groups.
  */
 async function open(

@@ -1,6 +1,7 @@
 /**
- * The log files of an environment. A file that has reached its maximum size becomes `<name>.1` and
- * replaces an earlier `<name>.1`, so a log never uses more than twice that size.
+ * The log files of an environment. Before a file would exceed its maximum size, it is renamed to
+ * `<name>.1`, which replaces an earlier `<name>.1`. A log therefore never uses more than twice that
+ * size.
  */
 import { constants, type FileHandle, open, readlink, rename } from 'node:fs/promises'
 import type { LogRequest } from '../provider.ts'

@@ -1,7 +1,6 @@
 /**
- * Finds and ends the processes of environments. It reads `/proc` of Linux, so it also finds
- * processes that left the process group of their worker, and processes that remain from an earlier
- * run of the host.
+ * Finds and ends the processes of environments. It reads `/proc`, so it also finds processes that
+ * left the process group of their worker or remain from an earlier run of the host.
  */
 import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'

@@ -29,7 +29,6 @@ import { socketBearerPrefix } from '../../../protocol/workers/socket.ts'
 import { AddressRefused, type Guard } from '../../outbound/guard.ts'
 
 export interface RelayParts {
-  /** Folder of the sockets. */
   readonly folder: string
   /** URL at which this process reaches the gateway. */
   readonly gateway_url: string
@@ -74,7 +73,6 @@ function answerWith(response: ServerResponse, status: number, reason: string): v
   if (response.headersSent) response.destroy()
   else response.writeHead(status, { 'content-type': 'text/plain' }).end(reason)
 }
-/** Forwards a request and its answer as streams. */
 function pass(
   from: IncomingMessage,
   to: ServerResponse,

@@ -101,7 +101,6 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
   }
 }
 
-/** Returns the prefix of a command that isolates a worker. */
 function isolationCommand({ place, control }: RunParts, readable: readonly string[]) {
   const { isolation } = place
   const { uid } = control
@@ -131,7 +130,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
   const folder = join(place.root, control.environment_id)
   const sandboxed = isolation.kind === 'sandbox'
   const releases: (() => Promise<unknown>)[] = []
-  /** Ends the processes of the run and releases its resources, in reverse order. */
+  /** Ends the processes of the run, and releases its resources in reverse order of acquisition. */
   const release = async (): Promise<void> => {
     await endProcesses(place.belonging(control))
     for (const one of releases.reverse()) await one()

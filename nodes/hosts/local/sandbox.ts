@@ -95,7 +95,6 @@ export const forwards = [
   { port: inside.proxy_port, path: `${inside.sockets}/${PROXY_SOCKET}` },
 ] as const
 
-/** Whether a path is the folder itself or below it. */
 const isBelow = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 /**

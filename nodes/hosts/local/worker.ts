@@ -30,7 +30,7 @@ interface Ended {
   readonly code?: number
 }
 const START_TIMEOUT_MS = 30_000
-/** Milliseconds to wait for the rest of the output, which an unkillable process keeps open. */
+/** Milliseconds to wait for the rest of the output, which an unkillable process may keep open. */
 const DRAIN_TIMEOUT_MS = 5000
 /** Milliseconds to wait for the messages of a process that has ended. */
 const LAST_WORDS_MS = 2000

@@ -53,7 +53,7 @@ export const claimFolder = (folder: string, server: number, url: string): void =
     JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
   )
 /**
- * Returns the access to the server that a living process runs in the folder; undefined when there
+ * Returns the access to the server that a running process has in the folder; undefined when there
  * is none.
  * @throws StartFault when the folder belongs to another user.
  */
@@ -77,7 +77,7 @@ export const unclaimFolder = (folder: string): void => rmSync(file(folder), { fo
 
 /**
  * Makes sure that no server runs in the folder.
- * @throws StartFault when the server belongs to another living process, or an orphaned server
+ * @throws StartFault when the server belongs to another running process, or an orphaned server
  *   cannot be stopped.
  */
 export async function clearFolder(folder: string): Promise<void> {

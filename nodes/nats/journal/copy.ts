@@ -1,7 +1,7 @@
 /**
- * Copies whole streams to bytes and back with the server's own snapshots. Sequences, subjects,
- * headers and times stay unchanged. A snapshot is a prefix of its stream and contains at least
- * everything that was acknowledged before the snapshot was requested.
+ * Exports and restores whole streams with the server's own snapshots. Sequences, subjects, headers
+ * and times stay unchanged. A snapshot is a prefix of its stream and contains at least everything
+ * that was acknowledged before the snapshot was requested.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

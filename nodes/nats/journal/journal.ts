@@ -21,7 +21,7 @@ import { follow } from '../follow.ts'
 import { createSuccession, leads } from '../leader.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
 import { type Nats, QUESTION } from '../server/connect.ts'
-import { newest } from './newest.ts'
+import { messageAt, newest } from './newest.ts'
 import { type Pulling, pull } from './pull.ts'
 
 export interface JournalOptions {
@@ -140,6 +140,12 @@ export function createJournal(
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
+  const at = async (partition: number, sequence: number): Promise<Stored | undefined> => {
+    const stream = streamOf(partition)
+    const found = await messageAt(nats, stream, sequence, QUESTION)
+    return found && opened(stream, found.sequence, found.data, found.headers)
+  }
+
   async function* read(
     partition: number,
     shard: number,
@@ -182,6 +188,7 @@ export function createJournal(
   return {
     append,
     last,
+    at,
     read,
     position: async (partition) => {
       const asked = performance.now()

@@ -1,6 +1,6 @@
 /**
- * Reads the newest message of a subject from the leader of its stream. Direct gets are not used,
- * because replicas may answer them and may lag behind.
+ * Reads single messages from the leader of their stream. Direct gets are not used, because replicas
+ * may answer them and may lag behind.
  */
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
 import { Empty, type MsgHdrs, MsgHdrsImpl } from '@nats-io/transport-node'
@@ -26,15 +26,29 @@ const encoder = new TextEncoder()
  *   exist.
  * @throws Error the errors of `RequestMux.ask`.
  */
-export async function newest(
+export const newest = (
   nats: Nats,
   stream: string,
   subject: string,
   timeout: number,
+): Promise<Newest | undefined> => read(nats, stream, { last_by_subj: subject }, timeout)
+/** Returns the message with a sequence; undefined when there is none. Parameters as for `newest`. */
+export const messageAt = (
+  nats: Nats,
+  stream: string,
+  seq: number,
+  timeout: number,
+): Promise<Newest | undefined> => read(nats, stream, { seq }, timeout)
+
+async function read(
+  nats: Nats,
+  stream: string,
+  wanted: { readonly seq: number } | { readonly last_by_subj: string },
+  timeout: number,
 ): Promise<Newest | undefined> {
   const answer = await nats.ask(
     `${nats.space.api}.STREAM.MSG.GET.${stream}`,
-    encoder.encode(JSON.stringify({ last_by_subj: subject })),
+    encoder.encode(JSON.stringify(wanted)),
     undefined,
     timeout,
   )

@@ -11,7 +11,6 @@ import { type Nats, QUESTION, STORING } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
 
-/** Decodes a key that `token` encoded. */
 const untoken = (key: string): string =>
   key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%'))
 

@@ -47,11 +47,10 @@ export interface Nats {
   readonly log: Log
   /**
    * Returns the result of `work`. Rejects with `Forbidden` when the servers report a missing
-   * permission before `work` is done. Startup and commands use this function, because they would
-   * otherwise wait in vain.
+   * permission before `work` is done. Startup and commands use this function, because a missing
+   * permission would otherwise only cause timeouts.
    */
   permitted<T>(work: Promise<T>): Promise<T>
-  /** Whether the connection is up. */
   connected(): boolean
   /** Registers a function that runs after every reconnection; the returned function removes it. */
   onReconnect(run: () => void): () => void

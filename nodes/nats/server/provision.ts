@@ -40,9 +40,9 @@ type Configured = Partial<StreamConfig> & { readonly name: string }
 const DUPLICATES = nanos(120_000)
 
 /**
- * Returns the compression of a stream on disk. Replicated streams are not compressed: when a
+ * Returns the compression of a stream on disk. Replicated streams are not compressed. When a
  * replica of nats-server 2.15.1 restarts after a kill, it truncates its log to the last applied
- * entry, fails at a compressed block ("s2: corrupt input") and never catches up.
+ * entry. It then fails at a compressed block ("s2: corrupt input") and never catches up.
  */
 const compressionOf = (replicas: number): StoreCompression =>
   replicas > 1 ? StoreCompression.None : StoreCompression.S2

@@ -5,6 +5,7 @@
  * Each call of a port is two steps: one before and one after it takes effect. A dead gateway
  * receives no answers and its timers do not run, but a command that it had already sent is decided.
  */
+
 import assert from 'node:assert/strict'
 import { actorKinds } from '../../../actors/kinds.ts'
 import { blueprintQueries } from '../../../gateway/blueprints/queries.ts'
@@ -12,6 +13,7 @@ import type { Call, Edge } from '../../../gateway/call.ts'
 import { callParts, runCommand } from '../../../gateway/command.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { api } from '../../../protocol/api.ts'
@@ -195,7 +197,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
     length: () => world.journal.messages.length,
     eventsSince: (length) =>
       world.journal.messages.slice(length).flatMap(({ data }) => {
-        const { entries } = JSON.parse(new TextDecoder().decode(data)) as Envelope
+        const { entries } = JSON.parse(envelopeText(data)) as Envelope
         return entries.flatMap(({ kind, events }) => events.map((event) => ({ ...event, kind })))
       }),
     fork: (next) => open(next, plant, world),

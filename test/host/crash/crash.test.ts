@@ -3,7 +3,9 @@
  * node takes over. Invariants: acknowledged commands are stored, each command takes effect once,
  * and each effect is delivered once.
  */
+
 import t from 'tap'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import { MemoryBus } from '../../support/memory.ts'
 import { runId, ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying } from './dying.ts'
@@ -34,8 +36,7 @@ async function play(
     await revive()
   }
   const entries = world.journal.messages.flatMap(
-    (message) =>
-      (JSON.parse(new TextDecoder().decode(message.data)) as { entries: unknown[] }).entries,
+    (message) => (JSON.parse(envelopeText(message.data)) as { entries: unknown[] }).entries,
   ).length
   const taken = steps()
   return {

@@ -3,7 +3,9 @@
  * Invariant: the scenario ends as it does without a crash. Clients repeat unanswered commands under
  * the same id, and a new owner takes over when no answer comes.
  */
+
 import type { Test } from 'tap'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Entry, Event, Kind } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
@@ -108,7 +110,9 @@ export class Told {
   }
   of(kind: Kind): readonly (Event & Open & { readonly of: string })[] {
     for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
-      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as {
+      const { entries } = JSON.parse(
+        envelopeText(messages[this.#read]?.data ?? new Uint8Array()),
+      ) as {
         entries: Entry[]
       }
       for (const entry of entries) {

@@ -3,8 +3,10 @@
  * of the commit that enqueues the job, and the assignment follows the acknowledgement of that
  * commit.
  */
+
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Command, Entry } from '../../../protocol/entry.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
@@ -69,9 +71,8 @@ async function scene(listen: (bus: MemoryBus, said: string[]) => void) {
     world.journal.messages
       .slice(1)
       .map(({ data }) =>
-        (JSON.parse(new TextDecoder().decode(data)) as { entries: Entry[] }).entries.flatMap(
-          ({ events }) =>
-            events.map((event) => `${event.type} ${(event as unknown as { id: string }).id}`),
+        (JSON.parse(envelopeText(data)) as { entries: Entry[] }).entries.flatMap(({ events }) =>
+          events.map((event) => `${event.type} ${(event as unknown as { id: string }).id}`),
         ),
       )
   return { shard, world, said, envelopes, lost, bus }

@@ -2,7 +2,9 @@
  * The newest commits of a node, kept for its views. Each can be taken once, and their total size is
  * bounded.
  */
+
 import t from 'tap'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import { Recent } from '../../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
@@ -38,5 +40,5 @@ t.test('a stored commit equals its entry in the journal', async (t) => {
     ),
   )
   const stored = world.journal.messages.at(-1)
-  t.same(recent.take(stored?.id ?? ''), JSON.parse(new TextDecoder().decode(stored?.data)))
+  t.same(recent.take(stored?.id ?? ''), JSON.parse(envelopeText(stored?.data ?? new Uint8Array())))
 })

@@ -1,12 +1,14 @@
 /** A shard's loop: batches, acknowledgements, repeats, effects, timers, snapshots and takeovers. */
+
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 import { settleAll, silent } from '../../support/memory.ts'
 import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] =>
-  world.journal.messages.map((message) => JSON.parse(new TextDecoder().decode(message.data)))
+  world.journal.messages.map((message) => JSON.parse(envelopeText(message.data)))
 const get = async (
   shard: {
     ask: (
@@ -367,6 +369,7 @@ t.test('an owner does not start with a journal that ends too early', async (t) =
   const stale = {
     append: deps.journal.append.bind(deps.journal),
     last: deps.journal.last.bind(deps.journal),
+    at: deps.journal.at.bind(deps.journal),
     position: deps.journal.position.bind(deps.journal),
     follow: deps.journal.follow.bind(deps.journal),
     read: async function* () {},

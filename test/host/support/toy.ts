@@ -156,6 +156,7 @@ export class ToyWorld {
       deps,
       0,
       async () => {},
+      async () => [],
       () => true,
       () => {},
     )

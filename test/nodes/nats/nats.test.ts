@@ -92,6 +92,8 @@ t.test('a shard is read from a sequence to its end', async (t) => {
     t.equal(stored.sequence, 3)
     break
   }
+  t.match(await journal.at(0, 2), { sequence: 2, message_id: 'm3', data: bytes('other') })
+  t.equal(await journal.at(0, 1000), undefined, 'there is no such envelope')
 })
 
 t.test(

@@ -281,6 +281,27 @@ t.test('a protected agent keeps the toolkits and skills that it has', async (t) 
   await s.ok('skill.delete', { id: skill['id'] })
 })
 
+t.test('another blueprint cannot delete the toolkit of a protected agent', async (t) => {
+  const kits = { namespace: 'ops', blueprint_key: 'kits' }
+  const toolkits = [{ key: 'k', name: 'Shared kit' }]
+  const made = await s.ok('blueprint.apply', { ...kits, resources: { toolkits } })
+  const id = listOf(made, 'changes')[0]?.['resource_id']
+  const user = { namespace: 'ops', blueprint_key: 'user' }
+  const agent = (held: object[]) => ({ agents: [{ key: 'a', name: 'user', toolkits: held }] })
+  await s.ok('blueprint.apply', { ...user, protect_resources: true, resources: agent([{ id }]) })
+  const denied = [409, 'blueprint_resource_protected'] as const
+  const none = { ...kits, resources: {}, prune: true }
+  const preview = await s.refused('blueprint.apply', { ...none, mode: 'preview' }, ...denied)
+  t.match(preview.details, { ...user, key: 'k', resource_type: 'toolkit' })
+  await s.refused('blueprint.delete', kits, ...denied)
+  const assigned = await s.ok('agent.toolkits', {
+    id: listOf(await s.ok('blueprint.bindings', user))[0]?.['resource_id'],
+  })
+  t.equal(listOf(assigned).length, 1, 'the agent is unchanged')
+  await s.ok('blueprint.apply', { ...user, resources: agent([]) })
+  await s.ok('blueprint.delete', kits)
+})
+
 t.test('the principal of a protected agent stays', async (t) => {
   await s.refused('principal.delete', { id: ids.agent }, 409, 'conflict')
   await s.call('principal.update', { id: ids.agent, state: 'archived' })

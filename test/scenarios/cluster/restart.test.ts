@@ -9,7 +9,7 @@ import t from 'tap'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { silent } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
-import { ids, listOf } from '../support/given.ts'
+import { ended, ids, instant, listOf } from '../support/given.ts'
 import { everything, fill } from '../support/record.ts'
 
 const s = await service()
@@ -26,6 +26,19 @@ async function deleteStates(): Promise<void> {
   for (const name of names) await manager.streams.delete(name)
   await connection.close()
   t.ok(names.length > 0, 'there were snapshots')
+}
+/** The subjects of the stored snapshots and checkpoints. */
+async function snapshotKeys(): Promise<string[]> {
+  const { connection } = await connectNats({
+    access: s.server.access,
+    name: 'test',
+    log: silent,
+    role: 'test',
+  })
+  const { streams } = await jetstreamManager(connection)
+  const { state } = await streams.info('KV_STATE_0', { subjects_filter: '>' })
+  await connection.close()
+  return Object.keys(state.subjects ?? {})
 }
 function deleteViews(): void {
   const files = readdirSync(s.data)
@@ -93,4 +106,25 @@ t.test('every response is the same without either, and work continues', async (t
   t.match(await s.ok('run.get', { id: runs[2] }), { status: 'completed' })
   again.close()
   t.ok(ids(listOf(await s.ok('worker.list'))).length > 0)
+})
+t.test('completed runs are known after a restart, without a snapshot of each', async (t) => {
+  const headers = { 'idempotency-key': 'once' }
+  const start = () => s.ok('run.start', { spec: instant() }, { headers })
+  const keyed = { spec: instant(), idempotency_key: 'order' }
+  const [first, second] = [await start(), await s.ok('run.start', keyed)]
+  for (const { id } of [first, second]) t.match(await ended(s, id), { status: 'completed' })
+  await s.restart()
+  t.strictSame(await start(), first, 'a repeat gets the first answer')
+  const { details } = await s.refused('run.start', keyed, 409, 'idempotency_key_conflict')
+  t.strictSame(details, { run_id: second['id'], status: 'completed' })
+  await s.refused('run.signal', { id: first['id'], name: 'go' }, 409, 'conflict')
+  const keys = await snapshotKeys()
+  t.notOk(
+    keys.some((key) => key.includes(String(first['id']))),
+    'no snapshot is stored',
+  )
+  t.ok(
+    keys.some((key) => key.includes('ended')),
+    'an index is stored',
+  )
 })

@@ -2,6 +2,7 @@
  * Deliberate faults. Each breaks one guarantee of the service, and the checks of the simulation
  * must detect it.
  */
+
 import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
@@ -10,8 +11,10 @@ import { watched } from '../../../actors/runs/inbound/deliver.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { WorkerState } from '../../../actors/workers/worker.ts'
 import { Batch } from '../../../nodes/host/durability/batch.ts'
+import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
@@ -64,6 +67,11 @@ const hasty: Plant = {
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
+const negligent: Plant = {
+  name: 'omits ended actors from the index of its checkpoint',
+  install: () => replace(EndedIndex.prototype, 'add', async () => {}),
+}
+
 const nameless: Plant = {
   name: 'gives effects new ids',
   deps: (deps) => ({
@@ -108,7 +116,7 @@ const forgetful: Plant = {
   }),
 }
 function unsigned({ data, sequence }: Stored): Uint8Array {
-  const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
+  const envelope = JSON.parse(envelopeText(data)) as Envelope
   const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
     entry.command.id.startsWith('e:')
       ? entry
@@ -340,6 +348,7 @@ export const plants: readonly Plant[] = [
   early,
   unfenced,
   hasty,
+  negligent,
   nameless,
   forgetful,
   credulous,

@@ -104,6 +104,8 @@ export class Machine {
       log: this.#log(),
       measure: { commit() {}, command() {}, offer() {} },
       fresh,
+      // Large envelopes of both formats follow each other.
+      format: () => (Math.floor(timeline.now) % 2 === 0 ? 1 : 2),
       notify: (notice) => sim.tell(this, notice),
     }
     this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)

@@ -108,6 +108,12 @@ export function journalPort(machine: Machine): Journal {
         weather.strikes('append', 0.03) ? { lost: 'answer' } : {},
         () => ({ found: journal.last(shard) }),
       ).then(({ found }) => found),
+    at: (_, sequence) =>
+      call<{ found: Stored | undefined }>(
+        machine,
+        weather.strikes('append', 0.03) ? { lost: 'answer' } : {},
+        () => ({ found: journal.messages[sequence - 1] }),
+      ).then(({ found }) => found),
     read: async function* (_, shard, from) {
       const all = await call(machine, {}, () =>
         journal.messages.filter((message) => message.shard === shard && message.sequence >= from),

@@ -1,5 +1,6 @@
 /** The servers: journal, snapshots and registry. Each operation is atomic and immediate. */
 
+import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Appended, Stored } from '../../../nodes/host/ports.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 
@@ -8,7 +9,6 @@ export interface Message extends Stored {
   /** The simulated time at which the message was stored. */
   readonly at: number
 }
-const text = new TextDecoder()
 
 /** The journal of one partition, with compare-and-set for each shard. */
 export class JournalStore {
@@ -41,7 +41,7 @@ export class JournalStore {
   envelope(message: Message): Envelope {
     const known = this.#decoded.get(message)
     if (known) return known
-    const envelope = JSON.parse(text.decode(message.data)) as Envelope
+    const envelope = JSON.parse(envelopeText(message.data)) as Envelope
     this.#decoded.set(message, envelope)
     return envelope
   }

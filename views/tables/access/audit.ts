@@ -127,7 +127,7 @@ export interface AuditFilters extends Paging {
 const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
 
 /**
- * Audit entries of this partition, newest first.
+ * Returns audit entries of this partition, newest first.
  * @param organization id of the organization, for entries that do not contain it.
  */
 export function auditList(

@@ -65,7 +65,9 @@ type LoopAuditEvent = Extract<
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
 
-/** Events of a call for a blueprint. The changes of its resources have audit entries of their own. */
+/**
+ * Events that record operations on blueprints. Changes of their resources are audited separately.
+ */
 type BlueprintAuditEvent = Extract<
   BlueprintEvent,
   { readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted' }
@@ -95,7 +97,7 @@ const deleted = <T extends Configuration['type']>(
 ): Rule => rule('delete', resource_type, details)
 
 const named = ({ name }: { readonly name: string }) => ({ name })
-/** The session of an artifact may be private, so its name is left out of the log. */
+/** Omits the name of a session's artifact, because the session may be private. */
 const ofSession = (artifact: { readonly name: string }, session_id: string | undefined) =>
   session_id === undefined ? named(artifact) : {}
 /** Only the id distinguishes a personal token from a key. */
@@ -126,7 +128,7 @@ const memorized: Details<
           operation === 'updated' ? { version: { from: version - 1, to: version } } : undefined,
       }
 
-/** The name of a blueprint in the log: its namespace and key. */
+/** Returns the name of a blueprint in the log: its namespace and key. */
 const blueprintName = ({ namespace, blueprint_key }: Identity): string =>
   [namespace, blueprint_key].filter((part) => part !== undefined).join('/') || 'unnamed'
 

@@ -13,7 +13,7 @@ const open = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * The log entry of an action event, or undefined for any other event. `id` and `seq` are derived
+ * Returns the log entry of an action event; undefined for other events. `id` and `seq` are derived
  * from the event's cursor.
  */
 export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined {
@@ -51,7 +51,7 @@ export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined
 const isStatus = (status: string): status is ActionLogEntry['status'] =>
   status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
 
-/** The action log of a run, oldest entry first. */
+/** Returns the action log of a run, oldest entry first. */
 export function actionLog(
   store: Store,
   project: number,

@@ -45,7 +45,7 @@ const idsByName = (store: Store): Kept<string> =>
         () => {},
       ),
   )
-/** The id of the project's action with this name. */
+/** Returns the id of the project's action with this name. */
 export const definitionId = (store: Store, project: number, name: string): string | undefined =>
   idsByName(store).get(`${project}:${name}`) || undefined
 
@@ -104,7 +104,7 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
   idsByName(store).set(`${project}:${record.name}`, id)
 }
 
-/** Definitions of the actions of a project or of the organization, newest first. */
+/** Returns the actions of a project or of the organization, newest first. */
 export function actionList<T extends Definition>(
   store: Store,
   project: number,
@@ -127,7 +127,7 @@ export function actionList<T extends Definition>(
     (row) => [row.created_at, row.id],
   )
 }
-/** One definition of an action, by id or by name. */
+/** Returns an action by id or by name. */
 export function actionGet<T extends Definition>(
   store: Store,
   project: number,
@@ -143,7 +143,7 @@ export function actionGet<T extends Definition>(
     ? (JSON.parse(row.record) as T)
     : refuse('not_found', { resource: 'action' }, 'There is no such action.')
 }
-/** All definitions of a project, or only those with the given name. */
+/** Returns all actions of a project, or those with the given name. */
 export const actionsOf = <T extends Definition>(
   store: Store,
   project: number,
@@ -158,9 +158,9 @@ export const actionsOf = <T extends Definition>(
     .map(({ record }) => JSON.parse(record) as T)
 
 /**
- * The callable items of a project: its actions and published workflows; with `name`, only the item
- * of that name. `reachable`: whether a worker that is connected and not draining accepts the
- * action; false for actions that the service calls itself.
+ * Returns the callable items of a project: its actions and published workflows; with `name`, only
+ * the item with that name. `reachable`: whether a worker that is connected and not draining accepts
+ * the action; false for actions that the service calls itself.
  */
 export function callable(
   store: Store,

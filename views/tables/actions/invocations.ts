@@ -21,7 +21,7 @@ type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.c
 /** Maximum number of characters of a stored result, as JSON. Longer results are truncated. */
 const SUMMARY = 1000
 
-/** A result, or the beginning of a long one: `{truncated: true, text}`. */
+/** Returns a short result unchanged, and a long one as `{truncated: true, text}`. */
 export function summaryOf(result: JsonObject): JsonObject {
   const text = JSON.stringify(result)
   return text.length <= SUMMARY ? result : { truncated: true, text: text.slice(0, SUMMARY) }
@@ -133,8 +133,8 @@ const columns = {
 } as const satisfies Partial<Record<keyof InvocationFilters, string>>
 
 /**
- * Records of action calls, newest first, with the loop of the run and the parameters of the call,
- * where these are known.
+ * Returns records of action calls, newest first, with the loop of the run and the parameters of the
+ * call, where these are known.
  */
 export function invocationList(
   store: Store,
@@ -168,7 +168,7 @@ export function invocationList(
   )
 }
 
-/** The record with the fields that other tables store: the loop and the parameters. */
+/** Completes a record with fields of other tables: the loop and the parameters. */
 function whole(store: Store, project: number, record: Invocation): Invocation {
   const { run_id } = record
   const run =
@@ -190,8 +190,8 @@ function whole(store: Store, project: number, record: Invocation): Invocation {
   }
 }
 /**
- * The parameters of a step's call, from the step's record. Undefined when a later job of the step
- * has replaced them; only the timeline then has them.
+ * Returns the parameters of a step's call from the step's record; undefined if a later job of the
+ * step has replaced them. The timeline still contains them.
  */
 function inputsOf(
   store: Store,
@@ -206,7 +206,7 @@ function inputsOf(
   const step = row && (JSON.parse(row.record) as RunStep)
   return step?.job_id === job_id ? step?.inputs : undefined
 }
-/** The parameters of an agent's call, from the transcript; undefined if they are not in it. */
+/** Returns the parameters of an agent's call from the transcript; undefined if it lacks them. */
 function inputOf(
   store: Store,
   project: number,

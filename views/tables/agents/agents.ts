@@ -59,7 +59,7 @@ export function agentHome(store: Store, id: string): { project?: string } {
   )
   return row ? { project: row.project } : {}
 }
-/** One agent of a project. */
+/** Returns an agent of a project. */
 export const agentGet = (
   store: Store,
   project: number,
@@ -72,7 +72,7 @@ export interface AgentFilters extends Paging {
   readonly principal_id?: string
   readonly status?: string
 }
-/** Agents of a project, newest first. */
+/** Returns agents of a project, newest first. */
 export function agentList(store: Store, project: number, input: AgentFilters): Page<Agent> {
   const conditions: string[] = []
   const values: Value[] = []

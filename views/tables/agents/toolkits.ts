@@ -96,7 +96,7 @@ function change<T extends Kept>(
 const remove = (store: Store, project: number, id: string) =>
   store.run('DELETE FROM definitions WHERE id = ? AND project = ?', id, project)
 
-/** All toolkits or skills of one owner, newest first. */
+/** Returns all toolkits or skills of a project or of the organization, newest first. */
 export const definitionList = <T extends Type>(
   store: Store,
   project: number,
@@ -110,7 +110,7 @@ export const definitionList = <T extends Type>(
     )
     .map(({ record }) => JSON.parse(record) as RecordOf<T>),
 })
-/** One toolkit or skill. */
+/** Returns a toolkit or a skill. */
 export const definitionGet = <T extends Type>(
   store: Store,
   project: number,
@@ -119,7 +119,9 @@ export const definitionGet = <T extends Type>(
 ): RecordOf<T> | Refusal =>
   find<RecordOf<T>>(store, project, type, id) ??
   refuse('not_found', { resource: type }, `There is no such ${type} here.`)
-/** Projects of this partition whose agents have a skill, with the number of these agents. */
+/**
+ * Returns the projects of this partition whose agents have a skill, with the number of such agents.
+ */
 export const skillUsage = (
   store: Store,
   { id }: { readonly id: string },

@@ -57,7 +57,7 @@ interface ArtifactListing extends Paging {
   readonly mime?: string
   readonly viewer: Viewer
 }
-/** The statement of a list, and its parameters. */
+/** Returns the SQL statement of a list, and its parameters. */
 export function planArtifacts(
   project: number,
   { run_id, step_id, mime, viewer, ...paging }: ArtifactListing,
@@ -84,8 +84,8 @@ export function planArtifacts(
   }
 }
 /**
- * The artifacts that a viewer may read, newest first: the viewer's own artifacts, and shared
- * artifacts except those of sessions that are closed to the viewer.
+ * Returns the artifacts that a viewer may read, newest first: the viewer's own artifacts, and
+ * shared artifacts except those of sessions that are closed to the viewer.
  */
 export function artifactList(
   store: Store,
@@ -100,7 +100,7 @@ export function artifactList(
     (row) => [row.created_at, row.id],
   )
 }
-/** The ids of all artifacts of a project that follow an id, regardless of who may read them. */
+/** Returns the artifact ids of a project after an id, regardless of who may read the artifacts. */
 export const artifactIds = (
   store: Store,
   project: number,

@@ -1,4 +1,4 @@
-/** Bindings of resources to blueprints, and the names of resources that are actors of their own. */
+/** Bindings of resources to blueprints, and the lookup of resources by name. */
 import {
   type BoundEvent,
   type Identity,
@@ -10,15 +10,15 @@ import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { Store } from '../../store.ts'
 
-/** One text for each identity: namespace and key, separated by a line break, which neither has. */
+/** Encodes an identity as text. Neither namespace nor key contains a line break. */
 const textOf = (identity: Identity): string => {
   const { namespace = '', blueprint_key = '' } = identityOf(identity)
   return `${namespace}\n${blueprint_key}`
 }
 
-/** The end of an environment, which also ends its binding. */
+/** Destroying an environment also removes its binding. */
 type EnvironmentDestroyed = Extract<EnvironmentEvent, { type: 'environment.destroyed' }>
-/** Applies an entry of the owner of resources. */
+/** Applies an entry of an actor that owns resources. */
 export function applyBindings(store: Store, { entry }: Placed): void {
   for (const event of entry.events as readonly (BoundEvent | EnvironmentDestroyed)[])
     if (event.type === 'blueprint.bound') {
@@ -37,7 +37,7 @@ export function applyBindings(store: Store, { entry }: Placed): void {
 }
 
 type Query<N extends keyof ViewQueries> = ViewQueries[N]
-/** A page of bindings in the order of their resource ids. */
+/** Returns a page of bindings, ordered by resource id. */
 export function bindingPage(
   store: Store,
   project: number,
@@ -74,7 +74,9 @@ const sources = {
     only: " AND json_extract(record, '$.mode') = 'manual' AND json_extract(record, '$.status') <> 'destroyed'",
   },
 } as const
-/** The ids of resources of one type, by their names; without names, all of them. */
+/**
+ * Returns the ids of the resources of one type that have one of the names; without names, all ids.
+ */
 export function resourcesNamed(
   store: Store,
   project: number,

@@ -15,7 +15,7 @@ CREATE TABLE blueprint_bindings (
 CREATE INDEX blueprint_bindings_of ON blueprint_bindings (project, blueprint, resource);
 `
 
-/** The kinds of actors that hold resources, and so their bindings. */
+/** The kinds of actors that own resources and store their bindings. */
 
 const owners = Object.fromEntries(
   Object.values(resourceFacts).map(({ owner }) => [owner, applyBindings]),

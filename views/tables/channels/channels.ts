@@ -43,7 +43,7 @@ const COLUMNS =
   'c.n, c.id, c.project, c.kind, c.private, c.created_at, c.members, c.message_seq, c.last_message_at, c.last, c.record'
 
 /**
- * The API record of a channel.
+ * Returns the API record of a channel.
  * @param read the viewer's read marker; absent when the viewer is not a member.
  */
 function channelRecord(
@@ -65,7 +65,7 @@ export const missingChannel: Refusal = refuse(
   { resource: 'channel' },
   'There is no such channel in this project.',
 )
-/** The row of a project's channel. */
+/** Returns the row of a project's channel. */
 export const channelRow = (store: Store, project: number, id: string): ChannelRow | undefined =>
   store.one<ChannelRow>(
     `SELECT ${COLUMNS} FROM channels c WHERE c.id = ? AND c.project = ?`,
@@ -79,7 +79,7 @@ const markOf = (store: Store, { n }: ChannelRow, member: string): number | undef
     member,
   )?.last_read
 
-/** The channel, if the viewer may read its messages and members. */
+/** Returns the channel if the viewer may read its messages and members. */
 export function readable(
   store: Store,
   project: number,
@@ -89,7 +89,9 @@ export function readable(
   return row && (row.private === 0 || markOf(store, row, viewer.id) !== undefined) ? row : undefined
 }
 
-/** The facts that decide whether the viewer may follow the channel, as of the cursor `at`. */
+/**
+ * Returns the facts that decide whether the viewer may follow the channel, as of the cursor `at`.
+ */
 export function access(
   store: Store,
   project: number,
@@ -102,7 +104,7 @@ export function access(
     : missingChannel
 }
 
-/** The record of one channel. */
+/** Returns the record of a channel. */
 export function channelGet(
   store: Store,
   project: number,
@@ -117,9 +119,8 @@ export function channelGet(
 
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /**
- * The statements whose rows together contain a page of a list, each in the order of the list. One
- * is for the channels that the viewer may see without being a member, the other for the channels
- * that only members may see.
+ * Returns the SQL statements whose merged rows contain a page of a list. One reads the channels
+ * that the viewer may see without being a member, the other the channels that only members may see.
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input
@@ -158,7 +159,7 @@ export function planChannels(project: number, input: Filters): { sql: string; va
 const newest = (a: ChannelRow, b: ChannelRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
-/** Channels that the viewer may see, newest first. */
+/** Returns the channels that the viewer may see, newest first. */
 export function channelList(store: Store, project: number, input: Filters): Page<Channel> {
   const rows = planChannels(project, input)
     .flatMap(({ sql, values }) => store.all<ChannelRow>(sql, ...values))
@@ -182,7 +183,7 @@ const memberRecord = ({ record, last_read }: MemberRow): ChannelMember => ({
   last_read_seq: last_read,
 })
 
-/** Members of a channel, in the order in which they joined. */
+/** Returns the members of a channel in the order in which they joined. */
 export function memberList(
   store: Store,
   project: number,
@@ -203,7 +204,7 @@ export function memberList(
   return page(rows, input, memberRecord, (row) => [row.joined_at, row.member])
 }
 
-/** Ids of the agents that are members of a channel. */
+/** Returns the ids of the agents that are members of a channel. */
 export function agentsOf(store: Store, project: number, id: string): { items: string[] } {
   const members = store.all<MemberRow>(
     'SELECT member, record FROM channel_members WHERE channel = (SELECT n FROM channels WHERE id = ? AND project = ?)',
@@ -217,7 +218,7 @@ export function agentsOf(store: Store, project: number, id: string): { items: st
   }
 }
 
-/** Ids of the channels that a principal is a member of; used to remove the principal from them. */
+/** Returns the ids of the channels that a principal is a member of. */
 export const channelsOf = (store: Store, project: number, member: string): { items: string[] } => ({
   items: store
     .all<{ channel_id: string }>(
@@ -228,7 +229,7 @@ export const channelsOf = (store: Store, project: number, member: string): { ite
     .map(({ channel_id }) => channel_id),
 })
 
-/** The payload of an event about a channel: the channel's record. */
+/** Returns the payload of an event about a channel: the channel's record. */
 export const aboutChannel = (store: Store, project: number, id: string): JsonObject => {
   const row = channelRow(store, project, id)
   return { channel: row ? channelRecord(row) : { id } }

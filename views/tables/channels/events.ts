@@ -200,8 +200,8 @@ const messageAt = (store: Store, cursor: number): MessageRow | undefined =>
   store.one<MessageRow>('SELECT cursor, replies, record FROM messages WHERE cursor = ?', cursor)
 
 /**
- * Events of a channel after a cursor, oldest first. `message.created` events are derived from the
- * messages.
+ * Returns the events of a channel after a cursor, oldest first. `message.created` events are
+ * derived from the messages.
  */
 function after(
   store: Store,
@@ -245,7 +245,7 @@ function after(
   return records.sort((a, b) => a.sequence - b.sequence).slice(0, limit)
 }
 
-/** The events that fit in a page, and whether more were read. */
+/** Returns the events that fit in a page, and whether more were read. */
 function shownOf(
   rows: readonly ChannelEventRecord[],
   limit: number,
@@ -254,8 +254,8 @@ function shownOf(
   return { items, more: items.length < rows.length }
 }
 /**
- * Events of a channel for a follower. The query `channel_access` decides whether the viewer may see
- * them.
+ * Returns events of a channel for a follower. The query `channel_access` decides whether the viewer
+ * may see them.
  */
 export function channelEvents(
   store: Store,
@@ -269,7 +269,7 @@ export function channelEvents(
   return { items, last: channel.last, oldest, exists: true, more }
 }
 
-/** A page of a channel's events. */
+/** Returns a page of a channel's events. */
 export function channelEventPage(
   store: Store,
   project: number,

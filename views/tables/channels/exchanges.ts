@@ -80,7 +80,7 @@ export function endExchange(
   )
 }
 
-/** Exchanges of a channel, newest first. */
+/** Returns exchanges of a channel, newest first. */
 export function exchangeList(
   store: Store,
   project: number,

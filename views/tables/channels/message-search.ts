@@ -27,7 +27,7 @@ export interface Places {
   readonly without: readonly string[]
 }
 /**
- * The scope that contains the messages that a principal may read. The index records whether a
+ * Returns the scope of the messages that a principal may read. The index records whether a
  * message's channel was public when the message was indexed; channels that have been both public
  * and private (`mixed`) are therefore listed individually.
  */
@@ -51,8 +51,8 @@ function placesFor(store: Store, project: number, viewer: string): Places {
   return { within: [`o${project}`, ...named(1)], without: named(0) }
 }
 /**
- * A query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax) for all
- * phrases of a text, within the scope; undefined when the text has no word.
+ * Builds a query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax)
+ * for all phrases of a text, within the scope; undefined when the text has no word.
  */
 export function matchOf(q: string, { within, without }: Places): string | undefined {
   const phrases = wordsOf(q).map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`)
@@ -67,9 +67,9 @@ interface Hit extends MessageRow {
 }
 
 /**
- * Messages that contain all phrases of `q`, in the channels that the viewer may read, newest first.
- * Messages of other channels do not match, so neither the length of a page nor its cursor reveals
- * them.
+ * Returns the messages that contain all phrases of `q`, in the channels that the viewer may read,
+ * newest first. Messages of other channels do not match, so neither the length of a page nor its
+ * cursor reveals them.
  */
 export function search(
   store: Store,

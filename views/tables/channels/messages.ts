@@ -10,20 +10,20 @@ import { limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
 
-/** A row of a message; the number of its replies is not part of its record. */
+/** A row of a message. The number of replies is stored separately from the record. */
 export interface MessageRow {
   readonly cursor: number
   readonly replies: number
   readonly record: string
 }
-/** The API record of a message. */
+/** Returns the API record of a message. */
 export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   const message = JSON.parse(record) as ChannelMessage
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
 /**
- * The tokens of a message in the index column `place`. There is one for its channel. If that
- * channel is public when the message is indexed, there is another for all public channels of its
+ * Returns the tokens of a message for the index column `place`. One identifies its channel. If that
+ * channel is public when the message is indexed, another identifies all public channels of its
  * project.
  */
 export const placesOf = ({
@@ -102,10 +102,10 @@ export function changeMessage(
   return row.cursor
 }
 
-/** Maximum number of messages that are deleted at once. Deleting them takes a few milliseconds. */
+/** Maximum number of messages deleted at once, which takes a few milliseconds. */
 const DROPPED_AT_ONCE = 500
 /**
- * Schedules the deletion of a deleted channel's messages, which queries no longer find.
+ * Schedules the deletion of a deleted channel's messages. Queries no longer find them.
  * @param channel the channel's number.
  */
 export const dropMessages = (store: Store, channel: number): void =>
@@ -139,8 +139,8 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
   )
 
 /**
- * The immutable facts about a message, and the agents of its thread: the agent that started the
- * thread, and those that the thread's messages woke. Empty when there is no such message. Clients
+ * Returns the immutable facts about a message, and the agents of its thread: the agent that started
+ * the thread, and the agents that its messages woke. Empty when there is no such message. Clients
  * do not receive the answer, so access is not checked.
  */
 export function messageFacts(
@@ -167,7 +167,7 @@ export function messageFacts(
   }
 }
 
-/** One message of a channel. */
+/** Returns a message of a channel. */
 export function messageGet(
   store: Store,
   project: number,
@@ -187,7 +187,7 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * The statement for a page of messages. The filters determine the index that it scans.
+ * Returns the SQL statement for a page of messages. The filters determine the index.
  * @param channel the channel's number.
  */
 export function planMessages(
@@ -224,7 +224,7 @@ export function planMessages(
     ],
   }
 }
-/** Messages of a channel, newest first. */
+/** Returns messages of a channel, newest first. */
 export function messageList(
   store: Store,
   project: number,

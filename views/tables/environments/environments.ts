@@ -52,7 +52,7 @@ interface Listing extends Paging {
   /** A timestamp; environments that were destroyed before it are excluded. */
   readonly destroyed_since?: string
 }
-/** Environments of a project, newest first. Destroyed environments are included only on request. */
+/** Returns environments of a project, newest first. Destroyed ones are included only on request. */
 export function environmentList(store: Store, project: number, input: Listing): Page<Environment> {
   const { status, run_id, include_destroyed, destroyed_since, ...paging } = input
   const after = beyond(['created_at', 'id'], 'DESC', paging.after)
@@ -81,7 +81,7 @@ export function environmentList(store: Store, project: number, input: Listing): 
   )
 }
 
-/** The ids of all environments of a project that follow an id and are not destroyed. */
+/** Returns the ids of a project's environments after an id, without destroyed ones. */
 export const environmentIds = (
   store: Store,
   project: number,

@@ -72,7 +72,7 @@ export interface EventFilters extends Paging {
   /** The principal on whose behalf the query is made; absent: the service itself. */
   readonly viewer?: Viewer
 }
-/** Published source events, newest first. */
+/** Returns published source events, newest first. */
 export function eventList(
   store: Store,
   project: number,
@@ -113,7 +113,7 @@ export function eventList(
   return page(rows, input, read, (row) => [row.cursor])
 }
 /**
- * For each deduplication key, the id of the latest event that was published under the key; null if
+ * Returns, for each deduplication key, the id of the latest event published under the key; null if
  * there was none after `since` (Unix milliseconds).
  */
 export function publishedKeys(
@@ -140,7 +140,7 @@ export function publishedKeys(
     }),
   }
 }
-/** One published source event. */
+/** Returns a published source event. */
 export function eventGet(
   store: Store,
   project: number,

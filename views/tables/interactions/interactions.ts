@@ -89,7 +89,7 @@ function find(store: Store, project: number, id: string): Interaction | undefine
   return row && (JSON.parse(row.record) as Interaction)
 }
 
-/** One interaction of a project. */
+/** Returns an interaction of a project. */
 export const interactionGet = (
   store: Store,
   project: number,
@@ -127,8 +127,8 @@ const list = (many: Many): readonly string[] =>
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
 /**
- * The statements whose rows together contain a page of a list. Each statement scans one index, in
- * the order of the list.
+ * Returns the SQL statements whose merged rows contain a page of a list. Each statement scans one
+ * index, in the order of the list.
  */
 function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {
   const after = beyond(['i.created_at', 'i.id'], 'DESC', input.after)
@@ -197,7 +197,7 @@ function planOf(project: number, input: InteractionFilters): { sql: string; valu
 const newest = (a: ListRow, b: ListRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
-/** Interactions of the project, newest first. */
+/** Returns interactions of the project, newest first. */
 export function interactionList(
   store: Store,
   project: number,

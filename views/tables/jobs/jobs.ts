@@ -144,8 +144,9 @@ export const jobsById =
   }
 
 /**
- * Jobs of a run, oldest first; on request, each with the reason why it waits. Jobs of a session
- * that the viewer may not read are left out; without a viewer, the caller is the service itself.
+ * Returns the jobs of a run, oldest first; on request, each with the reason why it waits. Jobs of a
+ * session that the viewer may not read are left out; without a viewer, the caller is the service
+ * itself.
  */
 export function runJobs(
   store: Store,
@@ -177,7 +178,7 @@ export function runJobs(
   return page(rows, input, item, (row) => [row.created_at, row.id])
 }
 
-/** Jobs whose leases a worker session holds. */
+/** Returns the jobs whose leases a worker session holds. */
 export const leases = (
   store: Store,
   project: number,

@@ -88,7 +88,7 @@ export function loopNamed(store: Store, project: number, name: string): { readon
   return only ? { id: only.id } : {}
 }
 
-/** One loop, by id or by unique name. */
+/** Returns a loop by id or by unique name. */
 export function loopGet(
   store: Store,
   project: number,
@@ -102,7 +102,7 @@ interface LoopFilters extends Paging {
   readonly status?: string
   readonly agent_id?: string
 }
-/** Loops of a project, newest first. */
+/** Returns loops of a project, newest first. */
 export function loopList(store: Store, project: number, input: LoopFilters): Page<Loop> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const wanted = [

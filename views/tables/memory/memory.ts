@@ -83,7 +83,9 @@ function put(store: Store, project: number, agent: string, entry: MemoryEntry): 
   )
 }
 
-/** The number of an agent's entries, in total and by kind, and the time of their last update. */
+/**
+ * Returns the number of an agent's entries, in total and by kind, and the time of the last update.
+ */
 export function memoryGet(
   store: Store,
   project: number,
@@ -119,8 +121,9 @@ export interface MemoryFilters extends Paging {
   readonly kind?: string
 }
 /**
- * Entries of an agent: pinned entries first, then by decreasing importance, then by latest update.
- * Memory has no index for semantic search, so a search in any mode other than `keyword` is refused.
+ * Returns entries of an agent: pinned entries first, then by decreasing importance, then by latest
+ * update. Memory has no index for semantic search, so a search in any mode other than `keyword` is
+ * refused.
  */
 export function memoryEntries(
   store: Store,
@@ -164,9 +167,8 @@ export function memoryEntries(
 }
 
 /**
- * Changes after a position, oldest first; without a position, all retained changes, starting with
- * the oldest. The next page begins after `last`. Refuses if changes after the position have
- * expired.
+ * Returns the changes after a position, oldest first; without a position, all retained changes. The
+ * next page begins after `last`. Refuses if changes after the position have expired.
  * @param now Unix milliseconds.
  */
 export function memoryChanges(

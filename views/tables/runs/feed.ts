@@ -119,9 +119,9 @@ function read(store: Store, project: number, after: number, limit: number): Fram
 }
 
 /**
- * Frames after a cursor. `last` is the last frame's cursor when more follow, otherwise `current`,
- * the cursor up to which the view has applied everything. Frames of one event stay together, so a
- * page may have one more frame than requested.
+ * Returns frames after a cursor. `last` is the last frame's cursor when more follow, otherwise
+ * `current`, the cursor up to which the view has applied everything. Frames of one event stay
+ * together, so a page may have one more frame than requested.
  */
 export function feed(
   store: Store,

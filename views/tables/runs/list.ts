@@ -1,6 +1,6 @@
 /**
- * Lists of runs, newest first. For every combination of filters, this file chooses one index to
- * scan, instead of SQLite.
+ * Lists of runs, newest first. This file chooses the index for every combination of filters,
+ * instead of leaving the choice to SQLite.
  */
 
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -43,8 +43,8 @@ const filters = [
 ] as const
 
 /**
- * The statements whose rows together contain a page of a list. Each statement scans one index, in
- * the order of the list.
+ * Returns the SQL statements whose merged rows contain a page of a list. Each statement scans one
+ * index, in the order of the list.
  */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted =
@@ -78,9 +78,9 @@ const newest = (a: ListRow, b: ListRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /**
- * Runs of the project: runs of workflows and of loops, each kind with its own record. Filters by
- * fields that runs of loops lack (queue, type, initiator, external id, definition) exclude those
- * runs.
+ * Returns runs of the project: runs of workflows and of loops, each kind with its own record.
+ * Filters by fields that runs of loops lack (queue, type, initiator, external id, definition)
+ * exclude those runs.
  */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>
@@ -95,7 +95,7 @@ export function runList(store: Store, project: number, input: RunFilters): Page<
   )
 }
 
-/** Runs of a workflow, of every version and status. */
+/** Returns the runs of a workflow, of every version and status. */
 export function workflowRuns(
   store: Store,
   project: number,

@@ -32,8 +32,9 @@ const COLUMNS = [
 ] as const
 
 /**
- * The indexed columns of a run. The published record of a run of a loop has no queue, type,
- * initiator, external id or definition, so filters by these fields do not match such a run.
+ * Returns the values of the indexed columns of a run. The published record of a run of a loop has
+ * no queue, type, initiator, external id or definition, so filters by these fields do not match
+ * such a run.
  */
 function indexed(record: RunRecord): Value[] {
   const {
@@ -128,7 +129,7 @@ export const keptRuns = (store: Store): Kept<RunRow> =>
       ),
   )
 
-/** The row of a project's run. */
+/** Returns the row of a project's run. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined

@@ -101,9 +101,9 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
 }
 
 /**
- * A run; on request, with the reason why it waits. If the run does not belong to a loop, the result
- * also contains its spec, its step counts and its only path. The path states the reason even if it
- * was not requested.
+ * Returns a run; on request, with the reason why it waits. If the run does not belong to a loop,
+ * the result also contains its spec, its step counts and its only path. The path states the reason
+ * even if it was not requested.
  */
 export function runDetail(
   store: Store,
@@ -154,8 +154,8 @@ export function runDetail(
 }
 
 /**
- * Id of the project's run that was started under an idempotency key; empty if there is none. `stem`
- * is the part of the id that is derived from the key.
+ * Returns the id of the project's run that was started under an idempotency key; empty if there is
+ * none. `stem` is the part of the id that is derived from the key.
  */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
   store.one<{ id: string }>(

@@ -75,7 +75,7 @@ export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   })
 }
 
-/** The steps of a run, ordered by `seq`. */
+/** Returns the steps of a run, ordered by `seq`. */
 export const stepsOf = (store: Store, { n, project }: RunRow): RunStep[] =>
   store
     .all<{ record: string }>(
@@ -86,7 +86,7 @@ export const stepsOf = (store: Store, { n, project }: RunRow): RunStep[] =>
     .map(({ record }) => JSON.parse(record) as RunStep)
     .sort((a, b) => a.seq - b.seq)
 
-/** The number of steps of a run, by status. */
+/** Returns the number of steps by status. */
 export function stepCounts(steps: readonly RunStep[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status } of steps) counts[status] = (counts[status] ?? 0) + 1

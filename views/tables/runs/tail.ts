@@ -116,8 +116,8 @@ export class FeedTail {
     return after >= this.#old.after
   }
   /**
-   * At most `limit` frames of a project after a cursor, oldest first. `reaches` must return true
-   * for the cursor.
+   * Returns at most `limit` frames of a project after a cursor, oldest first. `reaches` must return
+   * true for the cursor.
    */
   read(project: number, after: number, limit: number): Frame[] {
     const found =
@@ -128,8 +128,8 @@ export class FeedTail {
   }
 }
 /**
- * At most `limit` frames after a cursor. Frames are in cursor order, so a binary search finds the
- * first one.
+ * Returns at most `limit` frames after a cursor. Frames are in cursor order, so a binary search
+ * finds the first one.
  */
 function beyond(frames: readonly Frame[] | undefined, after: number, limit: number): Frame[] {
   if (!frames) return []

@@ -72,7 +72,7 @@ export function applyTimeline(
   return json.length
 }
 
-/** The events of a row, oldest first. */
+/** Returns the events of a row, oldest first. */
 export function eventsOf({ cursor, at, events }: TimelineRow): Shown[] {
   let before: JsonObject | null = null
   return (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => {
@@ -113,7 +113,7 @@ const after = (
   return { items: items.slice(0, limit), more: items.length > limit }
 }
 
-/** The event of a run at this cursor. */
+/** Returns the event of a run at a cursor. */
 export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
   store
     .all<TimelineRow>(
@@ -125,10 +125,10 @@ export const eventAt = (store: Store, run: number, cursor: number): Shown | unde
     .find((event) => event.cursor === cursor)
 
 /**
- * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether
- * or not the timeline shows it. `more`: whether the limit, or the size of a page, was reached
- * before the end. In that case, `last` is the cursor of the last item, after which the next query
- * continues.
+ * Returns the events of a run after a cursor. `last` is the cursor of the run's newest applied
+ * event, whether or not the timeline shows it. `more`: whether the limit, or the size of a page,
+ * was reached before the end. In that case, `last` is the cursor of the last item, after which the
+ * next query continues.
  */
 export function timeline(
   store: Store,
@@ -149,7 +149,7 @@ export function timeline(
   }
 }
 
-/** A page of a run's timeline. */
+/** Returns a page of a run's timeline. */
 export function eventPage(
   store: Store,
   project: number,

@@ -47,7 +47,7 @@ export function takes(worker: Taking, job: Job): boolean {
     : worker.models.length === 0
 }
 
-/** The reason why a job waits; undefined when it has ended. */
+/** Returns the reason why a job waits; undefined when it has ended. */
 export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined
@@ -117,8 +117,8 @@ function wanted(job: Job): string {
 }
 
 /**
- * The reason why a step waits: that of its job, while the step is suspended and the job has not
- * ended; otherwise the reason in the step's own record.
+ * Returns the reason why a step waits. While the step is suspended and its job has not ended, that
+ * is the job's reason; otherwise, the reason in the step's record.
  */
 export function waitingOfStep(
   step: RunStep,
@@ -132,8 +132,8 @@ export function waitingOfStep(
 }
 
 /**
- * The reason why a run waits: for its admission, for the end of its cancellation, or for the same
- * reason as its current step.
+ * Returns the reason why a run waits: its admission, its cancellation, or the reason of its current
+ * step.
  */
 export function waitingOfRun(
   run: WorkflowRun,

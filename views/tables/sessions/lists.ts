@@ -39,9 +39,9 @@ const found = (store: Store, project: number, { session_id }: Of): SessionRow | 
   sessionRow(store, project, session_id)
 
 /**
- * The access of a viewer. `known`: the session, turn or interaction exists. `closed`: it exists,
- * but the viewer may not read it. `restricted`: the session is private. `channel`: the channel that
- * the session belongs to.
+ * Returns the access of a viewer. `known`: the session, turn or interaction exists. `closed`: it
+ * exists, but the viewer may not read it. `restricted`: the session is private. `channel`: the
+ * channel that the session belongs to.
  */
 export function sessionAccess(
   store: Store,
@@ -67,9 +67,9 @@ export function sessionAccess(
   }
 }
 /**
- * The reply of `sessionAccess` for an interaction. The interaction is closed to a viewer who may
- * not read its session, unless the viewer is a target or reviewer. An interaction that belongs to a
- * session is `restricted`.
+ * Returns the reply of `sessionAccess` for an interaction. The interaction is closed to a viewer
+ * who may not read its session, unless the viewer is a target or reviewer. An interaction that
+ * belongs to a session is `restricted`.
  */
 function interactionAccess(
   store: Store,
@@ -94,7 +94,7 @@ function interactionAccess(
 }
 
 /**
- * One session. The gateway adds the number of tokens at which the session is compacted.
+ * Returns a session. The gateway adds the number of tokens at which the session is compacted.
  * @param now Unix milliseconds.
  */
 export function sessionGet(
@@ -141,8 +141,8 @@ export interface SessionFilters extends Paging {
 }
 const listed = (row: SessionRow): Session => publicSession(recordOf(row))
 /**
- * Sessions, latest activity first. In the scope `agent`, an agent and a key identify one session:
- * the session that is not deleted, or else the newest session.
+ * Returns sessions, latest activity first. In the scope `agent`, an agent and a key identify one
+ * session: the session that is not deleted, or else the newest session.
  */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
   const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
@@ -240,7 +240,7 @@ function messages(
     ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
   }
 }
-/** Messages of a session, in order of their sequence numbers. */
+/** Returns the messages of a session, ordered by sequence number. */
 export function messagesOfSession(
   store: Store,
   project: number,
@@ -249,7 +249,7 @@ export function messagesOfSession(
   const row = found(store, project, input)
   return row ? messages(store, 'session = ?', [row.n], input) : missingSession
 }
-/** Messages of a turn, in order of their sequence numbers. */
+/** Returns the messages of a turn, ordered by sequence number. */
 export function messagesOfTurn(
   store: Store,
   project: number,
@@ -274,8 +274,8 @@ interface TurnRow {
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /**
- * Turns of a session; with `ids`, only these turns. `order` decides whether the first page has the
- * oldest or the newest turns; within a page, turns are always ordered by creation.
+ * Returns turns of a session; with `ids`, only these turns. `order` decides whether the first page
+ * has the oldest or the newest turns; within a page, turns are always ordered by creation.
  */
 export function turnList(
   store: Store,
@@ -307,7 +307,7 @@ export function turnList(
   )
   return { items: direction === 'DESC' ? items.toReversed() : items, ...rest }
 }
-/** One turn of a session. */
+/** Returns a turn of a session. */
 export function turnGet(
   store: Store,
   project: number,
@@ -330,7 +330,7 @@ interface NudgeRow {
   readonly record: string
   readonly status: string | null
 }
-/** A nudge with the current status of its turn. */
+/** Returns a nudge with the current status of its turn. */
 function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
   const nudge = JSON.parse(record) as SessionNudge
   return status === null
@@ -341,7 +341,7 @@ const nudges = `SELECT g.id, g.created_at, g.record, t.status
                 FROM session_nudges g
                 LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn
                 WHERE g.session = ?`
-/** Nudges of a session, oldest first unless `order` is `desc`. */
+/** Returns nudges of a session, oldest first unless `order` is `desc`. */
 export function nudgeList(
   store: Store,
   project: number,
@@ -362,7 +362,7 @@ export function nudgeList(
   )
   return page(rows, input, nudgeRecord, (nudge) => [nudge.created_at, nudge.id])
 }
-/** One nudge of a session. */
+/** Returns a nudge of a session. */
 export function nudgeGet(
   store: Store,
   project: number,

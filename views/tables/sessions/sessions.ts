@@ -54,7 +54,7 @@ export interface SessionRow {
   readonly compaction: string
 }
 
-/** The row of a session in a project. */
+/** Returns the row of a project's session. */
 export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
   store.one<SessionRow>(
     'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?',
@@ -108,7 +108,8 @@ export function applySession(store: Store, place: Placed): void {
   )
 }
 /**
- * Ids of the principals that created the session or contributed to it with these events.
+ * Returns the ids of the principals that created the session or contributed to it with these
+ * events.
  * @param caller the principal that sent the command.
  */
 const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =>

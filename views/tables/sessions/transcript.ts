@@ -85,8 +85,8 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
     .map(({ record }) => JSON.parse(record) as Interaction)
 
 /**
- * The revision of the last message up to a sequence number, from which a reader of these messages
- * continues; 0 if there is none.
+ * Returns the revision of the last message up to a sequence number, from which a reader of these
+ * messages continues; 0 if there is none.
  */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(
@@ -100,7 +100,7 @@ function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   return row?.revision ?? 0
 }
 
-/** A page of a transcript. */
+/** Returns a page of a transcript. */
 export function transcriptPage(
   store: Store,
   project: number,
@@ -156,7 +156,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest messages that fit in a page, and their turns except for active turns. */
+/** Returns the newest messages that fit in a page, and their turns except for active turns. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,
@@ -205,7 +205,7 @@ function newest(
   }
 }
 
-/** The streaming rows of a turn. */
+/** Returns the streaming rows of a turn. */
 export function liveRows(
   store: Store,
   project: number,

@@ -6,7 +6,7 @@ import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { Value } from '../../store.ts'
 
 /**
- * True for the rows of `sessions` that a viewer may read.
+ * Returns a condition that is true for the rows of `sessions` that a viewer may read.
  * @param alias the table's alias in the statement.
  */
 export const visibleTo = (
@@ -18,9 +18,9 @@ export const visibleTo = (
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
- * True for the rows of `interactions` that a viewer may read. A viewer may read interactions
- * without a session, those whose session is not closed to the viewer, and those of which the viewer
- * is a target or reviewer.
+ * Returns a condition that is true for the rows of `interactions` that a viewer may read. A viewer
+ * may read interactions without a session, interactions of sessions not closed to the viewer, and
+ * interactions that have the viewer as target or reviewer.
  * @param alias the table's alias in the statement.
  * @param names the names that targets and reviewers use for the viewer. As parameters of the
  * condition, they follow the values of `viewerValues`.
@@ -34,14 +34,16 @@ export const interactionVisibleTo = (
     WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
- * True for rows that belong to no session, or to a session that a viewer may read.
+ * Returns a condition that is true for rows that belong to no session, or to a session that a
+ * viewer may read.
  * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
  * session or null.
  */
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
- * True for rows whose record names no session, or a session that is not closed to a viewer.
+ * Returns a condition that is true for rows whose record names no session, or a session that is not
+ * closed to a viewer.
  * @param alias the alias of a table with the columns `project` and `record`, JSON that may have a
  * `session_id`.
  */
@@ -50,7 +52,7 @@ export const recordOpenTo = (
 ): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
   AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
 /**
- * The values of the parameters of `visibleTo`, in order. The parameters of the other conditions
- * begin with the same values.
+ * Returns the values of the parameters of `visibleTo`, in order. The parameters of the other
+ * conditions begin with the same values.
  */
 export const viewerValues = ({ id, admin }: Viewer): Value[] => [id, id, admin ? 1 : 0, id]

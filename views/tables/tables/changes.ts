@@ -178,7 +178,7 @@ function drop(
   deleteRow(store, old.n)
 }
 
-/** One row of a table. */
+/** Returns a row of a table. */
 export function rowGet(
   store: Store,
   project: number,
@@ -199,8 +199,8 @@ interface Question {
   readonly content: boolean
 }
 /**
- * Facts for a command. A caller that needs the facts as of a given change must request an answer
- * that reflects the whole journal, because the journal contains that change.
+ * Returns the facts for a command. A caller that needs the facts as of a given change must request
+ * an answer that reflects the whole journal, because the journal contains that change.
  */
 export function tableFacts(store: Store, project: number, question: Question): TableFacts {
   const defined = tableOf(store, project, question.id)

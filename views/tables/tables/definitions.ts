@@ -61,12 +61,12 @@ export type Defined = Definition & { readonly table: Table }
 const isDefined = (definition: Definition | undefined): definition is Defined =>
   definition?.table !== undefined
 
-/** The table of a project with this id. */
+/** Returns the table of a project with this id. */
 export function tableOf(store: Store, project: number, id: string): Defined | undefined {
   const definition = definitions(store).get(id)
   return isDefined(definition) && definition.project === project ? definition : undefined
 }
-/** The schema of a table, by its number. */
+/** Returns the schema of a table by its number. */
 export function schemaOf(store: Store, n: number): TableSchema | undefined {
   const id = store.one<{ id: string }>('SELECT id FROM tables WHERE n = ?', n)?.id
   return id === undefined ? undefined : definitions(store).get(id)?.table?.schema
@@ -108,7 +108,7 @@ export const counts = (store: Store): Kept<Counts> =>
 export const countsOf = (store: Store, { n }: Definition): Counts =>
   counts(store).get(String(n)) ?? { rows: 0, bytes: 0, change: 0 }
 
-/** Tables of a project, newest first. */
+/** Returns tables of a project, newest first. */
 export function tableList(
   store: Store,
   project: number,
@@ -140,7 +140,7 @@ export function tableList(
 const KEY_SIZE = 80
 const INDEX_SIZE = 300
 /**
- * The number, size and age of the rows of a table.
+ * Returns the number, size and age of the rows of a table.
  * @param now Unix milliseconds.
  */
 export function tableStats(

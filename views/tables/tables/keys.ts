@@ -24,7 +24,7 @@ const MISSING = 0xf0
 const BEFORE = Buffer.from([0x01])
 const PAST = Buffer.from([0xff])
 
-/** Number of bytes of UTF-8 by which a text is sorted. */
+/** Number of leading UTF-8 bytes that determine the position of a text. */
 export const TEXT_BYTES = 512
 
 /**
@@ -117,7 +117,9 @@ export function inverted(bytes: Buffer): Buffer {
 export const keyOf = (fields: readonly SortField[], read: (field: QueryField) => unknown): Buffer =>
   Buffer.concat(fields.map((field) => partOf(field, read(field.field))))
 
-/** The part of a key for a time in Unix milliseconds. All such parts have the same length. */
+/**
+ * Returns the part of a key for a time in Unix milliseconds. All such parts have the same length.
+ */
 export function timePart(at: number, descending: boolean): Buffer {
   const bytes = numberBytes(at)
   return descending ? inverted(bytes) : bytes

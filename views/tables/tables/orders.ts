@@ -66,7 +66,7 @@ const known = (store: Store): Kept<readonly Order[]> =>
         () => undefined,
       ),
   )
-/** The orders of a table that are not dropped; the first is the order of creation. */
+/** Returns the orders of a table that are not dropped; the first is the order of creation. */
 export const ordersOf = (store: Store, table: number): readonly Order[] =>
   known(store).get(String(table)) ?? []
 /** Changes the stored orders, and clears their cache. */
@@ -122,7 +122,7 @@ export const dropAddedOrders = (store: Store, table: number): void =>
 export const dropOrders = (store: Store, table: number): void =>
   change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ?`, table)
 
-/** The orders that contain the key of a row. */
+/** Returns the orders that contain the key of a row. */
 const covering = (orders: readonly Order[], { creation: key }: KeySource): readonly Order[] =>
   orders.filter(({ reached }) => !reached || key.compare(reached) <= 0)
 
@@ -190,7 +190,7 @@ export function* rowsThrough(
     next = after(last.key)
   }
 }
-/** The number of keys of an order in a range, counted up to a limit. */
+/** Returns the number of keys of an order in a range, counted up to a limit. */
 export const countIn = (
   store: Store,
   { n }: Order,

@@ -27,7 +27,7 @@ export interface Selection {
 /** Returns a key that distinguishes a system field from a member of the data with the same name. */
 export const keyFor = ({ name, system }: QueryField): string =>
   system ? `system ${name}` : `data ${name}`
-/** The conditions that determine the value of a field, by field. */
+/** Returns the conditions that determine the value of a field, by field. */
 export const equalities = (conditions: readonly Condition[]): ReadonlyMap<string, Condition> =>
   new Map(
     conditions.flatMap((one) =>
@@ -78,7 +78,7 @@ export function rangeOf(
 /** The operators that bound a range, with their counterparts for descending fields. */
 const mirrored = { $eq: '$eq', $gt: '$lt', $gte: '$lte', $lt: '$gt', $lte: '$gte' } as const
 
-/** The key of the first fields of an order, whose values the conditions determine. */
+/** Returns the key of the first fields of an order, whose values the conditions determine. */
 export const prefixOf = (
   { fields }: Order,
   length: number,

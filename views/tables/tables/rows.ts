@@ -61,12 +61,12 @@ export const readerOfSeen =
   (field) =>
     fieldValue(schema, row, field)
 
-/** The API record of a row. */
+/** Returns the API record of a row. */
 export function rowRecord(table_id: string, schema: TableSchema, row: RowRecord): TableRow {
   const { id, data, version, created_at, updated_at } = storedRow(row)
   return { id, table_id, data: visibleData(schema, data), version, created_at, updated_at }
 }
-/** The data of a row, including values that the schema hides. */
+/** Returns the data of a row, including values that the schema hides. */
 export const dataOf = ({ record }: RowRecord): JsonObject => JSON.parse(record) as JsonObject
 
 const ROW_BY_ID = `SELECT ${COLUMNS} FROM table_rows r WHERE r.tbl = ? AND r.id = ?`
@@ -116,8 +116,8 @@ function nextStamp(store: Store, at: number): Stamp {
 }
 
 /**
- * The code of a table in the full-text index. All codes have the same length, because the index
- * stores prefixes of fixed lengths: the code and up to `PREFIX_LENGTH` more characters.
+ * Returns the code of a table in the full-text index. All codes have the same length, because the
+ * index stores prefixes of fixed lengths: the code and up to `PREFIX_LENGTH` more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
 export const CODE_LENGTH = 6
@@ -128,7 +128,8 @@ export const CODE_LENGTH = 6
 export const PREFIX_LENGTH = 6
 
 /**
- * Adds the words of a row to the full-text index, and the code alone, by which every row is found.
+ * Adds the words of a row to the full-text index, and the table's code alone, which matches every
+ * row.
  */
 function addWords(store: Store, table: number, stamp: Stamp, data: JsonObject): void {
   const code = codeOf(table)
@@ -217,7 +218,10 @@ export function deleteRow(store: Store, n: number): void {
   dropStamp(store, n)
   store.run('DELETE FROM table_rows WHERE n = ?', n)
 }
-/** The time of the last change of a row that still exists, in Unix milliseconds. */
+/**
+ * Returns the time of the last change among the rows of a table, in Unix milliseconds. Deleted rows
+ * are not considered.
+ */
 export const lastChange = (store: Store, table: number): number | undefined =>
   store.one<{ at: number }>(
     `SELECT r.updated_at AS at

@@ -4,9 +4,9 @@
  *
  * The full-text index yields the rows of one expression by their latest change. A search therefore
  * has one expression for each number of exact words, beginning with the largest, and a page reads
- * only its own rows. In two cases, all rows that are found are read and ranked instead. Many words
- * would need expressions that are too large. For a table that may hide values, the index contains
- * hidden values. The protocol's `exactHits` decides about every row.
+ * only its own rows. In two cases, all rows found are read and ranked instead: if the expressions
+ * would be too large because of many words, and if the table may hide values, which the index still
+ * contains. `exactHits` of the protocol decides whether a row matches.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { type Condition, planQuery } from '../../../protocol/tables/query.ts'
@@ -59,7 +59,7 @@ interface Search {
   readonly count: number
 }
 
-/** A page of the rows that a search finds. Its position is the place of the last row. */
+/** Returns a page of search results. Its position is the place of the last row. */
 export function* searchRows(
   store: Store,
   project: number,
@@ -153,7 +153,7 @@ interface Hit {
   /** As text, because it may exceed the safe integers of JavaScript. */
   readonly stamp: string
 }
-/** Entries of the index for an expression, latest change first. */
+/** Returns the index entries for an expression, latest change first. */
 const hitsOf = (
   store: Store,
   expression: string,
@@ -170,11 +170,11 @@ const hitsOf = (
     before ?? '9223372036854775807',
     limit,
   )
-/** The stamp that is greater than all stamps of a time. */
+/** Returns the smallest stamp after all stamps of a time. */
 const stampAfter = (store: Store, at: number): string | undefined =>
   store.one<{ stamp: string }>(`SELECT CAST(${FIRST_STAMP} AS TEXT) AS stamp`, at + 1)?.stamp
 
-/** Reads the rows of one level after the other, until the page is full. */
+/** Reads rows level by level until the page is full. */
 function* byLevel(search: Search, levels: readonly string[]): InParts<readonly Found[]> {
   const { store, after } = search
   const found: Found[] = []

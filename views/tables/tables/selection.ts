@@ -2,13 +2,13 @@
  * Selects the rows of a page: those that satisfy all conditions, in the order of the sort, after
  * the key of the last row of the previous page.
  *
- * The protocol's `fulfils` decides about every row. The orders of the table (`orders.ts`) only
- * reduce the number of rows that are read; they never exclude a row that `fulfils` would accept.
- * There are four strategies, from cheap to expensive:
+ * `fulfils` of the protocol decides whether a row matches. The orders of the table (`orders.ts`)
+ * only reduce the number of rows that are read; they never exclude a row that `fulfils` would
+ * accept. There are four strategies, from cheap to expensive:
  * 1. Rows that a condition names by id or identity are looked up.
  * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
- *    read until the page is full.
+ *     read until the page is full.
  * 4. Otherwise, all rows are read, and the first ones are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
@@ -30,7 +30,7 @@ import {
 } from './ranges.ts'
 import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
-/** Maximum number of rows that are read and sorted without looking for an order. */
+/** Maximum number of rows that are read and sorted, although an order could avoid that. */
 const FEW = 2000
 /** Number of rows that are read in one part, which takes about 5 ms. */
 const PART = 1000
@@ -150,7 +150,7 @@ export function narrowest(
   return best
 }
 
-/** Returns those of the given rows that are on the page. */
+/** Returns the given rows that belong on the page. */
 function chosen(selection: Selection, rows: Iterable<RowRecord>): readonly Selected[] {
   const best = new Best(selection)
   for (const row of rows) best.offer(row)

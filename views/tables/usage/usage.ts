@@ -23,7 +23,7 @@ interface Spent {
   readonly model?: string | undefined
 }
 
-/** Applies an entry of a run: the usage that the run recorded. */
+/** Applies the usage that an entry of a run records. */
 export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
   for (const [index, event] of (entry.events as readonly RunEvent[]).entries()) {
     if (event.type !== 'usage.recorded') continue
@@ -39,10 +39,7 @@ export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
   }
 }
 
-/**
- * Applies an entry of a session: the usage of turns outside of runs. A run records the usage of its
- * turns itself.
- */
+/** Applies the usage of turns outside of runs. A run records the usage of its own turns. */
 export function applySessionUsage(store: Store, { cursor, entry }: Placed): void {
   for (const [index, event] of (entry.events as readonly SessionEvent[]).entries()) {
     if (event.type !== 'turn.spent' || event.spending.run_id !== undefined) continue
@@ -121,13 +118,13 @@ export interface UsageFilters extends Paging {
   readonly api_key_id?: string
 }
 const equal = ['counter', 'source_type', 'source_id', 'run_id', 'job_id', 'api_key_id'] as const
-/** Sums over all events that the filters match. */
+/** Sums over all events that match the filters. */
 export interface UsageTotals {
   readonly quantity: number
   readonly milli: number
 }
 
-/** Usage events of this partition, newest first; with `recorded_after`, oldest first. */
+/** Returns usage events of this partition, newest first; with `recorded_after`, oldest first. */
 export function usageList(
   store: Store,
   input: UsageFilters,

@@ -57,13 +57,13 @@ const missing: Refusal = refuse(
   'There is no such webhook in this project.',
 )
 
-/** One webhook of a project. */
+/** Returns a webhook of a project. */
 export const webhookGet = (
   store: Store,
   project: number,
   { webhook_id }: { readonly webhook_id: string },
 ): Webhook | Refusal => find(store, project, webhook_id) ?? missing
-/** Webhooks of a project, newest first. */
+/** Returns webhooks of a project, newest first. */
 export function webhookList(
   store: Store,
   project: number,
@@ -159,7 +159,7 @@ export function applyDelivery(store: Store, { entry }: Placed): void {
   }
 }
 /**
- * Deliveries to a webhook, newest first.
+ * Returns deliveries to a webhook, newest first.
  * @param now Unix milliseconds.
  */
 export function deliveryList(

@@ -1,6 +1,6 @@
 /**
  * Worker instances, from the events of `worker` actors: which jobs they accept, and whether they
- * are connected. The number of their leases comes from the table of jobs.
+ * are connected. Their leases are counted in the table of jobs.
  */
 
 import type { Action } from '../../../protocol/actions/rows.ts'
@@ -94,7 +94,7 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       : 'stale'
 
 /**
- * Connected workers and, for a while, those that have disconnected or become stale.
+ * Returns connected workers and, for a while, workers that have disconnected or become stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
  */
@@ -179,8 +179,8 @@ export function watch(store: Store, project: number, now: number): Watch {
 }
 
 /**
- * The models of workers that are connected and not draining, with the number of such workers for
- * each model, ordered by provider and model.
+ * Returns the models of workers that are connected and not draining, with the number of such
+ * workers for each model, ordered by provider and model.
  */
 export function workerModels({ workers }: Watch): Reply<Api['catalog.worker_models']> {
   const counts = new Map<string, { provider: string; model: string; worker_count: number }>()

@@ -85,7 +85,7 @@ export const missingWorkflow: Refusal = refuse(
   'There is no such workflow in this project.',
 )
 
-/** A workflow by id or handle, without its spec. */
+/** Returns a workflow by id or handle, without its spec. */
 export function findWorkflow(store: Store, project: number, name: string): Workflow | undefined {
   const row =
     store.one<{ record: string }>(
@@ -101,7 +101,7 @@ export function findWorkflow(store: Store, project: number, name: string): Workf
   return row && (JSON.parse(row.record) as Workflow)
 }
 
-/** Workflows of a project, newest first, without their specs. */
+/** Returns workflows of a project, newest first, without their specs. */
 export function workflowList(store: Store, project: number, input: Paging): Page<Workflow> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
@@ -121,7 +121,7 @@ export function workflowList(store: Store, project: number, input: Paging): Page
   )
 }
 
-/** One workflow with its latest spec. */
+/** Returns a workflow with its latest spec. */
 export function workflowGet(
   store: Store,
   project: number,
@@ -138,7 +138,7 @@ export function workflowGet(
   return { ...workflow, ...(latest && { spec: JSON.parse(latest.spec) as Spec }) }
 }
 
-/** Versions of a workflow, newest first; with their specs only on request. */
+/** Returns versions of a workflow, newest first; with their specs only on request. */
 export function workflowVersions(
   store: Store,
   project: number,

@@ -1,6 +1,4 @@
-/**
- * Updates the queue of rows to embed by the events of tables that have been searched semantically.
- */
+/** Applies events of semantically searched tables to the queue of rows to embed. */
 import type { Event, Placed } from '../../../../protocol/entry.ts'
 import type { TableEvent } from '../../../../protocol/tables/events.ts'
 import type { Store } from '../../../store.ts'

@@ -43,7 +43,7 @@ function vectorOf(bytes: Uint8Array): Float32Array {
     ? new Float32Array(buffer, byteOffset, byteLength / 4)
     : new Float32Array(bytes.slice().buffer)
 }
-/** The cosine distance of two vectors; null if one of them is zero. */
+/** Returns the cosine distance of two vectors; null if one of them is zero. */
 function cosineDistance(a: Float32Array, b: Float32Array): number | null {
   if (a.length !== b.length) throw new Error('vectors have different numbers of dimensions')
   let [dot, x, y] = [0, 0, 0]

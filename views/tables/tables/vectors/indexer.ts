@@ -72,7 +72,6 @@ const SHORTEST = 250
 const READ = 100
 const DAY_MS = 86_400_000
 
-/** A row that is being embedded. */
 interface Item {
   readonly key: string
   readonly tbl: number
@@ -221,7 +220,7 @@ export class VectorIndexer {
     }
     return { changed, local }
   }
-  /** The first rows that fit into a request. */
+  /** Returns the first rows that fit into a request. */
   #batch(items: readonly Item[]): readonly Item[] {
     const most = this.#single > 0 ? 1 : semanticLimits.batch
     const batch: Item[] = []

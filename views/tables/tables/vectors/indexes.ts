@@ -58,7 +58,7 @@ export interface VectorIndex {
 }
 const COLUMNS = 'tbl, model, dimensions, reached, used_at, fault'
 
-/** The index of a table that is not dropped. */
+/** Returns the index of a table; undefined if there is none, or if it is dropped. */
 export const indexOf = (store: Store, table: number): VectorIndex | undefined =>
   store.one<VectorIndex>(
     `SELECT ${COLUMNS} FROM vector_indexes WHERE tbl = ? AND dropped = 0`,
@@ -93,7 +93,7 @@ export const isReady = (store: Store, { tbl, reached }: VectorIndex, through: nu
   reached === null &&
   store.one('SELECT 1 FROM vector_queue WHERE tbl = ? AND since <= ? LIMIT 1', tbl, through) ===
     undefined
-/** The number of rows of a table whose vectors are current. */
+/** Returns the number of rows of a table whose vectors are current. */
 export const countIndexed = (store: Store, table: number): number =>
   store.one<{ count: number }>(
     `SELECT count(*) AS count FROM row_vectors v

@@ -39,7 +39,7 @@ const FEW = 500
 /** A zero vector, which a model may return for a text without meaning, counts as unrelated. */
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
-/** The first `count` rows after a place. Rows without a vector are not ranked. */
+/** Returns the first `count` rows after a place. Rows without a vector are not ranked. */
 export function* nearest(search: Nearest): InParts<readonly Near[]> {
   const { store, defined, conditions, vector } = search
   const best = new Best(search)
@@ -76,7 +76,7 @@ export function* nearest(search: Nearest): InParts<readonly Near[]> {
   }
 }
 
-/** The ids of all rows in a range of an order. */
+/** Returns the ids of all rows in a range of an order. */
 const allIn = (
   store: Store,
   { order, range }: { readonly order: Order; readonly range: KeyRange },

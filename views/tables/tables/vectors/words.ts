@@ -1,10 +1,10 @@
 /**
  * The list of a hybrid search that is ranked by words. It contains rows with at least one word of
- * the query, or with a word that begins with one. Unlike keyword search, it does not require all
- * words, because a question in natural language contains words that a relevant row lacks. Rows with
- * more exact words come first, then rows with more words that begin with a word of the query, then
- * the latest change, then the id. The number of compared rows is bounded, so that a question with
- * common words remains fast in a large table.
+ * the query, or with a word that begins with a word of the query. Unlike keyword search, it does
+ * not require all words, because a question in natural language contains words that a relevant row
+ * lacks. Rows with more exact words come first, then rows with more words that begin with a word of
+ * the query, then the latest change, then the id. The number of compared rows is bounded, so that a
+ * question with common words remains fast in a large table.
  */
 import type { Condition } from '../../../../protocol/tables/query.ts'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
@@ -77,7 +77,7 @@ const best = (found: readonly Found[], count: number): readonly string[] =>
     .toSorted(compare)
     .slice(0, count)
     .map(({ id }) => id)
-/** The expressions for rows with all words, and with each word, the rarest first. */
+/** Returns the expressions for rows with all words, and with each word, the rarest first. */
 function* expressionsOf({ store, defined, words }: Search): InParts<readonly string[]> {
   const each = words.slice(0, WORDS).map((word) => `"${codeOf(defined.n)}${word}" *`)
   const counted: { readonly expression: string; readonly rows: number }[] = []
@@ -91,7 +91,7 @@ function* expressionsOf({ store, defined, words }: Search): InParts<readonly str
     ...counted.map(({ expression }) => expression),
   ]
 }
-/** The number of entries of the full-text index for an expression, counted up to a limit. */
+/** Returns the number of full-text index entries for an expression, counted up to a limit. */
 const rowsWith = (store: Store, expression: string): number =>
   store.one<{ rows: number }>(
     `SELECT count(*) AS rows

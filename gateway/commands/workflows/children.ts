@@ -1,10 +1,10 @@
 /** Looks up the workflows that the steps of a definition name, in the cached directories. */
-import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
-import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
-import { getOwn } from '../../protocol/lookup.ts'
-import { publishedHandle } from '../../protocol/naming.ts'
-import { type Spec, workflowsNamed } from '../../protocol/workflows/spec.ts'
-import type { Edge } from '../call.ts'
+import type { Definition, ProjectDirectory } from '../../../protocol/access/directory.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { publishedHandle } from '../../../protocol/naming.ts'
+import { type Spec, workflowsNamed } from '../../../protocol/workflows/spec.ts'
+import type { Edge } from '../../call.ts'
 
 /**
  * The definitions, keyed by the names that the steps use. Absent when the steps name no workflow.

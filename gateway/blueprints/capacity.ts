@@ -1,0 +1,103 @@
+/**
+ * Checks of a plan against everything else that exists: maximum numbers of resources, the handles
+ * of workflows, which are unique in the organization, and protected agents of other blueprints.
+ */
+import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
+import type { Identity } from '../../protocol/blueprints/stored.ts'
+import { resourceFacts } from '../../protocol/blueprints/types.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import { limitedTypes, refusedBeyond } from '../../protocol/projects/limits.ts'
+import type { Edge } from '../call.ts'
+import { handleOf } from '../commands/workflows/handle.ts'
+import { located } from './execute.ts'
+
+/** Returns the refusal of the first resource for which the project has no room. */
+async function refusedNumbers(
+  { world }: Edge,
+  project: string,
+  created: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const limited = created.filter(({ resource_type }) =>
+    limitedTypes.some((type) => type === resource_type),
+  )
+  if (limited.length === 0) return undefined
+  const ids = await world.ask({ project, kind: 'project', id: project }, 'resource_ids', {})
+  if (isRefusal(ids)) return ids
+  for (const type of limitedTypes) {
+    // Deletions come last, so they make no room.
+    let count = ids.filter((id) => isId(id, type)).length
+    for (const change of limited) {
+      if (change.resource_type !== type) continue
+      const refused = refusedBeyond(type, count++)
+      if (refused) return located(change, refused)
+    }
+  }
+  return undefined
+}
+
+/** Returns the refusal of the first workflow whose handle is in use. */
+async function refusedHandles(
+  { world, directory }: Edge,
+  project: string,
+  created: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const workflows = created.filter(({ resource_type }) => resource_type === 'workflow')
+  if (workflows.length === 0) return undefined
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const used = new Set(Object.values(known.workflows).map(({ handle }) => handle))
+  const organization = world.organization()
+  for (const change of workflows) {
+    const step = change.steps.find(({ row }) => row === resourceFacts.workflow.rows?.create)
+    if (!step) continue
+    const handle = handleOf(world, step.body)
+    const holder = await world.ask(
+      { project: organization, kind: 'organization', id: organization },
+      'handle_project',
+      { handle },
+    )
+    if (isRefusal(holder)) return holder
+    if (used.has(handle) || (holder !== null && holder !== project))
+      return located(change, refuse('already_exists', { field: 'handle', handle }))
+    used.add(handle)
+  }
+  return undefined
+}
+
+/** Returns the refusal of the first toolkit or skill that a protected agent needs. */
+async function refusedDeletions(
+  { world }: Edge,
+  project: string,
+  changes: readonly PlannedChange[],
+  requester: Identity,
+): Promise<Refusal | undefined> {
+  const deleted = changes.filter(
+    ({ action, resource_type }) =>
+      action === 'deleted' && (resource_type === 'toolkit' || resource_type === 'skill'),
+  )
+  const ids = deleted.flatMap(({ resource_id }) => resource_id ?? [])
+  if (ids.length === 0) return undefined
+  const found = await world.ask({ project, kind: 'project', id: project }, 'refused_deletion', {
+    ids,
+    requester,
+  })
+  if (found === null || isRefusal(found)) return found ?? undefined
+  const change = deleted.find(({ resource_id }) => resource_id === found.id)
+  return change && located(change, found.refusal)
+}
+
+/** Returns the first refusal that follows from everything else that exists. */
+export async function refusedByOthers(
+  edge: Edge,
+  project: string,
+  changes: readonly PlannedChange[],
+  requester: Identity,
+): Promise<Refusal | undefined> {
+  const created = changes.filter(({ action }) => action === 'created')
+  return (
+    (await refusedNumbers(edge, project, created)) ??
+    (await refusedHandles(edge, project, created)) ??
+    (await refusedDeletions(edge, project, changes, requester))
+  )
+}

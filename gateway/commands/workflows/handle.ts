@@ -1,0 +1,13 @@
+/** The handle of a new workflow. */
+import { slug } from '../../../protocol/naming.ts'
+import type { World } from '../../ports.ts'
+
+/** Returns the handle that the request names, or the one that follows from the workflow's name. */
+export function handleOf(
+  { hash }: Pick<World, 'hash'>,
+  body: Readonly<Record<string, unknown>>,
+): string {
+  if (typeof body['handle'] === 'string') return body['handle']
+  const name = String(body['name'])
+  return slug(name) || `workflow-${hash(name).slice(0, 8)}`
+}

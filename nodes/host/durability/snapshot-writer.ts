@@ -1,0 +1,177 @@
+/**
+ * Takes snapshots of actors in the pauses of the shard's loop, and writes them concurrently. A
+ * stored snapshot is replaced only by a newer one, no matter which owner writes it (K4 in
+ * `checkpointer.ts`).
+ */
+import { type ActorInstance, placeOf, snapshot } from '../memory/actor-instance.ts'
+import type { ScheduleTask, ShardContext } from '../shard-context.ts'
+
+/** Milliseconds before a failed snapshot is retried. */
+const FAILED_SNAPSHOT_RETRY_MS = 60_000
+/**
+ * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
+ * snapshots in one pause of the shard's loop.
+ */
+const AT_ONCE = 512
+const SNAPSHOT_SLICE_MS = 5
+
+/**
+ * The changes of an actor that a round stores: they are marked as stored at once, and marked again
+ * as not stored (`taint`) if the round fails.
+ */
+export class Saved {
+  readonly instance: ActorInstance
+  readonly dirty: number
+  readonly #grown: number
+  readonly #entries: number
+
+  /** @param covered whether a snapshot covers the changes, and not only an entry of an index. */
+  constructor(instance: ActorInstance, covered: boolean) {
+    this.instance = instance
+    this.dirty = instance.dirty
+    this.#grown = covered ? instance.grown : 0
+    this.#entries = covered ? instance.entries : 0
+    instance.dirty = 0
+    instance.grown -= this.#grown
+    instance.entries -= this.#entries
+  }
+  /** Marks the changes as not stored. */
+  taint(): void {
+    const { instance, dirty } = this
+    instance.dirty = instance.dirty === 0 ? dirty : Math.min(dirty, instance.dirty)
+    instance.grown += this.#grown
+    instance.entries += this.#entries
+  }
+}
+interface Taken {
+  readonly saved: Saved
+  readonly data: Uint8Array
+  readonly prev: number
+}
+
+export class SnapshotWriter {
+  readonly #context: ShardContext
+  readonly #task: ScheduleTask
+  /** Snapshots that are being written. */
+  readonly #onTheWay = new Set<Saved>()
+  readonly #last = new WeakMap<ActorInstance, number>()
+
+  constructor(context: ShardContext, task: ScheduleTask) {
+    this.#context = context
+    this.#task = task
+  }
+  /**
+   * Monotonic milliseconds at which an actor was stored last; a time in the future if that failed
+   * and is not retried before then; 0 if it was not stored.
+   */
+  last(instance: ActorInstance): number {
+    return this.#last.get(instance) ?? 0
+  }
+  /** Sequence of the first envelope whose changes are being written, if any. */
+  low(): number | undefined {
+    let low: number | undefined
+    for (const { dirty } of this.#onTheWay) low = Math.min(low ?? dirty, dirty)
+    return low
+  }
+
+  /**
+   * Stores snapshots. Throws once no other write is in flight if a snapshot could not be stored.
+   * @param stored receives the stored snapshots.
+   */
+  async save(instances: readonly ActorInstance[], stored: Saved[]): Promise<void> {
+    const writing = new Set<Promise<void>>()
+    const failures: unknown[] = []
+    for (let i = 0; i < instances.length && failures.length === 0; ) {
+      const taken = await this.#take(instances.slice(i, i + AT_ONCE - writing.size))
+      if (taken.length === 0) break
+      i += taken.length
+      for (const one of taken) {
+        if (!one) continue
+        const written = this.#write(one)
+          .then(
+            () => void stored.push(one.saved),
+            (error) => void failures.push(error),
+          )
+          .finally(() => writing.delete(written))
+        writing.add(written)
+      }
+      while (writing.size >= AT_ONCE) await Promise.race(writing)
+    }
+    await Promise.all(writing)
+    if (failures.length > 0) throw failures[0]
+  }
+  /**
+   * Takes snapshots of the first actors of a list, at least one, for about `SNAPSHOT_SLICE_MS`. The
+   * element of an actor whose snapshot cannot be taken is undefined. The result is empty when the
+   * shard was given up.
+   */
+  #take(instances: readonly ActorInstance[]): Promise<(Taken | undefined)[]> {
+    const { clock } = this.#context.deps
+    return new Promise((done) =>
+      this.#task(
+        () => {
+          const taken: (Taken | undefined)[] = []
+          const until = clock.elapsed() + SNAPSHOT_SLICE_MS
+          for (const instance of instances) {
+            taken.push(this.#snapshot(instance))
+            if (clock.elapsed() >= until) break
+          }
+          done(taken)
+        },
+        () => done([]),
+        true,
+      ),
+    )
+  }
+  /**
+   * Takes a snapshot. Returns undefined when that fails, for example because the actor is too large
+   * for one string. The checkpoint then stays before the actor's changes and a takeover takes
+   * longer, but the shard continues to work.
+   */
+  #snapshot(instance: ActorInstance): Taken | undefined {
+    const { clock, log } = this.#context.deps
+    try {
+      const data = snapshot(instance)
+      const saved = new Saved(instance, true)
+      instance.saving = true
+      this.#onTheWay.add(saved)
+      return { saved, data, prev: instance.prev }
+    } catch (error) {
+      this.#last.set(instance, clock.elapsed() + FAILED_SNAPSHOT_RETRY_MS)
+      log.error(
+        { event: 'actor_snapshot_failed', err: error, kind: instance.kind, id: instance.id },
+        'actor snapshot failed; the next takeover replays from the previous snapshot',
+      )
+      return undefined
+    }
+  }
+  async #write({ saved, data, prev }: Taken): Promise<void> {
+    const { instance } = saved
+    try {
+      await this.#put(instance, data, prev)
+      instance.stored = data.byteLength
+      this.#last.set(instance, this.#context.deps.clock.elapsed())
+    } catch (error) {
+      saved.taint()
+      throw error
+    } finally {
+      instance.saving = false
+      this.#onTheWay.delete(saved)
+    }
+  }
+  /** Stores a snapshot, unless the stored one is at least as new. */
+  async #put(instance: ActorInstance, data: Uint8Array, prev: number): Promise<void> {
+    const { deps, partition } = this.#context
+    const { snapshots } = deps
+    for (;;) {
+      const revision = await snapshots.put(partition, instance.key, data, instance.revision)
+      if (revision !== undefined) {
+        instance.revision = revision
+        return
+      }
+      const found = await snapshots.get(partition, instance.key)
+      instance.revision = found?.revision ?? 0
+      if (found && placeOf(found.data) >= prev) return
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Reads the entries of one actor from the journal. Each entry names the previous event of its actor
+ * (`Entry.prev`), so the entries are read backwards from the last one, one envelope at a time.
+ * Concurrent reads share envelopes, because actors that are needed together often ended together.
+ */
+import {
+  type Address,
+  lastCursor,
+  type Placed,
+  placed,
+  sequenceOf,
+} from '../../../protocol/entry.ts'
+import type { HostDeps } from '../deps.ts'
+import { actorKey } from './actor-instance.ts'
+import { decode } from './codec.ts'
+
+/** Maximum number of decoded envelopes in memory. */
+const MAX_ENVELOPES = 8
+
+/** Thrown when the beginning of the journal was deleted on purpose, with a needed entry. */
+class Deleted extends Error {}
+
+export class Past {
+  readonly #deps: Pick<HostDeps, 'journal' | 'blobs' | 'log'>
+  readonly #partition: number
+  /** The envelopes that were read last, by sequence. */
+  readonly #envelopes = new Map<number, Promise<readonly Placed[]>>()
+
+  constructor(deps: Pick<HostDeps, 'journal' | 'blobs' | 'log'>, partition: number) {
+    this.#deps = deps
+    this.#partition = partition
+  }
+  /**
+   * Returns the entries of an actor after its event at the cursor `since`, or all entries if that
+   * is 0, oldest first. Returns none if the beginning of the journal, with one of the entries, was
+   * deleted on purpose.
+   * @param cursors the highest of these cursors at which the actor has an event is that of its last
+   *   event. They are sorted, highest first.
+   * @throws Error when the journal does not answer, or an envelope is missing.
+   */
+  async of(address: Address, cursors: readonly number[], since: number): Promise<Placed[]> {
+    const key = actorKey(address)
+    try {
+      for (const last of cursors) {
+        if (last <= since) break
+        // Without an entry at its cursor, another actor has the same hash in the index.
+        const found = await this.#entries(key, last, since)
+        if (found.length > 0) return found.reverse()
+      }
+    } catch (error) {
+      if (!(error instanceof Deleted)) throw error
+      this.#deps.log.warn(
+        { event: 'actor_entries_deleted', err: error, kind: address.kind, id: address.id },
+        'entries of an ended actor were deleted from the journal',
+      )
+    }
+    return []
+  }
+  /** Forgets the envelopes. Called when no read is in progress. */
+  clear(): void {
+    this.#envelopes.clear()
+  }
+  async #entries(key: string, last: number, since: number): Promise<Placed[]> {
+    const found: Placed[] = []
+    for (let cursor = last; cursor > since; ) {
+      const places = await this.#envelope(sequenceOf(cursor))
+      const place = places.find((one) => lastCursor(one) === cursor && actorKey(one.entry) === key)
+      if (!place) break
+      found.push(place)
+      cursor = place.entry.prev
+    }
+    return found
+  }
+  #envelope(sequence: number): Promise<readonly Placed[]> {
+    const known = this.#envelopes.get(sequence)
+    if (known) return known
+    const reading = this.#read(sequence)
+    this.#envelopes.set(sequence, reading)
+    reading.catch(() => this.#envelopes.delete(sequence))
+    for (const oldest of this.#envelopes.keys()) {
+      if (this.#envelopes.size <= MAX_ENVELOPES) break
+      this.#envelopes.delete(oldest)
+    }
+    return reading
+  }
+  async #read(sequence: number): Promise<readonly Placed[]> {
+    const { journal, blobs } = this.#deps
+    const stored = await journal.at(this.#partition, sequence)
+    if (stored) return placed(sequence, await decode(stored.data, blobs))
+    const message = `entry ${sequence} of journal ${this.#partition} is missing`
+    const { first } = await journal.position(this.#partition)
+    throw sequence < first ? new Deleted(message) : new Error(message)
+  }
+}

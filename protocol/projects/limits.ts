@@ -1,0 +1,24 @@
+/** Maximum numbers of resources, and the refusal of a further one. */
+import { agentLimits } from '../agents/schema.ts'
+import { type Refusal, refuse } from '../errors.ts'
+import { skillLimits } from '../skills/schema.ts'
+import { toolkitLimits } from '../toolkits/schema.ts'
+
+/** Each limit with the sentence that states it. */
+const limits = {
+  action: [1000, (limit: number) => `A project has at most ${limit} actions.`],
+  agent: [agentLimits.agents, (limit: number) => `A project has at most ${limit} agents.`],
+  role: [200, (limit: number) => `A project has at most ${limit} custom roles.`],
+  skill: [skillLimits.skills, (limit: number) => `At most ${limit} skills are allowed here.`],
+  toolkit: [toolkitLimits.toolkits, (limit: number) => `A project has at most ${limit} toolkits.`],
+  webhook: [100, (limit: number) => `A project has at most ${limit} webhooks.`],
+} as const
+/** A type of resources whose number is limited. */
+export type LimitedType = keyof typeof limits
+export const limitedTypes = Object.keys(limits) as readonly LimitedType[]
+
+/** Returns the refusal of another resource if there are already `count` of its type. */
+export function refusedBeyond(type: LimitedType, count: number): Refusal | undefined {
+  const [limit, sentence] = limits[type]
+  return count < limit ? undefined : refuse('conflict', { limit }, sentence(limit))
+}
