@@ -25,6 +25,7 @@ import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
 import type { Membership } from './host/cluster/membership.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
+import { answerEach } from './host/effects/pushes.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { createTerminalRelay } from './nats/terminal-relay.ts'
 import { OwnerProbe } from './observe/owner-probe.ts'
@@ -268,7 +269,7 @@ export function createWorld(parts: WorldParts): World {
     },
 
     onMessage: (handler) => {
-      bus.subscribe(subjects.gateway(parts.node), (message) => handler(message as GatewayMessage))
+      bus.subscribe(subjects.gateway(parts.node), (message) => answerEach(message, handler))
     },
     onOffer: (project, queue, capability, handler) =>
       bus.subscribe(

@@ -12,6 +12,7 @@ import type { ActorRequests, ShardContext } from '../shard-context.ts'
 import { Warnings } from '../warnings.ts'
 import type { Offers } from './offers.ts'
 import { Outbox } from './outbox.ts'
+import { Pushes } from './pushes.ts'
 
 /** An effect with its id, and the sequence of the envelope that caused it. */
 export interface Planned {
@@ -80,6 +81,7 @@ export class Effects {
   readonly #pending = new Map<number, number>()
   /** Tells that are waiting or in flight, by receiver. */
   readonly #lines = new Map<string, Outbox>()
+  readonly #pushes: Pushes
   readonly #warnings: Warnings
   #stopped = false
   #settled: (() => void) | undefined
@@ -88,6 +90,7 @@ export class Effects {
     this.#context = context
     this.#requests = requests
     this.#offers = offers
+    this.#pushes = new Pushes(context.deps.bus)
     this.#warnings = new Warnings(context.deps)
   }
   /** Returns the sequence of the oldest envelope with unfinished effects, if any. */
@@ -259,7 +262,6 @@ export class Effects {
    * a gateway that is no longer connected.
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
-    const { bus } = this.#context.deps
     let content: Record<string, unknown> = { ...message }
     if (spec) {
       const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
@@ -271,7 +273,7 @@ export class Effects {
       content = { ...content, job: { ...job, spec: { ...(read as object), ...job.spec } } }
     }
     if (gateway === '') return
-    const answer = await bus.request(subjects.gateway(gateway), content, 2000)
+    const answer = await this.#pushes.send(gateway, content)
     const refused =
       answer === 'no_responders' ||
       (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
