@@ -139,15 +139,15 @@ export class SocketPipe implements Pipe {
   #waiting: string[] = []
   #length = 0
   /** Number of bytes that the socket accepts besides the waiting frames. */
-  #room = 0
+  #capacity = 0
   /** @param buffered called when the socket could not write all frames. */
   constructor(ws: Socket, buffered: () => void) {
     this.#ws = ws
     this.#buffered = buffered
   }
   send(text: string): boolean {
-    if (this.#waiting.length === 0) this.#room = UNSENT - this.#ws.getBufferedAmount()
-    if (this.#room - WIDEST * this.#length < 0) return false
+    if (this.#waiting.length === 0) this.#capacity = UNSENT - this.#ws.getBufferedAmount()
+    if (this.#capacity - WIDEST * this.#length < 0) return false
     this.#length += text.length
     if (this.#waiting.push(text) === 1) setImmediate(() => this.#flush())
     if (this.#length >= WAITING) this.#flush()
