@@ -24,6 +24,7 @@ import type { Preview, Previewed } from '../protocol/sessions/transcript/preview
 import { hashOf, partitionOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
 import type { Membership } from './host/cluster/membership.ts'
+import { answerEach } from './host/effects/pushes.ts'
 import type { LocalShards } from './host/local-shards.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
 import { createTerminalRelay } from './nats/terminal-relay.ts'
@@ -203,7 +204,7 @@ export function createWorld(parts: WorldParts): World {
     },
 
     onMessage: (handler) => {
-      bus.subscribe(subjects.gateway(parts.node), (message) => handler(message as GatewayMessage))
+      bus.subscribe(subjects.gateway(parts.node), (message) => answerEach(message, handler))
     },
     onOffer: (project, queue, capability, handler) =>
       bus.subscribe(

@@ -99,6 +99,7 @@ export function leave(state: QueueState, id: string, served: boolean): void {
  * O(log limit) per returned job.
  */
 export function waitingJobs(state: QueueState, limit: number): JobHeader[] {
+  if (state.levels.length === 0) return []
   const left = new Map<string, number>()
   const jobs: JobHeader[] = []
   function* upTo(keys: Ring<Key>): Generator<Held, void> {

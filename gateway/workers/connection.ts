@@ -23,10 +23,10 @@ import type { Task } from './timer-wheel.ts'
 /** The methods of a socket. None is called after the socket has reported that it was closed. */
 export interface Pipe {
   /**
-   * Sends a text. `buffered` means that it was accepted but not yet written completely, and `lost`
-   * that it was not accepted.
+   * Sends a text, at the latest at the end of this turn of the event loop. Returns whether the
+   * socket accepted it. `Connection.buffered` is called when it could not be written completely.
    */
-  send(text: string): 'sent' | 'buffered' | 'lost'
+  send(text: string): boolean
   ping(): void
   /** Closes with a code and a reason, after the data sent so far. */
   close(code: number, reason: string): void
@@ -112,6 +112,10 @@ export class Connection {
   ponged(): void {
     this.heard = true
   }
+  /** Called when some of the sent data is buffered, because the socket could not write it. */
+  buffered(): void {
+    if (!this.isClosed && !this.#drain) this.#watch()
+  }
   /**
    * Called when some of the buffered data has been written.
    * @param left number of bytes that are still buffered.
@@ -136,10 +140,9 @@ export class Connection {
   write(text: string): boolean {
     if (this.isClosed) return false
     this.#edge.world.count.inc('frames_out')
-    const sent = this.#pipe.send(text)
-    if (sent === 'buffered' && !this.#drain) this.#watch()
-    if (sent === 'lost') this.#drop()
-    return sent !== 'lost'
+    const accepted = this.#pipe.send(text)
+    if (!accepted) this.#drop()
+    return accepted
   }
   /** Sends an error frame. */
   fail(code: FrameError, message: string, message_id?: string): void {

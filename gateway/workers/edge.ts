@@ -151,25 +151,32 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
 export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
 /**
- * Sends a command to an actor on behalf of a worker's principal. An exception is logged and
- * returned as the refusal `internal`, so that callers handle only one kind of failure.
+ * Sends a command to an actor on behalf of a worker's principal. `stop` waits for the outcome.
  * @param id the command id. A retry must pass the same id.
  */
-export function command<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
+export const command = <K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
   edge: Edge,
   grant: Grant,
   to: AddressOf<K>,
   name: N,
   input: CommandInput<K, N>,
   id = secret(edge.world, 12),
+): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
+
+/**
+ * Sends a command as `command` does, for callers that track it themselves. An exception is logged
+ * and returned as the refusal `internal`, so that callers handle only one kind of failure.
+ */
+export function submit<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
+  { world }: Edge,
+  { principal, credential }: Grant,
+  to: AddressOf<K>,
+  name: N,
+  input: CommandInput<K, N>,
+  id: string,
 ): Promise<Outcome<CommandReply<K, N>>> {
-  const { world } = edge
-  const origin = {
-    at: world.now(),
-    principal: grant.principal,
-    ...(grant.credential && { credential: grant.credential }),
-  }
-  const outcome = world
+  const origin = { at: world.now(), principal, ...(credential && { credential }) }
+  return world
     .command({ project: to.project, kind: to.kind, id: to.id, command_id: id, name, input, origin })
     .catch((error: unknown) => {
       world.log.error(
@@ -178,15 +185,12 @@ export function command<K extends 'queue' | 'worker' | 'environment', N extends 
       )
       return refuse('internal')
     })
-  return track(edge, outcome)
 }
 
 /** Makes `stop` wait for this promise. */
 export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
-  const settled: Promise<unknown> = promise.then(
-    () => edge.pending.delete(settled),
-    () => edge.pending.delete(settled),
-  )
+  const gone = () => edge.pending.delete(settled)
+  const settled: Promise<unknown> = promise.then(gone, gone)
   edge.pending.add(settled)
   return promise
 }

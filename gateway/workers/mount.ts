@@ -9,6 +9,8 @@
  *     already belongs to the new socket. It then sometimes closes the socket with code 1006.
  * M3. uWS pings idle sockets and ends a socket after 120 s without any frame or pong, so dead
  *     sockets are detected.
+ * M4. Frames of one turn of the event loop leave a socket in order and in one write. A frame that
+ *     `send` accepted is lost only if the socket closes.
  */
 
 import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
@@ -29,6 +31,7 @@ interface Data {
   /** Present until the socket is open. */
   grant: Grant | undefined
   connection?: Connection
+  pipe?: SocketPipe
 }
 
 const PATH = '/v1/projects/:project/workers/socket'
@@ -38,6 +41,10 @@ const PATH = '/v1/projects/:project/workers/socket'
  */
 const IDLE = 120
 const UNSENT = 16 * 1_048_576
+/** Number of characters of waiting frames at which they are written at once. */
+const WAITING = 16 * 1024
+/** Maximum number of bytes of a character in UTF-8. */
+const WIDEST = 3
 const stopping: Rejection = {
   status: 503,
   body: errorBody(refuse('service_unavailable')),
@@ -93,14 +100,19 @@ export function mountWorkerSocket(
     },
     open: (ws) => {
       const data = ws.getUserData()
-      if (data.grant) data.connection = hub.connect(data.grant, new SocketPipe(ws))
+      data.pipe = new SocketPipe(ws, () => data.connection?.buffered())
+      if (data.grant) data.connection = hub.connect(data.grant, data.pipe)
       data.grant = undefined
     },
     message: (ws, message) =>
       ws.getUserData().connection?.receive(Buffer.from(message).toString(), message.byteLength),
     pong: (ws) => ws.getUserData().connection?.ponged(),
     drain: (ws) => ws.getUserData().connection?.drained(ws.getBufferedAmount()),
-    close: (ws) => ws.getUserData().connection?.ended(),
+    close: (ws) => {
+      const { pipe, connection } = ws.getUserData()
+      pipe?.ended()
+      connection?.ended()
+    },
   })
   answerWithoutUpgrade(app, PATH)
 
@@ -115,22 +127,54 @@ export function mountWorkerSocket(
   }
 }
 
-class SocketPipe implements Pipe {
-  readonly #ws: WebSocket<Data>
-  constructor(ws: WebSocket<Data>) {
+type Socket = Pick<
+  WebSocket<Data>,
+  'send' | 'cork' | 'getBufferedAmount' | 'ping' | 'end' | 'close'
+>
+/** A socket that sends the frames of one turn of the event loop together. */
+export class SocketPipe implements Pipe {
+  readonly #ws: Socket
+  readonly #buffered: () => void
+  /** The frames of this turn of the event loop, and the number of their characters. */
+  #waiting: string[] = []
+  #length = 0
+  /** Number of bytes that the socket accepts besides the waiting frames. */
+  #capacity = 0
+  /** @param buffered called when the socket could not write all frames. */
+  constructor(ws: Socket, buffered: () => void) {
     this.#ws = ws
+    this.#buffered = buffered
   }
-  send(text: string): 'sent' | 'buffered' | 'lost' {
-    const status = this.#ws.send(text)
-    return status === 1 ? 'sent' : status === 0 ? 'buffered' : 'lost'
+  send(text: string): boolean {
+    if (this.#waiting.length === 0) this.#capacity = UNSENT - this.#ws.getBufferedAmount()
+    if (this.#capacity - WIDEST * this.#length < 0) return false
+    this.#length += text.length
+    if (this.#waiting.push(text) === 1) setImmediate(() => this.#flush())
+    if (this.#length >= WAITING) this.#flush()
+    return true
   }
   ping(): void {
     this.#ws.ping()
   }
   close(code: number, reason: string): void {
+    this.#flush()
     this.#ws.end(code, reason)
   }
   drop(): void {
     this.#ws.close()
+  }
+  /** Discards the waiting frames, because the socket is closed and must not be used. */
+  ended(): void {
+    this.#waiting = []
+    this.#length = 0
+  }
+  #flush(): void {
+    const frames = this.#waiting
+    if (frames.length === 0) return
+    this.ended()
+    this.#ws.cork(() => {
+      for (const frame of frames) this.#ws.send(frame)
+    })
+    if (this.#ws.getBufferedAmount() > 0) this.#buffered()
   }
 }

@@ -7,12 +7,12 @@
 
 import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
-import type { AddressOf } from '../../protocol/queries/owners.ts'
+import type { CommandReply } from '../../protocol/queries/commands.ts'
 import { sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafe } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
-import { command, type Edge, queueOf, secret, track } from './edge.ts'
+import { type Edge, queueOf, secret, submit, track } from './edge.ts'
 import { ended } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
@@ -20,6 +20,7 @@ import { hear, reported, type Session } from './session.ts'
 
 type Frame = Extract<Up, { type: 'job.report' }>
 type Result = 'accepted' | 'duplicate' | 'lease_lost'
+type Decided = Outcome<CommandReply<'queue', 'queue.report'>>
 
 /**
  * Back-off before a report that was not decided is sent to its queue again, in milliseconds. It
@@ -29,15 +30,17 @@ const RETRY = { first: 1000, last: 10_000 } as const
 
 /**
  * Handles a `job.report` frame. A repeat while the report is being decided waits for the same
- * decision.
+ * decision. Resolves when the queue has decided the report. Gives up when the session has closed
+ * and either the gateway stops or one lease duration has passed.
  * @param bytes size of the frame, which is an upper bound of the size of the result.
  */
-export async function report(
+export function report(
   edge: Edge,
   session: Session,
   frame: Frame,
   bytes: number,
-): Promise<void> {
+): Promise<void> | void {
+  const { world } = edge
   const { job_id, lease_token, message_id } = frame
   const to = queueOf(edge, session.project, job_id, lease_token)
   if (!to) return acknowledge(session, job_id, message_id, 'lease_lost')
@@ -46,17 +49,48 @@ export async function report(
   if (joined) return void joined.push(message_id)
   const waiting = [message_id]
   session.reports.set(key, waiting)
-  hear(session, job_id, lease_token, edge.world.now())
-  reported(session, job_id, lease_token, edge.world.now())
+  const now = world.now()
+  hear(session, job_id, lease_token, now)
+  reported(session, job_id, lease_token, now)
   settle(edge, session)
-  const result = await track(edge, settled(edge, session, to, outcomeOf(frame, bytes)))
-  session.reports.delete(key)
-  if (!result) return
+  const input = outcomeOf(frame, bytes)
+  const id = secret(world, 12)
+  const end = now + world.settings.timing.lease * 1000
+  const decide = (failures: number): Promise<void> =>
+    submit(edge, session.connection.grant, to, 'queue.report', input, id).then((outcome) => {
+      const open = transient(outcome)
+      if (open && !(session.closed && (edge.stopping || world.now() >= end)))
+        return sleep(world, backoffMs(failures, RETRY)).then(() => decide(failures + 1))
+      session.reports.delete(key)
+      if (!open) conclude(edge, session, frame, waiting, outcome)
+    })
+  return track(edge, decide(0))
+}
+
+/**
+ * Handles the decision about a report.
+ * @param waiting the message ids of the report and its repeats.
+ */
+function conclude(
+  edge: Edge,
+  session: Session,
+  { job_id, lease_token, result }: Frame,
+  waiting: readonly (string | undefined)[],
+  outcome: Decided,
+): void {
+  const decided = isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
   ended(edge, session, job_id, lease_token)
-  if (result === 'accepted' && frame.result)
-    void track(edge, checkReferences(edge.world, session.project, job_id, frame.result))
-  for (const [index, id] of waiting.entries())
-    acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
+  if (decided === 'accepted' && result) {
+    const checked = checkReferences(edge.world, session.project, job_id, result)
+    if (checked) void track(edge, checked)
+  }
+  for (let i = 0; i < waiting.length; i++)
+    acknowledge(
+      session,
+      job_id,
+      waiting[i],
+      i > 0 && decided === 'accepted' ? 'duplicate' : decided,
+    )
 }
 
 /** Maximum lengths of the stored error texts in characters. Longer texts are truncated. */
@@ -104,27 +138,6 @@ function outcomeOf(
     ...(error_message !== undefined && {
       error_message: error_message.slice(0, MAX_LENGTHS.message),
     }),
-  }
-}
-
-/**
- * Sends a report to its queue until the queue decides it. Returns undefined when the session has
- * closed and either the gateway stops or one lease duration has passed.
- */
-async function settled(
-  edge: Edge,
-  session: Session,
-  to: AddressOf<'queue'>,
-  input: JobReport,
-): Promise<Result | undefined> {
-  const { world } = edge
-  const id = secret(world, 12)
-  const end = world.now() + world.settings.timing.lease * 1000
-  for (let failures = 0; ; failures++) {
-    const outcome = await command(edge, session.connection.grant, to, 'queue.report', input, id)
-    if (!transient(outcome)) return isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
-    if (session.closed && (edge.stopping || world.now() >= end)) return undefined
-    await sleep(world, backoffMs(failures, RETRY))
   }
 }
 

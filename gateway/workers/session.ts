@@ -41,14 +41,23 @@ interface Held {
   readonly model?: string
 }
 /**
- * A leased job that has not been delivered to a claim yet. `cancel` stops the timer after which the
- * job returns to its queue.
+ * A leased job that has not been delivered to a claim yet. When it is due, the job returns to its
+ * queue.
  */
-export interface Ready {
+export interface Ready extends Task {
   readonly job: ClaimedJob
   readonly text: string
   readonly bytes: number
-  readonly cancel: () => void
+}
+/** The subscription of one interest, and the sessions with free slots that have this interest. */
+export interface Listened {
+  /** For each session, the number of its filters that contain this interest. */
+  readonly sessions: Map<Session, number>
+  /** The sessions for which jobs may be taken, the least recently served first. */
+  readonly claimants: Set<Session>
+  /** The time at which `claimants` last became non-empty, in Unix milliseconds. */
+  since: number
+  readonly stop: () => void
 }
 /** An open claim. It is due at the end of its poll time. */
 export interface Claim extends Task {
@@ -109,8 +118,13 @@ export class Session {
    */
   next: Expected | undefined
   prompt = false
-  /** The filters for which this session listens to offers. */
+  /**
+   * The filters for which this session listens to offers (`listening`), the subscriptions of their
+   * interests (`listened`), and whether the session is among the claimants of these subscriptions.
+   */
   listening: readonly Wants[] = []
+  listened: readonly Listened[] = []
+  claimant = false
   counted: boolean
   draining: boolean
   closed = false
@@ -139,7 +153,7 @@ export class Session {
   beating: Task | undefined
   #held: Map<string, Held> | undefined
   #reported: Set<string> | undefined
-  #reserved: Map<string, () => void> | undefined
+  #reserved: Map<string, Task> | undefined
   #reports: Map<string, (string | undefined)[]> | undefined
 
   constructor({
@@ -180,8 +194,8 @@ export class Session {
   get reported(): Set<string> {
     return (this.#reported ??= new Set())
   }
-  /** The reserved slots by job id. Each value cancels the timer that frees the slot. */
-  get reserved(): Map<string, () => void> {
+  /** The reserved slots by job id. A slot is freed when its task is due. */
+  get reserved(): Map<string, Task> {
     return (this.#reserved ??= new Map())
   }
   /**

@@ -21,6 +21,7 @@ import { openings } from '../executor/openings.ts'
 import { previews } from '../executor/preview.ts'
 import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
 import type { Speaker } from '../executor/speech.ts'
+import { answerEach } from '../host/effects/pushes.ts'
 import type { Bus } from '../host/ports.ts'
 import type { ModelSettings } from '../models.ts'
 import type { Guard } from '../outbound/guard.ts'
@@ -109,12 +110,12 @@ export function startExecutorRole(role: Role): () => Promise<void> {
     listen: (handler) =>
       bus.subscribe(subjects.serveAll, (message) => handler(message as Offer), subjects.serveGroup),
   })
-  const deaf = bus.subscribe(subjects.gateway(mailbox), (message) => {
-    const told = message as GatewayMessage
-    if (told.type !== 'forget') return executor.receive(told)
-    directory.forget(told.project)
+  const receive = (message: GatewayMessage): { ok: boolean } => {
+    if (message.type !== 'forget') return executor.receive(message)
+    directory.forget(message.project)
     return { ok: true }
-  })
+  }
+  const deaf = bus.subscribe(subjects.gateway(mailbox), (message) => answerEach(message, receive))
   // A change to a project's configuration may allow the service itself to execute waiting jobs.
   const unwatch = directory.onChange((id) => {
     if (id !== undefined && id !== world.organization()) world.demand(id)

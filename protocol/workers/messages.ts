@@ -52,6 +52,15 @@ export type GatewayMessage =
   | { readonly type: 'forget'; readonly project: string }
 
 /**
+ * Messages that are handled in order, each as if it had been sent alone. The reply has their
+ * replies as `answers`. Older releases reply `{ok: false}`, and handle none of them.
+ */
+export interface GatewayMessages {
+  readonly type: 'list'
+  readonly messages: readonly GatewayMessage[]
+}
+
+/**
  * An offer of jobs to gateways or executors. The jobs must be assigned in the order of the list.
  */
 export interface Offer {

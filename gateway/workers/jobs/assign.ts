@@ -13,7 +13,7 @@ import { conversionsOf } from '../../sessions/conversions.ts'
 import { refersToFiles, withBytes } from '../../sessions/inline.ts'
 import { drain } from '../drain.ts'
 import { command, type Edge, limits, queueOf } from '../edge.ts'
-import { free, type Session, takes } from '../session.ts'
+import { free, type Ready, type Session, takes } from '../session.ts'
 import { arrived } from './claim.ts'
 import type { Wants } from './eligible.ts'
 import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
@@ -93,11 +93,12 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     settle(edge, session)
     return known
   }
+  const now = edge.world.now()
   session.held.set(job.id, {
     token: job.lease_token,
     until: leaseUntil(edge, job.lease_duration_seconds),
-    heard: edge.world.now(),
-    beaten: edge.world.now(),
+    heard: now,
+    beaten: now,
     ...spoken(job),
   })
   const text = JSON.stringify(shown(job))
@@ -110,11 +111,18 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     })
     return true
   }
-  const cancel = edge.world.later(limits.reservation, () => {
-    withdraw(session, job.id)
-    release(edge, session, job)
-  })
-  session.ready.push({ job, text, bytes, cancel })
+  const ready: Ready = {
+    job,
+    text,
+    bytes,
+    due: () => {
+      withdraw(edge, session, job.id)
+      release(edge, session, job)
+    },
+    round: undefined,
+  }
+  edge.timerWheel.add(limits.reservation, ready)
+  session.ready.push(ready)
   if (session.claims.length === 0) remind(edge, session)
   arrived(edge, session)
   settle(edge, session)
@@ -177,7 +185,7 @@ function cancel(
   session: Session,
   { job_id, reason, at }: Extract<Message, { type: 'cancel' }>,
 ): void {
-  const waiting = withdraw(session, job_id)
+  const waiting = withdraw(edge, session, job_id)
   if (waiting) finish(edge, session, waiting, { status: 'cancelled' })
   else
     session.connection.send({

@@ -145,7 +145,7 @@ function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[
     jobs.map((item) => item.text),
   )
   if (!session.connection.write(text)) return
-  for (const { job } of jobs) withdraw(session, job.id)
+  for (const { job } of jobs) withdraw(edge, session, job.id)
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
   if (session.claims.length === 0)
     expect(session, made.wants, made.slots - jobs.length, edge.world.now())

@@ -12,6 +12,10 @@ export interface Interest {
   readonly queue?: string
   readonly capability?: string
 }
+/** Returns a key that identifies an interest within its project. */
+export const keyOf = ({ queue = '', capability = '' }: Interest): string =>
+  `${queue}\u0000${capability}`
+
 /** Filters prepared for matching. An absent set means that the worker has listed none. */
 export interface Wants {
   readonly filters: Filters

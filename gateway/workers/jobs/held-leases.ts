@@ -89,7 +89,7 @@ export function release(edge: Edge, session: Session, { id, lease_token }: Claim
 /** Returns every undelivered job of a session to its queue. */
 export function giveBack(edge: Edge, session: Session): void {
   for (const { job } of [...session.ready]) {
-    withdraw(session, job.id)
+    withdraw(edge, session, job.id)
     release(edge, session, job)
   }
 }
@@ -97,9 +97,9 @@ export function giveBack(edge: Edge, session: Session): void {
 /**
  * Removes a job from the ready jobs, and returns it. Returns undefined when the job is not ready.
  */
-export function withdraw(session: Session, job_id: string): ClaimedJob | undefined {
+export function withdraw(edge: Edge, session: Session, job_id: string): ClaimedJob | undefined {
   const at = session.ready.findIndex(({ job }) => job.id === job_id)
   const [item] = at < 0 ? [] : session.ready.splice(at, 1)
-  item?.cancel()
+  if (item) edge.timerWheel.remove(item)
   return item?.job
 }

@@ -12,6 +12,7 @@ import type { ActorRequests, ShardContext } from '../shard-context.ts'
 import { Warnings } from '../warnings.ts'
 import type { Offers } from './offers.ts'
 import { Outbox } from './outbox.ts'
+import { Pushes } from './pushes.ts'
 
 /** An effect with its id, and the sequence of the envelope that caused it. */
 export interface Planned {
@@ -91,6 +92,7 @@ export class Effects {
   readonly #pending = new Map<number, number>()
   /** Tells that are waiting or in flight, by receiver. */
   readonly #lines = new Map<string, Outbox>()
+  readonly #pushes: Pushes
   readonly #warnings: Warnings
   #stopped = false
   #settled: (() => void) | undefined
@@ -99,6 +101,7 @@ export class Effects {
     this.#context = context
     this.#requests = requests
     this.#offers = offers
+    this.#pushes = new Pushes(context.deps.bus)
     this.#warnings = new Warnings(context.deps)
   }
   /** Returns the sequence of the oldest envelope with unfinished effects, if any. */
@@ -284,13 +287,12 @@ export class Effects {
   }
   #deliver(
     { gateway, message }: Push,
-    content: unknown,
+    content: Readonly<Record<string, unknown>>,
     from: Address,
     again: boolean,
   ): Promise<void> {
     if (gateway === '') return done
-    const { bus } = this.#context.deps
-    return bus.request(subjects.gateway(gateway), content, 2000).then((answer) => {
+    return this.#pushes.send(gateway, content).then((answer) => {
       const refused =
         answer === 'no_responders' ||
         (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)

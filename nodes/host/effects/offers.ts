@@ -34,6 +34,7 @@ const GATEWAYS = 16
 const OFFER_INTERVAL_MS = 2000
 
 interface Matching {
+  readonly key: string
   readonly address: Address
   readonly queue: string
   running: boolean
@@ -46,19 +47,33 @@ interface Matching {
 const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
 
+interface Group {
+  readonly capability: string
+  readonly jobs: JobHeader[]
+}
+/** Whether two jobs certainly have the same matching key (`lineOf`). */
+const alike = (a: JobHeader, b: JobHeader): boolean =>
+  a.action_name === b.action_name &&
+  a.kind === b.kind &&
+  a.executor_kind === b.executor_kind &&
+  a.workers_only === b.workers_only &&
+  a.environment_id === b.environment_id &&
+  a.model === b.model &&
+  a.provider === b.provider
 /**
  * Groups jobs that can be offered together, with the capability that they require. An offer
  * contains one group.
  */
-function grouped(
-  jobs: readonly JobHeader[],
-): Iterable<{ readonly capability: string; readonly group: JobHeader[] }> {
-  const groups = new Map<string, { readonly capability: string; readonly group: JobHeader[] }>()
+function grouped(jobs: readonly JobHeader[]): Iterable<Group> {
+  const groups = new Map<string, Group>()
+  let last: Group | undefined
   for (const job of jobs) {
-    const line = lineOf(job)
-    const known = groups.get(line)
-    if (known) known.group.push(job)
-    else groups.set(line, { capability: offerCapability(job), group: [job] })
+    if (!last || !alike(job, last.jobs[0] as JobHeader)) {
+      const line = lineOf(job)
+      last = groups.get(line)
+      if (!last) groups.set(line, (last = { capability: offerCapability(job), jobs: [] }))
+    }
+    last.jobs.push(job)
   }
   return groups.values()
 }
@@ -127,13 +142,10 @@ export class Offers {
       const matching = this.#known(instance)
       // The jobs of this queue are being offered already.
       if (matching.running) continue
-      const jobs = this.#requests.peek(instance, 'waiting', { limit: JOBS })?.result as
-        | readonly JobHeader[]
-        | undefined
-      for (const { capability, group } of grouped(jobs ?? [])) {
-        const taking = batch.full ? undefined : this.#askHere(matching, capability, group)
+      for (const { capability, jobs } of grouped(this.#peek(instance) ?? [])) {
+        const taking = batch.full ? undefined : this.#askHere(matching, capability, jobs)
         if (!taking || taking.takes.length === 0) continue
-        this.#context.deps.measure.offer(group.length, taking.takes.length)
+        this.#context.deps.measure.offer(jobs.length, taking.takes.length)
         await batch.decide(this.#claim(matching.address, taking))
       }
     }
@@ -172,6 +184,7 @@ export class Offers {
     if (known) return known
     const { project, id } = address
     const matching: Matching = {
+      key,
       address: { project, kind: 'queue', id },
       queue: id.slice(id.indexOf('.') + 1),
       running: false,
@@ -186,8 +199,13 @@ export class Offers {
       matching.again = true
       return
     }
+    const jobs = this.#peek(matching.address)
+    if (jobs?.length === 0) {
+      this.#queues.delete(matching.key)
+      return
+    }
     matching.running = true
-    void this.#match(matching)
+    void this.#match(matching, jobs)
       .catch((error) =>
         this.#context.deps.log.warn(
           { event: 'job_offer_failed', err: error, queue: matching.queue },
@@ -198,26 +216,31 @@ export class Offers {
         matching.running = false
       })
   }
-  async #match(matching: Matching): Promise<void> {
-    do {
+  /**
+   * Offers the waiting jobs of a queue until not all of them are taken.
+   * @param waiting these jobs, if the queue is in memory.
+   */
+  async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {
+    for (let jobs = waiting; ; jobs = this.#peek(matching.address)) {
       matching.again = false
-      const jobs = await this.#waiting(matching.address)
+      jobs ??= await this.#ask(matching.address)
       if (!jobs) return
-      if (jobs.length === 0) {
-        if (!matching.again) this.#queues.delete(actorKey(matching.address))
-        continue
-      }
-      for (const { capability, group } of grouped(jobs))
-        if (await this.#offer(matching, capability, group)) matching.again = true
-    } while (matching.again && !this.#stopped)
+      if (jobs.length === 0 && !matching.again) this.#queues.delete(matching.key)
+      for (const group of grouped(jobs))
+        if (await this.#offer(matching, group)) matching.again = true
+      if (!matching.again || this.#stopped) return
+    }
   }
   /**
-   * Returns the jobs that may be offered; undefined when they cannot be read now. A claim is
+   * Returns the jobs that may be offered; undefined when the queue is not in memory. A claim is
    * decided after the command that queued the job, so reading ahead of the journal is harmless.
    */
-  async #waiting(queue: Address): Promise<readonly JobHeader[] | undefined> {
+  #peek(queue: Address): readonly JobHeader[] | undefined {
     const seen = this.#requests.peek(queue, 'waiting', { limit: JOBS })
-    if (seen) return seen.result as readonly JobHeader[]
+    return seen?.result as readonly JobHeader[] | undefined
+  }
+  /** Reads the jobs that may be offered; undefined when they cannot be read now. */
+  async #ask(queue: Address): Promise<readonly JobHeader[] | undefined> {
     const asked = await this.#requests.ask(queue, 'waiting', { limit: JOBS })
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
@@ -225,14 +248,10 @@ export class Offers {
    * Offers jobs of one capability. Returns true if all of them were taken; the queue may then have
    * more.
    */
-  async #offer(
-    { address, queue }: Matching,
-    capability: string,
-    jobs: readonly JobHeader[],
-  ): Promise<boolean> {
+  async #offer({ address, queue }: Matching, { capability, jobs }: Group): Promise<boolean> {
     const { bus, measure } = this.#context.deps
     const subject = subjects.offer(address.project, queue, capability)
-    let left = jobs
+    let left: readonly JobHeader[] = jobs
     let served = isServed(jobs)
     for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
       const offer: Offer = {

@@ -252,8 +252,10 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       }
       worker.connection = hub.connect(full, {
         send: (text) => {
-          if (worker.sending !== 'lost') worker.frames.push(JSON.parse(text))
-          return worker.sending
+          if (worker.sending === 'lost') return false
+          worker.frames.push(JSON.parse(text))
+          if (worker.sending === 'buffered') worker.connection.buffered()
+          return true
         },
         ping: () => {
           worker.pings++

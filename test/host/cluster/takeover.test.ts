@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import type { AnyActor, Push } from '../../../actors/actor.ts'
+import { answerEach } from '../../../nodes/host/effects/pushes.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -93,10 +94,12 @@ t.test(
   async (t) => {
     const bus = new MemoryBus()
     const told: unknown[] = []
-    bus.subscribe('gateway.g1', (message) => {
-      told.push((message as { by: unknown }).by)
-      return new Promise(() => {})
-    })
+    bus.subscribe('gateway.g1', (message) =>
+      answerEach(message, (one) => {
+        told.push((one as unknown as { by: unknown }).by)
+        return new Promise(() => {})
+      }),
+    )
     const world = new ToyWorld()
     const base = world.deps(bus)
     const react = {

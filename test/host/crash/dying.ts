@@ -5,6 +5,7 @@
  */
 
 import type { Test } from 'tap'
+import { answerEach } from '../../../nodes/host/effects/pushes.ts'
 import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Entry, Event, Kind } from '../../../protocol/entry.ts'
@@ -92,11 +93,12 @@ export async function dying(
 /** Subscribes as the gateway `g`. Returns a live map of the assigned jobs by lease token. */
 export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   const handed = new Map<string, ClaimedJob>()
-  bus.subscribe(subjects.gateway('g'), (sent) => {
-    const { type, job } = sent as { type: string; job: ClaimedJob }
-    if (type === 'assign') handed.set(job.lease_token, job)
-    return { ok: true }
-  })
+  bus.subscribe(subjects.gateway('g'), (sent) =>
+    answerEach(sent, (message) => {
+      if (message.type === 'assign') handed.set(message.job.lease_token, message.job)
+      return { ok: true }
+    }),
+  )
   return handed
 }
 

@@ -6,6 +6,7 @@
 
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'
+import { answerEach } from '../../../nodes/host/effects/pushes.ts'
 import { envelopeText } from '../../../nodes/host/memory/codec.ts'
 import type { Command, Entry } from '../../../protocol/entry.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
@@ -59,10 +60,12 @@ async function scene(listen: (bus: MemoryBus, said: string[]) => void) {
     { ...toys, queue: queueActor(defaultTiming) },
   )
   const bus = new MemoryBus()
-  bus.subscribe('gateway.g', (message) => {
-    said.push(`handed ${(message as { job: { id: string } }).job.id}`)
-    return { ok: true }
-  })
+  bus.subscribe('gateway.g', (message) =>
+    answerEach(message, (one) => {
+      said.push(`handed ${(one as unknown as { job: { id: string } }).job.id}`)
+      return { ok: true }
+    }),
+  )
   listen(bus, said)
   const lost: string[] = []
   const shard = await world.owner(0, world.deps(bus), lost)

@@ -1,0 +1,89 @@
+/**
+ * Chooses worker sessions for the jobs of an offer. An offer is matched against all sessions with a
+ * matching interest, regardless of the subscription that received it.
+ *
+ * Invariants:
+ * H1. Of the sessions for which a job may be taken, the least recently served one is chosen.
+ * H2. The cost of a choice does not depend on the number of sessions without a matching interest.
+ */
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
+import { offerCapability } from '../../../protocol/subjects.ts'
+import { claims, freeSlots, type Listened, type Session } from '../session.ts'
+import { keyOf } from './eligible.ts'
+
+/** The sessions of one project by interest, and how often they were chosen. */
+export interface Candidates {
+  /** The interests of the sessions, by `keyOf`. */
+  readonly interests: Map<string, Listened>
+  /**
+   * Counts how many times a session was chosen for a job. The chosen session stores the new count
+   * in its own `served`.
+   */
+  served: number
+}
+/** The jobs of one queue and capability. */
+export interface Line {
+  readonly queue: string
+  /** The keys of the interests that match the jobs. */
+  readonly keys: readonly string[]
+}
+
+/** Returns the line of a job. */
+export function lineOfJob(queue: string, job: JobHeader): Line {
+  const capability = offerCapability(job)
+  return { queue, keys: [{ queue, capability }, { queue }, { capability }, {}].map(keyOf) }
+}
+
+/** Returns the subscriptions that match the jobs of a line. */
+export function listenedFor({ interests }: Candidates, { keys }: Line): Listened[] {
+  const found: Listened[] = []
+  for (const key of keys) {
+    const listened = interests.get(key)
+    if (listened) found.push(listened)
+  }
+  return found
+}
+
+/**
+ * Returns the earliest `since` of the interests that match a line and have claimants, or Infinity
+ * when there are none.
+ */
+export function openSince(candidates: Candidates, line: Line): number {
+  let first = Number.POSITIVE_INFINITY
+  for (const { claimants, since } of listenedFor(candidates, line))
+    if (claimants.size > 0 && since < first) first = since
+  return first
+}
+
+/** Returns whether a job of a line may be taken for at least one session. */
+export function hasRoom(candidates: Candidates, line: Line, job: JobHeader, now: number): boolean {
+  for (const { claimants } of listenedFor(candidates, line))
+    for (const session of claimants)
+      if (freeSlots(session, now) > 0 && claims(session, job, line.queue)) return true
+  return false
+}
+
+/**
+ * Returns the least recently served of the sessions for which a job may be taken, and marks it as
+ * the most recently served.
+ */
+export function choose(
+  candidates: Candidates,
+  line: Line,
+  job: JobHeader,
+  now: number,
+): Session | undefined {
+  let first: Session | undefined
+  for (const { claimants } of listenedFor(candidates, line)) {
+    for (const session of claimants) {
+      if (first && session.served >= first.served) break
+      if (freeSlots(session, now) <= 0 || !claims(session, job, line.queue)) continue
+      first = session
+      break
+    }
+  }
+  if (!first) return undefined
+  first.served = ++candidates.served
+  for (const { claimants } of first.listened) if (claimants.delete(first)) claimants.add(first)
+  return first
+}
