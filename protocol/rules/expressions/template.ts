@@ -23,8 +23,11 @@ export function interpolationsIn(text: string): number {
   return count
 }
 
-/** Whether `checkTemplate` cannot find a fault, because the document contains no interpolation. */
-function isLiteral(value: unknown, depth = 0): boolean {
+/**
+ * Whether a document contains no interpolation, so that it renders to an equal document. False for
+ * a document that is nested too deeply.
+ */
+export function isLiteral(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return !hasTemplate(value)
   if (typeof value !== 'object' || value === null) return true
   if (depth >= MAX_DEPTH) return false
