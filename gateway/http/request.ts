@@ -241,11 +241,8 @@ function slotsOf(req: HttpRequest, count: number): string[] {
 /** Returns the client's IP address. IPv4-mapped IPv6 addresses are written as IPv4. */
 function addressOf(res: HttpResponse): string {
   const bytes = new Uint8Array(res.getRemoteAddress())
-  const mapped =
-    bytes.length === 16 &&
-    bytes[10] === 0xff &&
-    bytes[11] === 0xff &&
-    bytes.subarray(0, 10).every((byte) => byte === 0)
+  let mapped = bytes.length === 16 && bytes[10] === 0xff && bytes[11] === 0xff
+  for (let i = 0; mapped && i < 10; i++) mapped = bytes[i] === 0
   if (bytes.length !== 4 && !mapped)
     return Buffer.from(res.getRemoteAddressAsText()).toString('latin1')
   const at = bytes.length - 4

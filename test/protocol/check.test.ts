@@ -50,9 +50,13 @@ t.test('a valid workflow has no faults', async (t) => {
 })
 
 t.test('ids are unique, including the default ids of steps', async (t) => {
-  t.same(faults([action({}, { id: 'a' }), action(), action({}, { id: 'a' })]), [
-    'spec.steps[2].id: the id a is already that of step 0',
-  ])
+  t.same(
+    faults([action({}, { id: 'a' }), action(), ...[1, 2].map(() => action({}, { id: 'a' }))]),
+    [
+      'spec.steps[2].id: the id a is already that of step 0',
+      'spec.steps[3].id: the id a is already that of step 0',
+    ],
+  )
 })
 
 t.test('a sleep needs exactly one valid end', async (t) => {
@@ -156,6 +160,9 @@ t.test('the depth and size of documents and the number of faults are limited', a
     /^spec\.steps\[0\]\.config\.parameters\.a\.a.*: is nested deeper than 48 levels$/,
   ])
   t.same(faults([action({ list: Array(30_000).fill(0) })]), ['spec: has more than 20000 values'])
+  const texts = (count: number) => ({ text: '${{ 1 }}'.repeat(count), list: ['${{ 1 }}'] })
+  t.same(faults([action(texts(3999))]), [])
+  t.same(faults([action(texts(4000))]), ['spec: has more than 4000 interpolations'])
   t.equal(faults(Array.from({ length: 200 }, () => sleep({}))).length, 50)
 })
 

@@ -378,6 +378,9 @@ t.test('template faults name the exact leaf', async (t) => {
       ],
     ],
   )
+  const nested = (depth: number): unknown => (depth === 0 ? 'literal' : [nested(depth - 1)])
+  t.same(checkTemplate(nested(40), names, 'p'), [])
+  t.match(checkTemplate(nested(200), names, 'p'), [{ message: /^is nested deeper than/ }])
   t.throws(() => renderText('${{ input.a', roots), ExpressionError)
   t.throws(
     () => renderText(Array(20).fill('${{ input.big }}'), { input: { big: 'x'.repeat(200_000) } }),

@@ -12,7 +12,7 @@ import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import { usedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { publishedHandle } from '../../../protocol/naming.ts'
-import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import { isLiteral, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -48,7 +48,7 @@ export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
   const parameters = prepared
     ? { ...prepared }
-    : on.state.engine.invoked
+    : on.state.engine.invoked || isLiteral(given)
       ? given
       : (renderText(given, expressionScope(on)) as JsonObject)
   const spec = { ...specOf(step, parameters), ...(environment && FENCED) }

@@ -44,11 +44,14 @@ export function scopeAt(
   outer?: Scope,
   system: readonly string[] = [],
 ): Scope {
-  const ids = steps.map(idOf)
+  // Most scopes are never asked about a step.
+  let listed: string[] | undefined
+  const idsOf = () => (listed ??= steps.map(idOf))
   const knows = (name: string): boolean =>
-    ids.slice(0, index).includes(name) || system.includes(name) || (outer?.knows(name) ?? false)
+    idsOf().slice(0, index).includes(name) || system.includes(name) || (outer?.knows(name) ?? false)
   const rule: StepRule = (step) => {
     const { name } = step
+    const ids = idsOf()
     if (system.includes(name)) return undefined
     const own = ids.indexOf(name)
     const at =

@@ -16,16 +16,24 @@ const OPEN = '${{'
 /** Whether a string contains an interpolation. */
 export const hasTemplate = (text: string): boolean => text.includes(OPEN)
 
-/**
- * Counts the interpolations of a document. The caller must have bounded the nesting, because the
- * function is recursive.
- */
-export function interpolationsIn(value: unknown): number {
-  if (typeof value === 'string') return value.split(OPEN).length - 1
-  if (typeof value !== 'object' || value === null) return 0
+/** Returns the number of interpolations in a string. */
+export function interpolationsIn(text: string): number {
   let count = 0
-  for (const item of Object.values(value)) count += interpolationsIn(item)
+  for (let at = text.indexOf(OPEN); at >= 0; at = text.indexOf(OPEN, at + OPEN.length)) count++
   return count
+}
+
+/**
+ * Whether a document contains no interpolation, so that it renders to an equal document. False for
+ * a document that is nested too deeply.
+ */
+export function isLiteral(value: unknown, depth = 0): boolean {
+  if (typeof value === 'string') return !hasTemplate(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (depth >= MAX_DEPTH) return false
+  for (const name in value)
+    if (!isLiteral((value as Readonly<Record<string, unknown>>)[name], depth + 1)) return false
+  return true
 }
 
 function partsOf(text: string): Part[] | undefined {
@@ -132,12 +140,19 @@ export function checkExpression(
  * @param path path of the document in the request. Each fault contains the exact path of the
  *   string.
  */
-export function checkTemplate(
+export const checkTemplate = (
   value: unknown,
   roots: readonly string[],
   path: string,
   rule?: StepRule,
-  depth = 0,
+): FieldError[] => (isLiteral(value) ? [] : faultsIn(value, roots, path, rule, 0))
+
+function faultsIn(
+  value: unknown,
+  roots: readonly string[],
+  path: string,
+  rule: StepRule | undefined,
+  depth: number,
 ): FieldError[] {
   if (typeof value === 'string') {
     if (!hasTemplate(value)) return []
@@ -151,9 +166,9 @@ export function checkTemplate(
   if (depth >= MAX_DEPTH)
     return [{ field: path, message: `is nested deeper than ${MAX_DEPTH} levels` }]
   if (Array.isArray(value))
-    return value.flatMap((item, i) => checkTemplate(item, roots, below(path, i), rule, depth + 1))
+    return value.flatMap((item, i) => faultsIn(item, roots, below(path, i), rule, depth + 1))
   return Object.entries(value).flatMap(([name, item]) =>
-    checkTemplate(item, roots, below(path, name), rule, depth + 1),
+    faultsIn(item, roots, below(path, name), rule, depth + 1),
   )
 }
 

@@ -14,20 +14,24 @@ const MAX_VALUES = 20_000
  */
 const MAX_INTERPOLATIONS = 4000
 
+interface Extent {
+  values: number
+  interpolations: number
+}
 /**
- * Counts the values of a document, and stops soon after the limit is exceeded. A document that is
- * nested too deeply counts as too many values.
+ * Adds the values of a document and their interpolations, and stops soon after the limit of values
+ * is exceeded. A document that is nested too deeply counts as too many values.
  */
-function valuesIn(value: unknown, depth: number, before: number): number {
-  let values = before + 1
-  if (typeof value !== 'object' || value === null) return values
-  if (depth >= MAX_DEPTH) return MAX_VALUES + 1
+function measure(value: unknown, depth: number, extent: Extent): void {
+  extent.values++
+  if (typeof value === 'string') extent.interpolations += interpolationsIn(value)
+  if (typeof value !== 'object' || value === null) return
+  if (depth >= MAX_DEPTH) extent.values = MAX_VALUES + 1
   for (const name in value) {
-    if (values > MAX_VALUES) break
+    if (extent.values > MAX_VALUES) return
     if (Object.hasOwn(value, name))
-      values = valuesIn((value as Readonly<Record<string, unknown>>)[name], depth + 1, values)
+      measure((value as Readonly<Record<string, unknown>>)[name], depth + 1, extent)
   }
-  return values
 }
 
 /**
@@ -59,9 +63,10 @@ function placesOf(document: unknown, path: string): FieldError[] {
  * are needed only for faults.
  */
 export function checkSize(document: unknown, path: string): FieldError[] {
-  const faults = valuesIn(document, 0, 0) > MAX_VALUES ? placesOf(document, path) : []
-  if (faults.length > 0) return faults
-  return interpolationsIn(document) > MAX_INTERPOLATIONS
+  const extent = { values: 0, interpolations: 0 }
+  measure(document, 0, extent)
+  if (extent.values > MAX_VALUES) return placesOf(document, path)
+  return extent.interpolations > MAX_INTERPOLATIONS
     ? [{ field: path, message: `has more than ${MAX_INTERPOLATIONS} interpolations` }]
     : []
 }

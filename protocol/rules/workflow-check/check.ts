@@ -32,14 +32,14 @@ function checkSteps(
   outer?: Scope,
   system: readonly string[] = [],
 ): FieldError[] {
-  const firsts = new Map(
-    steps.map((step, index): [string, number] => [idOf(step, index), index]).reverse(),
-  )
+  const firsts = new Map<string, number>()
   return steps.flatMap((step, index) => {
     const at = below(path, index)
     const id = idOf(step, index)
     const first = firsts.get(id) ?? index
+    if (first === index) firsts.set(id, index)
     const scope = scopeAt(steps, index, roots, outer, system)
+    const { retry, timeout } = step
     return [
       ...(first < index
         ? [
@@ -71,8 +71,8 @@ function checkSteps(
       ...(step.if === undefined
         ? []
         : checkExpression(step.if, scope.roots, below(at, 'if'), scope.rule)),
-      ...checkDuration(step.retry?.delay, below(below(at, 'retry'), 'delay')),
-      ...checkDuration(step.timeout?.duration, below(below(at, 'timeout'), 'duration')),
+      ...(retry ? checkDuration(retry.delay, below(below(at, 'retry'), 'delay')) : []),
+      ...(timeout ? checkDuration(timeout.duration, below(below(at, 'timeout'), 'duration')) : []),
       ...checkConfig(step, below(at, 'config'), scope),
       ...checkNested(step, below(at, 'config'), scope),
     ]
@@ -141,11 +141,11 @@ export function checkSpec(
 ): FieldError[] {
   const size = checkSize(spec, path)
   if (size.length > 0) return size
-  const { steps, cleanup = [], limits, defaults, run_name } = spec
+  const { steps, cleanup, limits, defaults, run_name } = spec
   const after = scopeAt(steps, steps.length, ROOTS, undefined, loop?.prepares)
   return [
     ...checkSteps(steps, below(path, 'steps'), ROOTS, undefined, loop?.prepares),
-    ...checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after),
+    ...(cleanup ? checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after) : []),
     ...checkDeclared(spec.input, below(path, input)),
     ...checkDeclared(spec.config, below(path, 'config')),
     ...checkTemplate(spec.output, ROOTS, below(path, 'output'), after.rule),
