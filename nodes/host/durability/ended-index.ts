@@ -8,12 +8,13 @@
  *     other's segments.
  * I2. A segment is stored before the record of the checkpoint that names it. After a record that no
  *     longer names it was stored, its owner uses its key again, by compare-and-set: a write that
- *     timed out may still arrive. Only segments of earlier owners are deleted, because the server
- *     stores the list of all keys after each deletion.
+ *     timed out may still arrive. Only segments of earlier owners are deleted, because a deletion
+ *     purges the stream, and would be one more request in most rounds.
  * I3. Segments that are not full are in memory. Of a full segment, a filter is in memory, and its
  *     entries are read when the filter lets a hash pass.
- * I4. Each entry is written at most once per size class: when the index has many segments of one
- *     class, the next segment replaces them (a log-structured merge tree, O'Neil et al. 1996).
+ * I4. There are few segments, and an entry is written a few times: a new segment replaces the last
+ *     ones if at least three are of its size class or smaller (a log-structured merge tree, O'Neil
+ *     et al. 1996).
  */
 import type { ShardContext } from '../shard-context.ts'
 import {
