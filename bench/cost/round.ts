@@ -10,10 +10,10 @@ import type { Scenario } from './scenarios.ts'
 import type { Tree } from './trees.ts'
 
 /**
- * Minimum number of units of the warm-up. During the first thousand, V8 compiles in other threads,
- * which takes as much processor time as the work.
+ * Minimum of units before the measurement. V8's optimizing compiler uses more processor time in the
+ * first thousands of units than the collectors do, and has mostly finished after this number.
  */
-const WARM_UNITS = 1500
+const WARM_UNITS = 8000
 
 /** What is measured in each round. */
 export interface Load {
