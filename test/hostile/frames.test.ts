@@ -5,6 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { closeCodes, up } from '../../protocol/workers/socket.ts'
+import { terminalDown } from '../../protocol/workers/terminals.ts'
 import { acting } from '../scenarios/support/given.ts'
 import { hasty, open, runOf, seen, start, until } from '../scenarios/support/sockets.ts'
 import { service, type TestWorker } from '../support/service.ts'
@@ -57,6 +58,7 @@ const down = new Set([
   'worker.draining.ack',
   'keepalive',
   'error',
+  ...Object.keys(terminalDown),
 ])
 
 /**

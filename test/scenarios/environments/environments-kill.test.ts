@@ -31,7 +31,7 @@ const it = await processes({
   BATON_GATEWAY_URL: String(url[0]),
   BATON_UNSAFE_LOCAL: 'on',
   // Starting processes again takes long while other tests run.
-  BATON_ENVIRONMENT_WAKE: '120',
+  BATON_ENVIRONMENT_WAKE: '2m',
 })
 t.teardown(() => it.stop())
 const owner = await it.node('shards-0', 'shards')
