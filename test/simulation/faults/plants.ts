@@ -71,6 +71,7 @@ const unfenced: Plant = {
 
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
+  seed: 64,
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
@@ -135,7 +136,7 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
 /** Any report of a leased job is accepted, regardless of its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
-  seed: 124,
+  seed: 299,
   kinds: (kinds) => {
     const report = kinds.queue.decide['queue.report'] as unknown as (
       state: QueueState,
@@ -288,7 +289,7 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
 
 const generous: Plant = {
   name: 'grants slots beyond the limit',
-  seed: 23,
+  seed: 74,
   kinds: (kinds) => ({
     ...kinds,
     plan: {
@@ -338,7 +339,7 @@ const outdated: Plant = {
 
 const impatient: Plant = {
   name: 'ends leases when the owner of their queue changes',
-  seed: 148,
+  seed: 221,
   kinds: (kinds) => {
     const recover = (state: QueueState, at: number): QueueState => {
       for (const id of state.due) {
