@@ -225,7 +225,7 @@ export interface DefinitionResolver {
    * does not answer.
    */
   resolve(question: ResolverQuestion, trigger: TriggerKind): Promise<KnownDefinition | Refusal>
-  /** Returns the stored definition without calling the resolver; undefined when there is none. */
+  /** Returns the stored definition without calling the resolver; undefined if nothing is stored. */
   stored(question: ResolverQuestion): Promise<KnownDefinition | undefined | Refusal>
   /** Deletes the stored definitions of all agents of a project. */
   forget(project: string): Promise<void>

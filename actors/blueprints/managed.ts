@@ -168,7 +168,7 @@ export const bindingArms = <S>(
 /**
  * Returns the parts of an actor that is a single resource: its `ManagedResource`, the arms and
  * reducers of its binding, and the answer to the query `resource`.
- * @param recordOf the record of the resource; undefined when there is none.
+ * @param recordOf returns the record of the resource, or undefined if the resource does not exist.
  */
 export const singleResource = <S extends { readonly binding?: StoredBinding } | null>(
   type: ResourceTypeName,

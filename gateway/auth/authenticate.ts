@@ -72,7 +72,7 @@ export interface Authentication {
    * Returns the same object while nothing has changed.
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
-  /** Returns the expiry of a caller's key in Unix milliseconds, or undefined when there is none. */
+  /** Returns the expiry of a caller's key in Unix milliseconds, or undefined if it never expires. */
   expiryOf(caller: Caller): number | undefined
 }
 /** A cached caller, with the directories and the key that it was derived from. */

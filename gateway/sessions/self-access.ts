@@ -1,5 +1,5 @@
 /**
- * Self-access: with a key of its own principal, an agent may send input to itself and cancel its
+ * Self-access: an agent that uses a key of its principal may send input to itself and cancel its
  * own work. The permission to invoke agents is not required. Rows declare whether they permit
  * self-access.
  */

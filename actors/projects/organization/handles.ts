@@ -10,22 +10,20 @@ type In<N extends keyof OrganizationCommands> = OrganizationCommands[N]['input']
 type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
-/** Returns a claim on the handle. */
+/** Returns a claim on the handle. All claims on one handle belong to one project. */
 export const holderOf = ({ claims }: OrganizationState, handle: string) =>
   Object.values(claims).find((claim) => claim.handle === handle)
 
 /** Grants the handle to the project for this workflow, unless another project holds it. */
 export function reserve(
-  { projects, claims }: OrganizationState,
+  state: OrganizationState,
   { id, handle, project }: In<'handle.reserve'>,
 ): Decided {
-  const home = getOwn(projects, project)
+  const home = getOwn(state.projects, project)
   if (!home || home.deleted) return refuse('not_found')
-  if (getOwn(claims, id)) return nothing
-  const taken = Object.values(claims).some(
-    (claim) => claim.handle === handle && claim.project !== project,
-  )
-  return taken
+  if (getOwn(state.claims, id)) return nothing
+  const holder = holderOf(state, handle)
+  return holder && holder.project !== project
     ? refuse('already_exists', { field: 'handle', handle })
     : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
 }

@@ -1,9 +1,9 @@
 /**
  * Merges the documents of files into blueprints. A document with an identity (`namespace`,
  * `blueprint_key`) names its blueprint. Other documents belong to the nearest such document: in the
- * same file, in the same folder, or in the closest ancestor folder. If there is none, they belong
- * to the only identity of all files. Invariant: no resource is dropped; a document that cannot be
- * assigned is reported as a fault.
+ * same file, in the same folder, or in the closest ancestor folder. Without such a document, they
+ * belong to the only identity of all files. Invariant: no resource is dropped; a document that
+ * cannot be assigned is reported as a fault.
  */
 import { FileHeader } from '../../../protocol/blueprints/file-schemas.ts'
 import {

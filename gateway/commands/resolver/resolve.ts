@@ -1,6 +1,6 @@
 /**
- * Determines the definition that the organization's definition resolver returns for an agent. There
- * is none when the organization uses stored definitions.
+ * Determines the definition that the organization's definition resolver returns for an agent. An
+ * organization that uses stored definitions has no resolver.
  */
 import type { Agent } from '../../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
