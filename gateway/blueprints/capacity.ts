@@ -42,23 +42,26 @@ async function refusedHandles(
   project: string,
   created: readonly PlannedChange[],
 ): Promise<Refusal | undefined> {
-  const workflows = created.filter(({ resource_type }) => resource_type === 'workflow')
+  const workflows = created.flatMap((change) => {
+    const step = change.steps.find(({ row }) => row === resourceFacts.workflow.rows?.create)
+    return change.resource_type === 'workflow' && step
+      ? [{ change, handle: handleOf(world, step.body) }]
+      : []
+  })
   if (workflows.length === 0) return undefined
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const used = new Set(Object.values(known.workflows).map(({ handle }) => handle))
   const organization = world.organization()
-  for (const change of workflows) {
-    const step = change.steps.find(({ row }) => row === resourceFacts.workflow.rows?.create)
-    if (!step) continue
-    const handle = handleOf(world, step.body)
-    const holder = await world.ask(
-      { project: organization, kind: 'organization', id: organization },
-      'handle_project',
-      { handle },
-    )
-    if (isRefusal(holder)) return holder
-    if (used.has(handle) || (holder !== null && holder !== project))
+  const holders = await world.ask(
+    { project: organization, kind: 'organization', id: organization },
+    'handle_projects',
+    { handles: workflows.map(({ handle }) => handle) },
+  )
+  if (isRefusal(holders)) return holders
+  for (const [index, { change, handle }] of workflows.entries()) {
+    const holder = holders[index] ?? project
+    if (used.has(handle) || holder !== project)
       return located(change, refuse('already_exists', { field: 'handle', handle }))
     used.add(handle)
   }

@@ -62,8 +62,11 @@ export interface OwnerQueries {
     skills: { input: { readonly ids: readonly string[] }; reply: readonly Skill[] }
     skill_grants: { input: { readonly id: string }; reply: number }
     action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
-    /** The project that holds a workflow handle, or null. */
-    handle_project: { input: { readonly handle: string }; reply: string | null }
+    /** The projects that hold these workflow handles, in the same order; null for a free handle. */
+    handle_projects: {
+      input: { readonly handles: readonly string[] }
+      reply: readonly (string | null)[]
+    }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
     /** The given principal ids that belong to no organization key. */
     unknown_principals: {

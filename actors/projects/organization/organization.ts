@@ -236,8 +236,8 @@ export const organizationActor = (
     skills: skillsOf,
     skill_grants: grantsOf,
     action: actionOf,
-    handle_project: (state, { handle }: { readonly handle: string }) =>
-      holderOf(state, handle)?.project ?? null,
+    handle_projects: (state, { handles }: { readonly handles: readonly string[] }) =>
+      handles.map((handle) => holderOf(state, handle)?.project ?? null),
     device: deviceOf,
     /** Returns the given ids that are not principals of organization keys. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
