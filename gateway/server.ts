@@ -36,6 +36,7 @@ import { andThen } from './maybe-promise.ts'
 import { openMcp } from './mcp/mcp.ts'
 import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
 import { openChat } from './pages/chat.ts'
+import { type ConsoleFiles, openConsole } from './pages/console.ts'
 import { openDocs } from './pages/docs.ts'
 import { openSchemas } from './pages/schemas.ts'
 import type { World } from './ports.ts'
@@ -64,6 +65,8 @@ export interface GatewayOptions {
    * no chat page.
    */
   readonly modules?: ReadonlyMap<string, string>
+  /** Loads the files of the console. Without it, `/` leads to the API reference. */
+  readonly console?: () => Promise<ConsoleFiles>
 }
 /** The HTTP server of a gateway. */
 export interface Gateway {
@@ -98,7 +101,7 @@ const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'de
 export function createGateway(
   world: World,
   directory: Directory,
-  { grace = 10_000, modules = new Map() }: GatewayOptions = {},
+  { grace = 10_000, modules = new Map(), console: loadFiles }: GatewayOptions = {},
 ): Gateway {
   const app = uWS.App()
   const touches = openTouches(world)
@@ -205,16 +208,17 @@ export function createGateway(
     ...openDocs(world.settings),
     ...openSchemas(),
     ...openChat(world.settings, modules),
+    ...openConsole(world, loadFiles),
   }))
     route(
       path,
       {
-        operation: path.replace(/^(\/modules|\/schemas)\/.*/, '$1'),
+        operation: path.replace(/^\/(modules|schemas)\/.*/, '/$1'),
         purpose: 'query',
         method: 'GET',
-        slots: 0,
+        slots: path.includes(':') ? 1 : 0,
         limit: 0,
-        further: ['if-none-match'],
+        further: ['if-none-match', 'accept-encoding'],
         handler: answer,
       },
       true,

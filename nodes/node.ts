@@ -16,6 +16,7 @@ import { browserModules } from './browser.ts'
 import { providerNames } from './config/environments.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
+import { loadConsole } from './console.ts'
 import { Membership } from './host/cluster/membership.ts'
 import { createNeighbours, listenAs } from './host/cluster/neighbours.ts'
 import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
@@ -360,7 +361,10 @@ export async function startNode(
     }
     const mail = config.mail && (await receiveMail(config.mail, world))
     if (mail) stops.push(() => mail.stop())
-    const gateway = createGateway(world, directory, { modules: browserModules(CHAT) })
+    const gateway = createGateway(world, directory, {
+      modules: browserModules(CHAT),
+      console: loadConsole,
+    })
     const port = await gateway
       .listen(config.host, config.port)
       .catch(async () => Promise.reject(await portFault(config.host, config.port)))

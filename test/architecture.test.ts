@@ -7,7 +7,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
-const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
+const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client', 'console'] as const
 /** For each folder, the project folders and the packages that it may import. */
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$|^croner$/ },
@@ -27,6 +27,17 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         /^mammoth$|^htmlparser2$|^fflate$|^saxes$/,
         /^@oxc-node\/core$|^esbuild$|^tar\/header$|^@aws-sdk\/(client-s3|lib-storage)$/,
         /^@octokit\/auth-app$/,
+      ]
+        .map(({ source }) => source)
+        .join('|'),
+    ),
+  },
+  console: {
+    folders: ['console', 'client', 'protocol'],
+    packages: new RegExp(
+      [
+        /^preact(\/hooks)?$|^@preact\/signals$|^uplot$|^@dagrejs\/dagre$|^eventsource-parser/,
+        /^@codemirror\/[a-z-]+$|^@xterm\/(xterm|addon-fit)$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -56,6 +67,10 @@ const never: Partial<Record<string, readonly [RegExp, string]>> = {
   ],
   gateway: [/process\.env|@nats-io/, 'the edge knows the world only through its ports'],
   views: [/process\.env|@nats-io/, 'views know the world only through their ports'],
+  console: [
+    /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|eval|new Function)\b/,
+    'content of users is never parsed as HTML or executed',
+  ],
 }
 /** Packages and features, each with the only files that may use it. */
 const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
@@ -86,8 +101,9 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
-  [/['"]esbuild['"]/, /^nodes\/boot\/(program|test-bundle)\.mjs$/],
-  [/process\.env/, /^nodes\/|^client\/cli\//],
+  [/['"]esbuild['"]/, /^nodes\/(boot\/(program|test-bundle)\.mjs|console\.ts)$/],
+  // `console/design/copy.tsx` writes programs for users.
+  [/process\.env/, /^nodes\/|^client\/cli\/|^console\/design\/copy\.tsx$/],
   // The signal that `AbortSignal.any` returns can be garbage-collected before it aborts.
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
@@ -97,7 +113,7 @@ const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(ts|mjs)$/.test(name) && !name.includes('node_modules'))
+    .filter((name) => /\.(tsx?|mjs)$/.test(name) && !name.includes('node_modules'))
     .map((name) => join(folder, name)),
 )
 const code = (text: string): string =>

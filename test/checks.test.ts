@@ -11,6 +11,7 @@ const run = promisify(execFile)
 for (const [name, ...args] of [
   ['typescript-native/bin/tsc', '--singleThreaded'],
   ['typescript-native/bin/tsc', '--singleThreaded', '-p', 'client/chat'],
+  ['typescript-native/bin/tsc', '--singleThreaded', '-p', 'console'],
   ['.bin/biome', 'check', '.'],
   ['.bin/knip', '--no-progress'],
 ] as const) {

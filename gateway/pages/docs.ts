@@ -93,6 +93,5 @@ export function openDocs(
       text: start,
       type: 'text/javascript; charset=utf-8',
     }),
-    '/': async () => ({ status: 302, headers: { Location: '/docs' } }),
   }
 }

@@ -1,0 +1,191 @@
+/**
+ * Calls operations of the API from the browser, with the types of the endpoint table. The browser
+ * sends the cookie of the console session.
+ *
+ * Invariant: a request is repeated only if it cannot take effect twice. All attempts of a POST have
+ * one `Idempotency-Key`; a PATCH is never repeated.
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { Input, Reply, Row } from '../../protocol/contract.ts'
+import { embeddedRoute } from './routes.ts'
+
+/** Names of the operations that `call` supports: commands and queries. */
+export type CallName = {
+  [N in keyof Api]: Api[N] extends { readonly verb: 'command' | 'query' } ? N : never
+}[keyof Api]
+/** Path parameters, query parameters and body of an operation in one object. */
+export type CallInput<N extends CallName> = Api[N] extends infer R extends Row ? Input<R> : never
+/** The answer of an operation. */
+export type CallReply<N extends CallName> = Api[N] extends infer R extends Row ? Reply<R> : never
+
+/** A fault of one field of a request. `field` is a path such as `spec.steps.0.key`. */
+export interface FieldFault {
+  readonly field: string
+  readonly message: string
+}
+
+/**
+ * The service refused a request (`status` from 400), or no answer arrived (`status` 0 and code
+ * `unreachable`).
+ */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly details: Readonly<Record<string, unknown>>
+  readonly requestId: string | undefined
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    details: Readonly<Record<string, unknown>> = {},
+    requestId?: string,
+  ) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code
+    this.details = details
+    this.requestId = requestId
+  }
+  /** The faults of single fields. */
+  get fields(): readonly FieldFault[] {
+    const { fields } = this.details
+    return Array.isArray(fields) ? (fields as FieldFault[]) : []
+  }
+}
+
+/** Options of a call. */
+export interface CallOptions {
+  readonly signal?: AbortSignal
+  /** Idempotency key of a POST; a new one by default. */
+  readonly key?: string
+  /** Condition of an update, as the header `If-Match`. */
+  readonly ifMatch?: string
+}
+
+const TRIES = 4
+const FIRST_PAUSE_MS = 300
+const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
+
+/** Creates a random key. `randomUUID` exists only in secure contexts. */
+export const randomKey = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+
+let onSignedOut: () => void = () => {}
+/** Sets the function that is called when the service answers 401: the session has ended. */
+export function whenSignedOut(run: () => void): void {
+  onSignedOut = run
+}
+
+/** A request in its HTTP form. `path` begins with `/v1`. */
+export interface HttpRequestOf {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+}
+
+/**
+ * Returns the HTTP form of a call.
+ * @throws Error if a path parameter is missing.
+ */
+export function requestOf(name: string, input: Readonly<Record<string, unknown>>): HttpRequestOf {
+  const { route, query: inQuery = [], include, body: hasBody } = embeddedRoute(name)
+  const [method = 'GET', pattern = ''] = route.split(' ')
+  const rest: Record<string, unknown> = { ...(include && { include }), ...input }
+  const path = pattern.replace(/:(\w+)/g, (_, slot: string) => {
+    const value = rest[slot]
+    if (value === undefined || value === '') throw new Error(`${route} needs ${slot}`)
+    delete rest[slot]
+    return encodeURIComponent(String(value))
+  })
+  const query = new URLSearchParams()
+  for (const [member, value] of Object.entries(rest)) {
+    if (hasBody && !inQuery.includes(member)) continue
+    delete rest[member]
+    if (value !== undefined && value !== '')
+      query.set(member, Array.isArray(value) ? value.join(',') : String(value))
+  }
+  return {
+    method,
+    path: `/v1${path}${query.size > 0 ? `?${query}` : ''}`,
+    ...(hasBody && { body: rest }),
+  }
+}
+
+/**
+ * Calls an operation. Temporary failures are repeated.
+ * @throws ApiError if the service refuses the request or does not answer; the reason of the signal
+ * if it aborts.
+ */
+export async function call<N extends CallName>(
+  name: N,
+  input: CallInput<N>,
+  options: CallOptions = {},
+): Promise<CallReply<N>> {
+  const { method, path, body } = requestOf(name, input as Record<string, unknown>)
+  const answer = await send(method, path, body === undefined ? undefined : JSON.stringify(body), {
+    ...options,
+    type: 'application/json',
+  })
+  const text = await answer.text()
+  return (text === '' ? undefined : JSON.parse(text)) as CallReply<N>
+}
+
+/**
+ * Sends a request and returns its successful answer. Temporary failures are repeated. `path` begins
+ * with `/`, because requests go only to the service itself.
+ * @param options `type` is the media type of the body; a form has none.
+ * @throws as `call`.
+ */
+export async function send(
+  method: string,
+  path: string,
+  body?: BodyInit,
+  { signal, key, ifMatch, type }: CallOptions & { readonly type?: string } = {},
+): Promise<Response> {
+  const headers = {
+    ...(body !== undefined && type && { 'content-type': type }),
+    ...(method === 'POST' && { 'idempotency-key': key ?? randomKey() }),
+    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+    // Until the console session exists.
+    ...(localStorage.getItem('console.key') && {
+      authorization: `Bearer ${localStorage.getItem('console.key')}`,
+    }),
+  }
+  const tries = method === 'PATCH' ? 1 : TRIES
+  for (let attempt = 1; ; attempt++) {
+    const answer = await fetch(path, {
+      method,
+      headers,
+      credentials: 'same-origin',
+      ...(body !== undefined && { body }),
+      ...(signal && { signal }),
+    }).catch(() => undefined)
+    signal?.throwIfAborted()
+    if (answer?.ok) return answer
+    const error = await errorOf(answer)
+    if (error.status === 401) onSignedOut()
+    if (!REPEATED.has(error.status) || attempt === tries) throw error
+    const after = Number(answer?.headers.get('retry-after') ?? 0) * 1000
+    const pause = Math.min(10_000, Math.max(after, FIRST_PAUSE_MS * 2 ** attempt))
+    await new Promise((again) => setTimeout(again, pause))
+    signal?.throwIfAborted()
+  }
+}
+
+async function errorOf(answer: Response | undefined): Promise<ApiError> {
+  if (!answer) return new ApiError(0, 'unreachable', 'The service does not answer.')
+  const body = (await answer.json().catch(() => ({}))) as {
+    error?: { code?: string; message?: string; details?: Record<string, unknown> }
+  }
+  const { code = 'internal_error', message, details } = body.error ?? {}
+  return new ApiError(
+    answer.status,
+    code,
+    message ?? `The service answered ${answer.status}.`,
+    details,
+    answer.headers.get('x-request-id') ?? undefined,
+  )
+}

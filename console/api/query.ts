@@ -1,0 +1,237 @@
+/**
+ * Keeps answers of queries as signals, so that pages show what is known at once and follow changes.
+ *
+ * Invariants:
+ * Q1. Equal queries share one entry and one request in flight.
+ * Q2. The answer of an older request never replaces that of a newer one.
+ * Q3. An entry without users is kept for going back, and the oldest ones are dropped.
+ */
+import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { onChange } from './changes.ts'
+import { ApiError, type CallInput, type CallName, type CallReply, call } from './client.ts'
+
+/** The state of a query. `data` is the last answer, also while a newer one is loaded. */
+export interface Loaded<T> {
+  readonly data?: T
+  readonly error?: ApiError
+  readonly loading: boolean
+}
+/** A query that a component uses. */
+export interface Query<T> {
+  readonly state: ReadonlySignal<Loaded<T>>
+  /** Loads again. */
+  reload(): void
+}
+/** Options of `useQuery`. */
+export interface QueryOptions {
+  /** Kinds of records; a change of one of them in the project of the query loads it again. */
+  readonly kinds?: readonly string[]
+  /** Replaces `kinds`: decides whether a changed record affects the query. */
+  readonly affects?: (kind: string, id: string | undefined) => boolean
+}
+
+interface Entry {
+  readonly state: Signal<Loaded<unknown>>
+  readonly name: CallName
+  readonly input: Record<string, unknown>
+  users: number
+  request: AbortController | undefined
+}
+
+const UNUSED_KEPT = 60
+const entries = new Map<string, Entry>()
+
+/** Removes all answers. For signing out. */
+export function forgetAnswers(): void {
+  for (const { request } of entries.values()) request?.abort()
+  entries.clear()
+}
+
+function entryOf(name: CallName, input: Record<string, unknown>): Entry {
+  const id = `${name} ${JSON.stringify(input)}`
+  const known = entries.get(id)
+  if (known) {
+    // The most recently used entries are last.
+    entries.delete(id)
+    entries.set(id, known)
+    return known
+  }
+  const entry: Entry = {
+    state: signal<Loaded<unknown>>({ loading: true }),
+    name,
+    input,
+    users: 0,
+    request: undefined,
+  }
+  entries.set(id, entry)
+  let unused = [...entries.values()].filter(({ users }) => users === 0).length - UNUSED_KEPT
+  for (const [other, { users }] of entries) {
+    if (unused <= 0) break
+    if (users > 0 || other === id) continue
+    entries.delete(other)
+    unused--
+  }
+  return entry
+}
+
+async function load(entry: Entry): Promise<void> {
+  entry.request?.abort()
+  const request = new AbortController()
+  entry.request = request
+  const { error: _, ...before } = entry.state.peek()
+  entry.state.value = { ...before, loading: true }
+  try {
+    const data = await call(entry.name, entry.input as never, { signal: request.signal })
+    if (entry.request === request) entry.state.value = { data, loading: false }
+  } catch (error) {
+    if (entry.request !== request || request.signal.aborted) return
+    if (!(error instanceof ApiError)) throw error
+    const { data } = entry.state.peek()
+    entry.state.value = { ...(data !== undefined && { data }), error, loading: false }
+  } finally {
+    if (entry.request === request) entry.request = undefined
+  }
+}
+
+const idle: ReadonlySignal<Loaded<never>> = signal({ loading: false })
+
+/**
+ * Uses a query in a component. The query runs when the component is first shown and when its input
+ * changes.
+ * @param input undefined while the query cannot run yet.
+ */
+export function useQuery<N extends CallName>(
+  name: N,
+  input: CallInput<N> | undefined,
+  { kinds, affects }: QueryOptions = {},
+): Query<CallReply<N>> {
+  const id = input === undefined ? '' : JSON.stringify(input)
+  const entry = useMemo(
+    () => (input === undefined ? undefined : entryOf(name, input as Record<string, unknown>)),
+    [name, id],
+  )
+  const rule = useRef(affects)
+  rule.current = affects ?? (kinds && ((kind) => kinds.includes(kind)))
+  useEffect(() => {
+    if (!entry) return
+    entry.users++
+    void load(entry)
+    const project = entry.input['project']
+    const stop =
+      typeof project === 'string' && rule.current
+        ? onChange(project, (kind, changed) => {
+            if (kind === '*' || rule.current?.(kind, changed)) void load(entry)
+          })
+        : undefined
+    return () => {
+      stop?.()
+      if (--entry.users > 0) return
+      entry.request?.abort()
+      entry.request = undefined
+    }
+  }, [entry])
+  const state = (entry?.state ?? idle) as ReadonlySignal<Loaded<CallReply<N>>>
+  return { state, reload: () => void (entry && load(entry)) }
+}
+
+/** A page of a list. */
+interface PageOf<T> {
+  readonly items: readonly T[]
+  readonly has_more?: boolean
+  readonly next_cursor?: string
+}
+type Item<R> = R extends { readonly items: readonly (infer T)[] } ? T : never
+/** The pages of a list that were loaded so far. */
+export interface Pages<T> {
+  readonly items: readonly T[]
+  readonly more: boolean
+  readonly loading: boolean
+  readonly error?: ApiError
+}
+/** A list that a component uses page by page. */
+export interface Listing<T> {
+  readonly state: ReadonlySignal<Pages<T>>
+  /** Loads the next page. Does nothing while a page is loaded or when there is none. */
+  more(): void
+  reload(): void
+}
+
+interface Known<T> {
+  readonly items: readonly T[]
+  readonly next: string | undefined
+  readonly loading: boolean
+  readonly error?: ApiError
+}
+const nothingKnown: Known<never> = { items: [], next: undefined, loading: false }
+const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
+
+/**
+ * Returns the list after its first page was loaded again: the page, and the known items after the
+ * page's last item. If that item was not known, the known items may be far away, so they are
+ * dropped.
+ */
+export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
+  const last = idOf(page.items.at(-1))
+  const at = last === undefined ? -1 : known.items.findIndex((item) => idOf(item) === last)
+  return at < 0 || page.next_cursor === undefined
+    ? { items: page.items, next: page.next_cursor, loading: false }
+    : { ...known, items: [...page.items, ...known.items.slice(at + 1)] }
+}
+
+/** Uses a paged list in a component. A change loads the first page again and keeps the others. */
+export function useList<N extends CallName>(
+  name: N,
+  input: CallInput<N> | undefined,
+  options: QueryOptions = {},
+): Listing<Item<CallReply<N>>> {
+  type T = Item<CallReply<N>>
+  const first = useQuery(name, input, options)
+  const id = input === undefined ? '' : JSON.stringify(input)
+  const known = useMemo(() => signal<Known<T>>(nothingKnown), [name, id])
+  useEffect(
+    () =>
+      effect(() => {
+        const { data } = first.state.value
+        if (data !== undefined) known.value = mergeFirst(known.peek(), data as unknown as PageOf<T>)
+      }),
+    [known, first.state],
+  )
+  const state = useMemo(
+    () =>
+      computed((): Pages<T> => {
+        const { data, error, loading } = first.state.value
+        const { items, next, loading: loadingMore, error: failed = error } = known.value
+        const page = data as PageOf<T> | undefined
+        return {
+          // Before the effect has run, the first page is shown alone.
+          items: items.length > 0 || !page ? items : page.items,
+          more: next !== undefined,
+          loading: loading || loadingMore,
+          ...(failed && { error: failed }),
+        }
+      }),
+    [known, first.state],
+  )
+  const more = async (): Promise<void> => {
+    const { items, next, loading } = known.peek()
+    if (next === undefined || loading || input === undefined) return
+    known.value = { items, next, loading: true }
+    try {
+      const page = (await call(name, {
+        ...input,
+        cursor: next,
+      } as CallInput<N>)) as unknown as PageOf<T>
+      const seen = new Set(known.peek().items.map(idOf))
+      known.value = {
+        items: [...known.peek().items, ...page.items.filter((item) => !seen.has(idOf(item)))],
+        next: page.next_cursor,
+        loading: false,
+      }
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      known.value = { items: known.peek().items, next, loading: false, error }
+    }
+  }
+  return { state, more: () => void more(), reload: first.reload }
+}

@@ -1,0 +1,29 @@
+/**
+ * The routes of the API as the build embeds them, so that the console does not load the endpoint
+ * table with its schemas. `nodes/console.ts` derives them from the table.
+ */
+
+/**
+ * What a request to one row needs: method and path, the names of its query parameters, the names of
+ * its additions, and whether it has a body.
+ */
+export interface EmbeddedRoute {
+  readonly route: string
+  readonly query?: readonly string[]
+  readonly include?: readonly string[]
+  readonly body?: true
+}
+
+declare global {
+  /** Replaced by the build with the routes by row name. */
+  const BATON_ROUTES: Readonly<Record<string, EmbeddedRoute>>
+  /** Replaced by the build with the version of the program. */
+  const BATON_VERSION: string
+}
+
+/** Returns the route of a row. @throws Error for a name that is not in the table. */
+export function embeddedRoute(name: string): EmbeddedRoute {
+  const route = Object.hasOwn(BATON_ROUTES, name) ? BATON_ROUTES[name] : undefined
+  if (!route) throw new Error(`there is no operation ${name}`)
+  return route
+}

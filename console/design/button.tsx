@@ -1,0 +1,108 @@
+/** Buttons, and links that look like buttons. */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { Icon, type IconName } from './icons.tsx'
+import { showError } from './toast.tsx'
+
+interface Look {
+  readonly icon?: IconName
+  /** `primary`: the main action of a page or dialog, at most one. */
+  readonly kind?: 'primary' | 'quiet'
+  readonly danger?: boolean
+}
+interface ButtonProps extends Look {
+  readonly children: ComponentChildren
+  /** While a returned promise is pending, the button is disabled. A rejection is shown. */
+  readonly onClick?: (event: MouseEvent) => unknown
+  readonly submit?: boolean
+  readonly disabled?: boolean
+  /** Why the button is disabled, or what it does. */
+  readonly title?: string
+  readonly shortcut?: string
+}
+
+const classes = (kind: string | undefined, danger: boolean | undefined, icon = false): string =>
+  ['button', kind, danger && 'danger', icon && 'icon'].filter(Boolean).join(' ')
+
+/** Runs the handler of a control and returns whether it is pending. */
+function usePending(onClick: ButtonProps['onClick']) {
+  const [pending, setPending] = useState(false)
+  const run = async (event: MouseEvent): Promise<void> => {
+    const result = onClick?.(event)
+    if (!(result instanceof Promise)) return
+    setPending(true)
+    try {
+      await result
+    } catch (error) {
+      showError(error)
+    } finally {
+      setPending(false)
+    }
+  }
+  return { pending, run: (event: MouseEvent) => void run(event) }
+}
+
+/** A button with a text. */
+export function Button(props: ButtonProps) {
+  const { icon, kind, danger, children, onClick, submit, disabled, title, shortcut } = props
+  const { pending, run } = usePending(onClick)
+  return (
+    <button
+      type={submit ? 'submit' : 'button'}
+      class={classes(kind, danger)}
+      disabled={disabled || pending}
+      aria-busy={pending}
+      title={title}
+      aria-keyshortcuts={shortcut}
+      onClick={run}
+    >
+      {icon && <Icon name={icon} />}
+      {children}
+    </button>
+  )
+}
+
+/** A button that shows an icon alone. */
+export function IconButton(
+  props: Omit<ButtonProps, 'children' | 'title'> & {
+    readonly icon: IconName
+    readonly label: string
+    readonly pressed?: boolean
+  },
+) {
+  const { icon, kind = 'quiet', danger, label, onClick, disabled, shortcut, pressed } = props
+  const { pending, run } = usePending(onClick)
+  return (
+    <button
+      type="button"
+      class={classes(kind, danger, true)}
+      disabled={disabled || pending}
+      aria-label={label}
+      title={label}
+      aria-keyshortcuts={shortcut}
+      aria-pressed={pressed}
+      onClick={run}
+    >
+      <Icon name={icon} />
+    </button>
+  )
+}
+
+/** A link that looks like a button. */
+export const LinkButton = ({
+  href,
+  icon,
+  kind,
+  danger,
+  children,
+  download,
+}: Look & {
+  readonly href: string
+  readonly children: ComponentChildren
+  readonly download?: string
+}) => (
+  <a class={classes(kind, danger)} href={href} download={download}>
+    {icon && <Icon name={icon} />}
+    {children}
+  </a>
+)

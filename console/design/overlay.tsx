@@ -1,0 +1,195 @@
+/** Dialogs and menus, on the elements of the browser that keep and return the focus. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Button, IconButton } from './button.tsx'
+import { Icon, type IconName } from './icons.tsx'
+import { designText as text } from './text.ts'
+import { showError } from './toast.tsx'
+
+/** A modal dialog, open while it is rendered. */
+export function Dialog({
+  title,
+  onClose,
+  wide = false,
+  children,
+}: {
+  readonly title: string
+  readonly onClose: () => void
+  readonly wide?: boolean
+  readonly children: ComponentChildren
+}) {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      class={wide ? 'dialog wide' : 'dialog'}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <div class="inside">
+        <div class="row apart">
+          <h2 id={id}>{title}</h2>
+          <IconButton icon="close" label={text.close} onClick={onClose} />
+        </div>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({
+  title,
+  children,
+  action,
+  danger = false,
+  onConfirm,
+  onClose,
+}: {
+  readonly title: string
+  readonly children?: ComponentChildren
+  /** Text of the button that confirms. */
+  readonly action: string
+  readonly danger?: boolean
+  /** May return a promise; the dialog closes when it is fulfilled. */
+  readonly onConfirm: () => unknown
+  readonly onClose: () => void
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      <div class="actions">
+        <Button onClick={onClose}>{text.cancel}</Button>
+        <Button
+          kind="primary"
+          danger={danger}
+          onClick={async () => {
+            await onConfirm()
+            onClose()
+          }}
+        >
+          {action}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** An entry of a menu: an action or a link. */
+export interface MenuItem {
+  readonly label: string
+  readonly icon?: IconName
+  readonly danger?: boolean
+  readonly disabled?: boolean
+  readonly href?: string
+  readonly onSelect?: () => unknown
+}
+
+const GAP = 4
+/** A button that opens a list of actions. Arrow keys move in the list, Escape closes it. */
+export function Menu({
+  label,
+  icon = 'more',
+  items,
+  children,
+}: {
+  readonly label: string
+  readonly icon?: IconName
+  readonly items: readonly MenuItem[]
+  /** Content of the button; the icon alone by default. */
+  readonly children?: ComponentChildren
+}) {
+  const id = useId()
+  const button = useRef<HTMLButtonElement>(null)
+  const list = useRef<HTMLDivElement>(null)
+  const entries = (): HTMLElement[] => [
+    ...(list.current?.querySelectorAll<HTMLElement>('[role=menuitem]:not(:disabled)') ?? []),
+  ]
+  const move = (event: KeyboardEvent): void => {
+    const all = entries()
+    const at = all.indexOf(document.activeElement as HTMLElement)
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key]
+    if (next === undefined) return
+    event.preventDefault()
+    all[(next + all.length) % all.length]?.focus()
+  }
+  const opened = (open: boolean): void => {
+    const around = button.current?.getBoundingClientRect()
+    const element = list.current
+    button.current?.setAttribute('aria-expanded', String(open))
+    if (!open || !around || !element) return
+    const { offsetWidth: width, offsetHeight: height } = element
+    const below = around.bottom + GAP + height <= innerHeight
+    element.style.top = `${Math.max(GAP, below ? around.bottom + GAP : around.top - GAP - height)}px`
+    element.style.left = `${Math.max(GAP, Math.min(around.left, innerWidth - width - GAP))}px`
+    entries()[0]?.focus()
+  }
+  return (
+    <div class="menu">
+      <button
+        ref={button}
+        type="button"
+        class={children ? 'button quiet' : 'button quiet icon'}
+        aria-label={children ? undefined : label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded="false"
+        popovertarget={id}
+      >
+        {children ?? <Icon name={icon} />}
+      </button>
+      <div
+        id={id}
+        ref={list}
+        class="menu-list"
+        role="menu"
+        aria-label={label}
+        popover="auto"
+        onKeyDown={move}
+        onToggle={(event) => opened((event as unknown as ToggleEvent).newState === 'open')}
+      >
+        {items.map((item) => (
+          <Entry key={item.label} item={item} close={() => list.current?.hidePopover()} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function Entry({ item, close }: { readonly item: MenuItem; readonly close: () => void }) {
+  const { label, icon, danger, disabled, href, onSelect } = item
+  const look = danger ? 'menu-item danger' : 'menu-item'
+  const content = (
+    <>
+      {icon && <Icon name={icon} />}
+      <span class="user-text">{label}</span>
+    </>
+  )
+  return href !== undefined ? (
+    <a class={look} role="menuitem" href={href} onClick={close}>
+      {content}
+    </a>
+  ) : (
+    <button
+      type="button"
+      class={look}
+      role="menuitem"
+      disabled={disabled}
+      onClick={() => {
+        close()
+        void Promise.resolve(onSelect?.()).catch(showError)
+      }}
+    >
+      {content}
+    </button>
+  )
+}

@@ -1,0 +1,124 @@
+/** What a page shows while its data is loaded, when there is none, and when loading failed. */
+import type { ComponentChildren } from 'preact'
+import { Component } from 'preact'
+import { ApiError } from '../api/client.ts'
+import type { Loaded } from '../api/query.ts'
+import { Button } from './button.tsx'
+import { Icon, type IconName } from './icons.tsx'
+import { designText as text } from './text.ts'
+
+/** Tone of a badge or notice. */
+export type Tone = 'neutral' | 'good' | 'bad' | 'warn' | 'info' | 'accent'
+
+/** A short word on a coloured ground, such as a status. */
+export const Badge = ({
+  tone = 'neutral',
+  children,
+}: {
+  readonly tone?: Tone
+  readonly children: ComponentChildren
+}) => <span class={`badge ${tone}`}>{children}</span>
+
+/** A message inside a page. */
+export const Notice = ({
+  tone = 'info',
+  children,
+}: {
+  readonly tone?: 'info' | 'good' | 'warn' | 'bad'
+  readonly children: ComponentChildren
+}) => (
+  <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'note'}>
+    <Icon name={tone === 'bad' || tone === 'warn' ? 'warning' : 'info'} />
+    <div class="grow">{children}</div>
+  </div>
+)
+
+/** Says that there is nothing here, why, and what to do next. */
+export const Empty = ({
+  icon = 'info',
+  title,
+  children,
+}: {
+  readonly icon?: IconName
+  readonly title: string
+  readonly children?: ComponentChildren
+}) => (
+  <div class="empty">
+    <Icon name={icon} />
+    <h2>{title}</h2>
+    {children}
+  </div>
+)
+
+/** Grey bars in the place of data that is being loaded. */
+export const Skeleton = ({ lines = 4 }: { readonly lines?: number }) => (
+  <div class="skeleton" role="status" aria-label={text.loading}>
+    {Array.from({ length: lines }, (_, index) => (
+      <i key={index} />
+    ))}
+  </div>
+)
+
+/** The failure of a request, in the words of the service. */
+export const Failure = ({
+  error,
+  retry,
+}: {
+  readonly error: ApiError
+  readonly retry?: () => void
+}) => (
+  <Notice tone="bad">
+    <div class="user-text">{error.message}</div>
+    {error.fields.map(({ field, message }) => (
+      <div class="small user-text" key={field}>
+        {field}: {message}
+      </div>
+    ))}
+    {error.requestId && <div class="small">{text.request(error.requestId)}</div>}
+    {retry && <Button onClick={retry}>{text.retry}</Button>}
+  </Notice>
+)
+
+/** Shows the data of a query, or its state. Old data stays visible while it is loaded again. */
+export function Show<T>({
+  of: { data, error, loading },
+  retry,
+  lines,
+  children,
+}: {
+  readonly of: Loaded<T>
+  readonly retry?: () => void
+  readonly lines?: number
+  readonly children: (data: T) => ComponentChildren
+}) {
+  return (
+    <>
+      {error && <Failure error={error} {...(retry && { retry })} />}
+      {data === undefined
+        ? loading && <Skeleton {...(lines !== undefined && { lines })} />
+        : children(data)}
+    </>
+  )
+}
+
+/** Contains a fault of the console in one part of the page. */
+export class Boundary extends Component<
+  { readonly children: ComponentChildren },
+  { readonly error?: unknown }
+> {
+  static override getDerivedStateFromError = (error: unknown) => ({ error })
+  override componentDidCatch(error: unknown): void {
+    console.error(error)
+  }
+  override render() {
+    const { error } = this.state
+    if (error === undefined) return this.props.children
+    return (
+      <Notice tone="bad">
+        <p>{text.pageFailed}</p>
+        <p>{error instanceof ApiError ? error.message : text.pageFailedHint}</p>
+        <Button onClick={() => location.reload()}>{text.reload}</Button>
+      </Notice>
+    )
+  }
+}

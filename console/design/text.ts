@@ -1,0 +1,27 @@
+/** Texts of the components that every page uses. */
+import { messages } from '../text/messages.ts'
+
+export const designText = messages('design', {
+  close: 'Close',
+  cancel: 'Cancel',
+  copy: 'Copy',
+  copied: 'Copied.',
+  copyAs: 'Copy as',
+  copyId: 'Copy id',
+  curl: 'curl',
+  cli: 'Command line',
+  typescript: 'TypeScript',
+  retry: 'Try again',
+  loading: 'Loading…',
+  more: 'Load more',
+  moreActions: 'More actions',
+  request: (id: string) => `Request ${id}`,
+  failed: 'This could not be loaded.',
+  pageFailed: 'This page has a fault.',
+  pageFailedHint: 'The fault is in the console, not in your work. Reload the page.',
+  reload: 'Reload',
+  items: (count: number) => `${count} items`,
+  members: (count: number) => `${count} members`,
+  showAll: 'Show all',
+  deepValue: 'Show the rest',
+})

@@ -1,0 +1,45 @@
+/** Times, which follow the clock, and durations that still grow. */
+import { signal } from '@preact/signals'
+import { formatDuration, formatExact, formatRelative, formatTime } from '../text/format.ts'
+
+/** The time in milliseconds. It advances every second while the tab is visible. */
+export const now = signal(Date.now())
+setInterval(() => {
+  if (document.visibilityState === 'visible') now.value = Date.now()
+}, 1000)
+document.addEventListener('visibilitychange', () => {
+  now.value = Date.now()
+})
+
+/** Shows a time; the exact one appears on hover and to screen readers. */
+export function Time({
+  at,
+  relative = false,
+}: {
+  /** ISO 8601, or milliseconds. */
+  readonly at: string | number
+  /** Shows `3 minutes ago` instead of the time of day. */
+  readonly relative?: boolean
+}) {
+  const ms = typeof at === 'number' ? at : Date.parse(at)
+  if (Number.isNaN(ms)) return <span class="user-text">{String(at)}</span>
+  const shown = relative ? formatRelative(ms, now.value) : formatTime(ms, now.value)
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={formatExact(ms)}>
+      {shown}
+    </time>
+  )
+}
+
+/** Shows the duration from `from` to `to`, or to now while there is no `to`. */
+export function Duration({
+  from,
+  to,
+}: {
+  readonly from: string | number
+  readonly to?: string | number | null | undefined
+}) {
+  const start = new Date(from).getTime()
+  const end = to === undefined || to === null ? now.value : new Date(to).getTime()
+  return <span>{formatDuration(Math.max(0, end - start))}</span>
+}

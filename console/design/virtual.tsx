@@ -1,0 +1,170 @@
+/**
+ * Long lists: only the visible lines are in the document. Lines have one height, so the position of
+ * each follows from its index.
+ */
+import type { ComponentChildren, CSSProperties } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+const BEYOND = 8
+
+/** Returns the range of lines to render: from `first`, up to and without `end`. */
+export function visibleRange(
+  scrolled: number,
+  height: number,
+  line: number,
+  count: number,
+): { readonly first: number; readonly end: number } {
+  const first = Math.max(0, Math.floor(scrolled / line) - BEYOND)
+  const end = Math.min(count, Math.ceil((scrolled + height) / line) + BEYOND)
+  return { first: Math.min(first, end), end }
+}
+
+/** Browsers limit the height of an element; beyond this, positions are scaled. */
+const TALLEST = 8_000_000
+
+/**
+ * A list whose lines are rendered while they are visible.
+ * @param props.line height of a line in pixels; `columns` is a value of `grid-template-columns`.
+ */
+export function VirtualList<T>({
+  items,
+  line,
+  columns,
+  height,
+  label,
+  head,
+  keyOf,
+  render,
+  onEnd,
+}: {
+  readonly items: readonly T[]
+  readonly line: number
+  readonly columns: string
+  /** CSS height of the list. */
+  readonly height: string
+  readonly label: string
+  /** Names of the columns. */
+  readonly head?: readonly ComponentChildren[]
+  readonly keyOf: (item: T) => string
+  /** Returns the cells of a line, and the address that the whole line leads to. */
+  readonly render: (item: T) => {
+    readonly cells: readonly ComponentChildren[]
+    readonly href?: string
+    readonly selected?: boolean
+  }
+  /** Called when the end is near, to load more. */
+  readonly onEnd?: () => void
+}) {
+  const frame = useRef<HTMLDivElement>(null)
+  const [view, setView] = useState({ scrolled: 0, height: 800 })
+  useEffect(() => {
+    const element = frame.current
+    if (!element) return
+    let waiting = 0
+    const measure = (): void => {
+      waiting = 0
+      setView({ scrolled: element.scrollTop, height: element.clientHeight })
+    }
+    const later = (): void => {
+      if (waiting === 0) waiting = requestAnimationFrame(measure)
+    }
+    const observer = new ResizeObserver(later)
+    observer.observe(element)
+    element.addEventListener('scroll', later, { passive: true })
+    measure()
+    return () => {
+      cancelAnimationFrame(waiting)
+      observer.disconnect()
+      element.removeEventListener('scroll', later)
+    }
+  }, [])
+  const full = items.length * line
+  const shown = Math.min(full, TALLEST)
+  const ratio = shown > view.height ? (full - view.height) / (shown - view.height) : 1
+  const scrolled = view.scrolled * ratio
+  const { first, end } = visibleRange(scrolled, view.height, line, items.length)
+  const nearEnd = end >= items.length
+  useEffect(() => {
+    if (nearEnd) onEnd?.()
+  }, [nearEnd, items.length])
+  const style = { gridTemplateColumns: columns, height: `${line}px` }
+  return (
+    <div
+      ref={frame}
+      class="virtual"
+      style={{ height }}
+      role="table"
+      aria-label={label}
+      aria-rowcount={items.length}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+      tabIndex={0}
+    >
+      {head && (
+        <div role="rowgroup" class="virtual-head">
+          <div role="row" class="line head" style={style}>
+            {head.map((name, index) => (
+              <div role="columnheader" class="clip" key={index}>
+                {name}
+              </div>
+            ))}
+          </div>
+        </div>
+      )}
+      <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
+        {items.slice(first, end).map((item, index) => {
+          const { cells, href, selected } = render(item)
+          const at = first + index
+          return (
+            <Line
+              key={keyOf(item)}
+              cells={cells}
+              index={at}
+              selected={selected ?? false}
+              style={{
+                ...style,
+                transform: `translateY(${at * line - scrolled + view.scrolled}px)`,
+              }}
+              {...(href !== undefined && { href })}
+            />
+          )
+        })}
+      </div>
+    </div>
+  )
+}
+
+function Line({
+  cells,
+  href,
+  index,
+  selected,
+  style,
+}: {
+  readonly cells: readonly ComponentChildren[]
+  readonly href?: string
+  readonly index: number
+  readonly selected: boolean
+  readonly style: CSSProperties
+}) {
+  return (
+    <div
+      role="row"
+      class={selected ? 'line selected' : 'line'}
+      style={style}
+      aria-rowindex={index + 1}
+      aria-selected={selected}
+    >
+      {cells.map((cell, at) => (
+        <div role="cell" class="clip" key={at}>
+          {at === 0 && href !== undefined ? (
+            <a class="whole" href={href}>
+              {cell}
+            </a>
+          ) : (
+            cell
+          )}
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,16 @@
+/** Starts the console in the document that `gateway/pages/console.ts` serves. */
+import { render } from 'preact'
+import { startRouter } from './router/router.ts'
+import { isConsolePath } from './router/routes.ts'
+import { App } from './shell/app.tsx'
+import { followSession, loadSession } from './shell/session.ts'
+import { applyTheme } from './shell/theme.ts'
+
+applyTheme()
+startRouter(isConsolePath)
+followSession()
+void loadSession()
+const root = document.getElementById('app')
+if (!root) throw new Error('the document has no element #app')
+root.textContent = ''
+render(<App />, root)

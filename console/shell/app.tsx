@@ -1,0 +1,89 @@
+/** The whole console: the page for signing in, or the frame with the current page. */
+import { useEffect } from 'preact/hooks'
+import { LinkButton } from '../design/button.tsx'
+import { Boundary, Empty, Skeleton } from '../design/states.tsx'
+import { Toasts } from '../design/toast.tsx'
+import { SignIn } from '../pages/sign-in/sign-in.tsx'
+import { fillPath } from '../router/match.ts'
+import { go, place } from '../router/router.ts'
+import { routes } from '../router/routes.ts'
+import { Frame } from './frame.tsx'
+import { Outlet } from './outlet.tsx'
+import { Page } from './page.tsx'
+import { paletteOpen } from './palette.tsx'
+import { askToSignIn, may, project, session } from './session.ts'
+import { type Command, listenForKeys, useCommands } from './shortcuts.ts'
+import { shellText as text } from './text.ts'
+import { store, stored } from './theme.ts'
+
+const LAST_PROJECT = 'console.project'
+
+/** The address `/`: leads to the project that was visited last, or to the list of projects. */
+function Start() {
+  const projects = session.value?.projects ?? []
+  const last = stored(LAST_PROJECT)
+  const target = projects.find(({ handle }) => handle === last) ?? projects[0]
+  useEffect(() => {
+    if (target) go(`/p/${encodeURIComponent(target.handle)}`, { replace: true })
+  }, [target])
+  if (target) return <Skeleton />
+  return (
+    <Page title={text.projects}>
+      <Empty title={text.noProjects}>
+        <p>{text.noProjectsHint}</p>
+        <LinkButton href="/organization/projects">{text.projects}</LinkButton>
+      </Empty>
+    </Page>
+  )
+}
+
+/** The keys that lead to pages. */
+function usePageKeys(): void {
+  const current = project.value
+  const own = routes.flatMap(({ path, entry, permission }): Command[] => {
+    if (!entry?.keys || (path.startsWith('/p/') && current === '')) return []
+    if (permission && path.startsWith('/p/') && !may(permission)) return []
+    const href = fillPath(path, { project: current })
+    // Without a label, the palette does not list the page twice.
+    return [{ id: href, label: '', keys: entry.keys, run: () => go(href) }]
+  })
+  useCommands(own, [current, own.length])
+}
+
+function SignedIn() {
+  usePageKeys()
+  useEffect(() => {
+    if (project.value !== '') store(LAST_PROJECT, project.value)
+  }, [project.value])
+  return <Frame>{place.value.path === '/' ? <Start /> : <Outlet />}</Frame>
+}
+
+/** The console. */
+export function App() {
+  useEffect(
+    () =>
+      listenForKeys(() => {
+        paletteOpen.value = !paletteOpen.peek()
+      }),
+    [],
+  )
+  const known = session.value
+  const { path } = place.value
+  useEffect(() => {
+    if (known === null) askToSignIn()
+  }, [known, path])
+  if (path === '/sign-in' || known === null)
+    return (
+      <Boundary>
+        <SignIn />
+        <Toasts />
+      </Boundary>
+    )
+  if (known === undefined)
+    return (
+      <div class="alone">
+        <Skeleton />
+      </div>
+    )
+  return <SignedIn />
+}

@@ -1,0 +1,149 @@
+/** The frame around every page: navigation, project, search, connection and account. */
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { connection } from '../api/live.ts'
+import { Button, IconButton } from '../design/button.tsx'
+import { Icon } from '../design/icons.tsx'
+import { Menu } from '../design/overlay.tsx'
+import { Toasts } from '../design/toast.tsx'
+import { fillPath } from '../router/match.ts'
+import { go, place } from '../router/router.ts'
+import { type Route, routes } from '../router/routes.ts'
+import { Palette, paletteOpen } from './palette.tsx'
+import { may, project, session, signOut } from './session.ts'
+import { shellText as text } from './text.ts'
+import { theme } from './theme.ts'
+
+/** Whether the navigation is open on a narrow screen. */
+const navigationOpen = signal(false)
+
+function Navigation() {
+  const current = project.value
+  const { path } = place.value
+  const offered = routes.filter(
+    (route): route is Route & Required<Pick<Route, 'entry'>> =>
+      route.entry !== undefined &&
+      (!route.path.startsWith('/p/') ||
+        (current !== '' && (!route.permission || may(route.permission)))),
+  )
+  const groups = Map.groupBy(offered, ({ entry }) => entry.group)
+  return (
+    <nav
+      class={navigationOpen.value ? 'side open' : 'side'}
+      aria-label={text.navigation}
+      onClick={() => {
+        navigationOpen.value = false
+      }}
+    >
+      {[...groups].map(([group, entries]) => (
+        <section key={group}>
+          <h2 class="small soft">{group}</h2>
+          <ul>
+            {entries.map(({ path: pattern, entry }) => {
+              const href = fillPath(pattern, { project: current })
+              const isHome = pattern === '/p/:project'
+              const here = path === href || (!isHome && path.startsWith(`${href}/`))
+              return (
+                <li key={href}>
+                  <a class="side-link" href={href} aria-current={here ? 'page' : undefined}>
+                    <Icon name={entry.icon} />
+                    {entry.label}
+                  </a>
+                </li>
+              )
+            })}
+          </ul>
+        </section>
+      ))}
+    </nav>
+  )
+}
+
+function ProjectMenu() {
+  const projects = session.value?.projects ?? []
+  const current = projects.find(({ handle, id }) => [handle, id].includes(project.value))
+  return (
+    <Menu
+      label={text.chooseProject}
+      items={projects.map(({ name, handle }) => ({
+        label: name,
+        href: `/p/${encodeURIComponent(handle)}`,
+      }))}
+    >
+      <span class="clip user-text project-name">{current?.name ?? text.chooseProject}</span>
+      <Icon name="down" />
+    </Menu>
+  )
+}
+
+/** Says that live data is not arriving. */
+function Connection() {
+  const { state } = connection.value
+  if (state === 'live' || state === 'idle') return null
+  return (
+    <span class="badge warn" role="status">
+      {state === 'waiting' ? text.waiting : text.connecting}
+    </span>
+  )
+}
+
+const AccountMenu = () => (
+  <Menu
+    label={text.account}
+    icon="user"
+    items={[
+      { label: session.value?.name || text.account, icon: 'user', href: '/account' },
+      { label: text.themeSystem, icon: 'theme', onSelect: () => void (theme.value = 'system') },
+      { label: text.themeLight, icon: 'theme', onSelect: () => void (theme.value = 'light') },
+      { label: text.themeDark, icon: 'theme', onSelect: () => void (theme.value = 'dark') },
+      { label: text.apiReference, icon: 'external', href: '/docs' },
+      { label: text.signOut, icon: 'close', onSelect: signOut },
+    ]}
+  />
+)
+
+/** Lays out the frame with the page in it. */
+export const Frame = ({ children }: { readonly children: ComponentChildren }) => (
+  <>
+    <a class="skip" href="#content">
+      {text.skip}
+    </a>
+    <header class="top">
+      <span class="narrow-only">
+        <IconButton
+          icon="menu"
+          label={text.openNavigation}
+          pressed={navigationOpen.value}
+          onClick={() => {
+            navigationOpen.value = !navigationOpen.value
+          }}
+        />
+      </span>
+      <a class="brand" href="/" onClick={() => go('/')}>
+        {document.documentElement.dataset['product']}
+      </a>
+      <ProjectMenu />
+      <span class="grow" />
+      <Connection />
+      <Button
+        kind="quiet"
+        icon="search"
+        title={text.search}
+        shortcut="Control+K"
+        onClick={() => {
+          paletteOpen.value = true
+        }}
+      >
+        <span class="wide-only">{text.search}</span>
+        <kbd class="wide-only">Ctrl K</kbd>
+      </Button>
+      <AccountMenu />
+    </header>
+    <Navigation />
+    <main id="content" class="content" tabIndex={-1}>
+      {children}
+    </main>
+    <Palette />
+    <Toasts />
+  </>
+)

@@ -1,0 +1,72 @@
+/** The layout of a page: its title, its actions and its content. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { place } from '../router/router.ts'
+
+/** What every page receives: the parameters of its address. */
+export interface PageProps {
+  readonly params: Readonly<Record<string, string>>
+}
+/** A link of the path to a page. */
+export interface Crumb {
+  readonly label: string
+  readonly href: string
+}
+
+/** The path for which a heading has received the focus last. */
+let announced = location.pathname
+
+/**
+ * Lays out a page. When the page is shown after another one, its heading receives the focus, so
+ * that screen readers announce it.
+ */
+export function Page({
+  title,
+  heading,
+  crumbs = [],
+  actions,
+  full = false,
+  children,
+}: {
+  /** Title of the tab, and the heading unless `heading` is given. */
+  readonly title: string
+  readonly heading?: ComponentChildren
+  readonly crumbs?: readonly Crumb[]
+  readonly actions?: ComponentChildren
+  /** Uses the whole height, for pages with own scrolling parts. */
+  readonly full?: boolean
+  readonly children: ComponentChildren
+}) {
+  const top = useRef<HTMLHeadingElement>(null)
+  const { path } = place.value
+  useEffect(() => {
+    document.title = `${title} · ${document.documentElement.dataset['product'] ?? ''}`
+  }, [title])
+  useEffect(() => {
+    if (announced === path) return
+    announced = path
+    top.current?.focus({ preventScroll: true })
+  }, [path])
+  return (
+    <div class={full ? 'page full' : 'page'}>
+      <header class="page-head">
+        <div class="grow">
+          {crumbs.length > 0 && (
+            <nav class="crumbs small" aria-label="Breadcrumb">
+              {crumbs.map(({ label, href }) => (
+                <a key={href} href={href} class="user-text">
+                  {label}
+                </a>
+              ))}
+            </nav>
+          )}
+          <h1 ref={top} tabIndex={-1} class="user-text">
+            {heading ?? title}
+          </h1>
+        </div>
+        {actions && <div class="row">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,149 @@
+/** The command palette: pages, commands of the current page, and projects, found by typing. */
+import { signal } from '@preact/signals'
+import { useId, useMemo, useRef, useState } from 'preact/hooks'
+import { Icon, type IconName } from '../design/icons.tsx'
+import { Dialog } from '../design/overlay.tsx'
+import { fillPath } from '../router/match.ts'
+import { go } from '../router/router.ts'
+import { routes } from '../router/routes.ts'
+import { may, project, session } from './session.ts'
+import { commands } from './shortcuts.ts'
+import { shellText as text } from './text.ts'
+
+/** Whether the palette is open. */
+export const paletteOpen = signal(false)
+
+interface Found {
+  readonly id: string
+  readonly label: string
+  readonly hint: string
+  readonly icon: IconName
+  readonly keys?: string
+  readonly run: () => void
+}
+
+const MOST = 50
+
+/** Returns whether the letters of `typed` occur in `label` in their order. */
+export function matches(typed: string, label: string): boolean {
+  const text = label.toLowerCase()
+  let at = 0
+  for (const letter of typed.toLowerCase().replaceAll(' ', '')) {
+    at = text.indexOf(letter, at)
+    if (at < 0) return false
+    at++
+  }
+  return true
+}
+
+function all(): readonly Found[] {
+  const current = project.value
+  const pages = routes.flatMap(({ path, entry, permission }): Found[] => {
+    if (!entry || (path.startsWith('/p/') && current === '')) return []
+    if (permission && path.startsWith('/p/') && !may(permission)) return []
+    const href = fillPath(path, { project: current })
+    const { label, group, icon, keys } = entry
+    return [{ id: href, label, hint: group, icon, ...(keys && { keys }), run: () => go(href) }]
+  })
+  const own = commands.value.map(
+    ({ id, label, icon = 'right', keys, run }): Found => ({
+      id: `command ${id}`,
+      label,
+      hint: '',
+      icon,
+      ...(keys && { keys }),
+      run,
+    }),
+  )
+  const projects = (session.value?.projects ?? []).map(
+    ({ handle, name }): Found => ({
+      id: `project ${handle}`,
+      label: name,
+      hint: text.projects,
+      icon: 'blueprints',
+      run: () => go(`/p/${encodeURIComponent(handle)}`),
+    }),
+  )
+  const seen = new Set<string>()
+  return [...own, ...pages, ...projects].filter(
+    ({ id, label }) => !seen.has(id) && seen.add(id) && label !== '',
+  )
+}
+
+/** The palette, while it is open. */
+export function Palette() {
+  return paletteOpen.value ? <Open /> : null
+}
+
+function Open() {
+  const [typed, setTyped] = useState('')
+  const [at, setAt] = useState(0)
+  const id = useId()
+  const list = useRef<HTMLDivElement>(null)
+  const choices = all()
+  const found = useMemo(
+    () => choices.filter(({ label, hint }) => matches(typed, `${label} ${hint}`)).slice(0, MOST),
+    [typed, choices.length],
+  )
+  const close = (): void => {
+    paletteOpen.value = false
+  }
+  const choose = (one: Found | undefined): void => {
+    if (!one) return
+    close()
+    one.run()
+  }
+  const move = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter') {
+      event.preventDefault()
+      choose(found[at])
+      return
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step === undefined || found.length === 0) return
+    event.preventDefault()
+    const next = (at + step + found.length) % found.length
+    setAt(next)
+    list.current?.children[next]?.scrollIntoView({ block: 'nearest' })
+  }
+  return (
+    <Dialog title={text.palette} onClose={close}>
+      <input
+        class="input"
+        type="text"
+        role="combobox"
+        aria-label={text.search}
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={found[at] && `${id}-${at}`}
+        placeholder={text.search}
+        value={typed}
+        autoFocus
+        onInput={({ currentTarget }) => {
+          setTyped(currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={move}
+      />
+      <div id={id} ref={list} role="listbox" aria-label={text.palette} class="palette">
+        {found.map((one, index) => (
+          <div
+            key={one.id}
+            id={`${id}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            class="menu-item"
+            onClick={() => choose(one)}
+          >
+            <Icon name={one.icon} />
+            <span class="grow clip user-text">{one.label}</span>
+            <span class="soft small">{one.hint}</span>
+            {one.keys && <kbd>{one.keys}</kbd>}
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && <p class="soft">{text.noCommand}</p>}
+    </Dialog>
+  )
+}

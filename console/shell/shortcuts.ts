@@ -1,0 +1,62 @@
+/**
+ * Keyboard shortcuts and commands. Pages add commands while they are shown; the command palette
+ * lists them.
+ */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { IconName } from '../design/icons.tsx'
+
+/** A command of the palette. */
+export interface Command {
+  /** Unique among the commands that are shown together. */
+  readonly id: string
+  readonly label: string
+  readonly icon?: IconName
+  /** A key, such as `r`, or keys in sequence, such as `g r`. It works outside of text fields. */
+  readonly keys?: string
+  readonly run: () => void
+}
+
+/** The commands of the parts that are shown. */
+export const commands = signal<readonly Command[]>([])
+
+/** Offers commands while a component is shown. `changes` lists what the commands depend on. */
+export function useCommands(own: readonly Command[], changes: readonly unknown[]): void {
+  useEffect(() => {
+    commands.value = [...commands.peek(), ...own]
+    return () => {
+      commands.value = commands.peek().filter((one) => !own.includes(one))
+    }
+  }, changes)
+}
+
+/** Time in milliseconds within which the second key of a sequence must follow. */
+const SEQUENCE_MS = 1200
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+
+/** Runs commands by their keys. `openPalette` runs for Ctrl-K and Command-K. Called once. */
+export function listenForKeys(openPalette: () => void): void {
+  let before = ''
+  let at = 0
+  addEventListener('keydown', (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+      event.preventDefault()
+      openPalette()
+      return
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    if (document.querySelector('dialog[open]')) return
+    const sequence = event.timeStamp - at < SEQUENCE_MS ? `${before} ${event.key}` : event.key
+    const found =
+      commands.peek().findLast(({ keys }) => keys === sequence) ??
+      commands.peek().findLast(({ keys }) => keys === event.key)
+    before = event.key
+    at = event.timeStamp
+    if (!found) return
+    event.preventDefault()
+    before = ''
+    found.run()
+  })
+}

@@ -1,0 +1,66 @@
+/** Opens the console in a browser, signed in. */
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Service } from '../../support/service.ts'
+
+/** A signed-in browser. */
+export interface ConsoleBrowser {
+  readonly context: BrowserContext
+  /** Opens a tab at an address of the console, such as `/p/default/runs`. */
+  open(path: string): Promise<Page>
+  /** Errors of pages: exceptions, errors in the log of the browser, and blocked content. */
+  readonly faults: readonly string[]
+}
+
+/** Signs in with a key and returns the browser. The page's own security policy stays in force. */
+export async function signedIn(
+  browser: Browser,
+  s: Pick<Service, 'url' | 'key'>,
+  {
+    key = s.key,
+    width = 1280,
+    height = 800,
+    dark = false,
+    bypassCSP = false,
+  }: {
+    readonly key?: string
+    readonly width?: number
+    readonly height?: number
+    readonly dark?: boolean
+    /** For tests that run axe, which the policy of the page forbids. */
+    readonly bypassCSP?: boolean
+  } = {},
+): Promise<ConsoleBrowser> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+    bypassCSP,
+    locale: 'en-US',
+    timezoneId: 'UTC',
+  })
+  const faults: string[] = []
+  const watch = (page: Page): void => {
+    page.on('pageerror', (error) => faults.push(String(error.stack ?? error)))
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text())
+    })
+  }
+  const first = await context.newPage()
+  watch(first)
+  await first.goto(`${s.url}/sign-in`)
+  await first.getByLabel('API key or personal token').fill(key)
+  await first.getByRole('button', { name: 'Sign in' }).click()
+  await first.getByRole('navigation', { name: 'Navigation' }).waitFor({ state: 'attached' })
+  await first.close()
+  return {
+    context,
+    faults,
+    async open(path) {
+      const page = await context.newPage()
+      watch(page)
+      await page.goto(`${s.url}${path}`)
+      await page.locator('h1').first().waitFor()
+      return page
+    },
+  }
+}
