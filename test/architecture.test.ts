@@ -97,7 +97,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]csv-(parse|stringify)/, /^client\/cli\/tables\//],
   [/from ['"]mime['"]/, /^client\/(cli|environment)\/(artifacts|actions)\//],
   [/['"]@lydell\/node-pty['"]/, /^client\/environment\/terminal\.ts$/],
-  // Only the chat page renders Markdown.
+  // The chat page and the console render Markdown with one parser.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],

@@ -7,8 +7,10 @@ import { Icon } from '../design/icons.tsx'
 import { Menu } from '../design/overlay.tsx'
 import { Toasts } from '../design/toast.tsx'
 import { fillPath } from '../router/match.ts'
+import type { Route } from '../router/route.ts'
 import { go, place } from '../router/router.ts'
-import { type Route, routes } from '../router/routes.ts'
+import { routes } from '../router/routes.ts'
+import { badges } from './badges.ts'
 import { Palette, paletteOpen } from './palette.tsx'
 import { may, project, session, signOut } from './session.ts'
 import { shellText as text } from './text.ts'
@@ -47,7 +49,10 @@ function Navigation() {
                 <li key={href}>
                   <a class="side-link" href={href} aria-current={here ? 'page' : undefined}>
                     <Icon name={entry.icon} />
-                    {entry.label}
+                    <span class="grow">{entry.label}</span>
+                    {(badges.value[pattern] ?? 0) > 0 && (
+                      <span class="badge accent">{badges.value[pattern]}</span>
+                    )}
                   </a>
                 </li>
               )

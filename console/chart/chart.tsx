@@ -1,0 +1,140 @@
+/**
+ * Charts over time, drawn by uPlot on a canvas, with the same values as a table for screen readers
+ * and for copying.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type uPlot from 'uplot'
+import { theme } from '../shell/theme.ts'
+import { chartText as text } from './text.ts'
+
+/** One line of a chart. */
+export interface Series {
+  readonly label: string
+  /** A custom property of `design/tokens.css`, such as `--good`. */
+  readonly colour: string
+  /** Values in the order of the times; null where there is none. */
+  readonly values: readonly (number | null)[]
+}
+
+const HEIGHT = 180
+/** Returns the colour that the browser computes, because a canvas does not know `light-dark()`. */
+function computedColour(property: string): string {
+  const probe = document.createElement('i')
+  probe.style.color = `var(${property})`
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+/**
+ * Shows series over time.
+ * @param props.times in milliseconds, ascending; `format` formats a value.
+ */
+export function Chart({
+  title,
+  times,
+  series,
+  format,
+}: {
+  readonly title: string
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  readonly format: (value: number) => string
+}) {
+  const frame = useRef<HTMLDivElement>(null)
+  const [library, setLibrary] = useState<typeof uPlot>()
+  const plot = useRef<uPlot | undefined>(undefined)
+  const shape = series.map(({ label, colour }) => `${label} ${colour}`).join()
+  useEffect(() => {
+    void import('uplot').then(({ default: loaded }) => setLibrary(() => loaded))
+  }, [])
+  useEffect(() => {
+    const element = frame.current
+    if (!library || !element) return
+    const axis = {
+      stroke: computedColour('--soft'),
+      grid: { stroke: computedColour('--line'), width: 1 },
+      ticks: { stroke: computedColour('--line'), width: 1 },
+    }
+    const made = new library(
+      {
+        width: element.clientWidth,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { y: false },
+        ms: 1,
+        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(format) }],
+        series: [
+          {},
+          ...series.map(({ label, colour }) => ({
+            label,
+            stroke: computedColour(colour),
+            width: 2,
+            points: { show: false },
+          })),
+        ],
+      },
+      [[...times], ...series.map(({ values }) => [...values])],
+      element,
+    )
+    plot.current = made
+    const observer = new ResizeObserver(() =>
+      made.setSize({ width: element.clientWidth, height: HEIGHT }),
+    )
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      made.destroy()
+      plot.current = undefined
+    }
+  }, [library, shape, theme.value])
+  useEffect(() => {
+    plot.current?.setData([[...times], ...series.map(({ values }) => [...values])])
+  }, [times, series])
+  return (
+    <figure class="chart">
+      <figcaption class="row apart">
+        <h3>{title}</h3>
+        <span class="row small">
+          {series.map(({ label, colour }) => (
+            <span key={label} class="row">
+              <i class="chart-mark" style={{ background: `var(${colour})` }} />
+              {label}
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <div ref={frame} class="chart-frame" aria-hidden="true" />
+      <details class="small">
+        <summary>{text.asTable}</summary>
+        <div class="table-frame chart-table">
+          <table class="table">
+            <thead>
+              <tr>
+                <th scope="col">{text.time}</th>
+                {series.map(({ label }) => (
+                  <th scope="col" class="number" key={label}>
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times.map((at, index) => (
+                <tr key={at}>
+                  <td>{new Date(at).toLocaleString()}</td>
+                  {series.map(({ label, values }) => (
+                    <td class="number" key={label}>
+                      {values[index] == null ? '–' : format(values[index])}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  )
+}

@@ -1,0 +1,4 @@
+/** The pages of runs. */
+import type { Route } from './route.ts'
+
+export const runsRoutes: readonly Route[] = []
