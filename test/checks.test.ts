@@ -12,6 +12,7 @@ for (const [name, ...args] of [
   ['typescript-native/bin/tsc', '--singleThreaded'],
   ['typescript-native/bin/tsc', '--singleThreaded', '-p', 'client/chat'],
   ['typescript-native/bin/tsc', '--singleThreaded', '-p', 'console'],
+  ['typescript-native/bin/tsc', '--singleThreaded', '-p', 'test/console'],
   ['.bin/biome', 'check', '.'],
   ['.bin/knip', '--no-progress'],
 ] as const) {

@@ -10,6 +10,7 @@ import { computed, effect, type ReadonlySignal, type Signal, signal } from '@pre
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { onChange } from './changes.ts'
 import { ApiError, type CallInput, type CallName, type CallReply, call } from './client.ts'
+import { idOf, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
 /** The state of a query. `data` is the last answer, also while a newer one is loaded. */
 export interface Loaded<T> {
@@ -135,12 +136,6 @@ export function useQuery<N extends CallName>(
   return { state, reload: () => void (entry && load(entry)) }
 }
 
-/** A page of a list. */
-interface PageOf<T> {
-  readonly items: readonly T[]
-  readonly has_more?: boolean
-  readonly next_cursor?: string
-}
 type Item<R> = R extends { readonly items: readonly (infer T)[] } ? T : never
 /** The pages of a list that were loaded so far. */
 export interface Pages<T> {
@@ -155,28 +150,6 @@ export interface Listing<T> {
   /** Loads the next page. Does nothing while a page is loaded or when there is none. */
   more(): void
   reload(): void
-}
-
-interface Known<T> {
-  readonly items: readonly T[]
-  readonly next: string | undefined
-  readonly loading: boolean
-  readonly error?: ApiError
-}
-const nothingKnown: Known<never> = { items: [], next: undefined, loading: false }
-const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
-
-/**
- * Returns the list after its first page was loaded again: the page, and the known items after the
- * page's last item. If that item was not known, the known items may be far away, so they are
- * dropped.
- */
-export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
-  const last = idOf(page.items.at(-1))
-  const at = last === undefined ? -1 : known.items.findIndex((item) => idOf(item) === last)
-  return at < 0 || page.next_cursor === undefined
-    ? { items: page.items, next: page.next_cursor, loading: false }
-    : { ...known, items: [...page.items, ...known.items.slice(at + 1)] }
 }
 
 /** Uses a paged list in a component. A change loads the first page again and keeps the others. */

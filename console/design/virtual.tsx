@@ -4,20 +4,7 @@
  */
 import type { ComponentChildren, CSSProperties } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-
-const BEYOND = 8
-
-/** Returns the range of lines to render: from `first`, up to and without `end`. */
-export function visibleRange(
-  scrolled: number,
-  height: number,
-  line: number,
-  count: number,
-): { readonly first: number; readonly end: number } {
-  const first = Math.max(0, Math.floor(scrolled / line) - BEYOND)
-  const end = Math.min(count, Math.ceil((scrolled + height) / line) + BEYOND)
-  return { first: Math.min(first, end), end }
-}
+import { visibleRange } from './visible-range.ts'
 
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
 const TALLEST = 8_000_000

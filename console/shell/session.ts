@@ -7,6 +7,7 @@ import { computed, effect, signal } from '@preact/signals'
 import { ApiError, type CallReply, call, send, whenSignedOut } from '../api/client.ts'
 import { forgetAnswers } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
+import { covers } from './permissions.ts'
 
 /** A project that the person can enter. */
 export interface ProjectEntry {
@@ -72,16 +73,6 @@ export function followSession(): void {
   })
 }
 
-/**
- * Returns whether a granted permission, which may end in a wildcard, covers another one. The brand
- * before a granted permission is ignored.
- */
-export function covers(granted: string, wanted: string): boolean {
-  const plain =
-    granted === '*' || granted.startsWith('actions.') ? granted : granted.replace(/^[^.]+\./, '')
-  if (plain === '*') return true
-  return plain.endsWith('*') ? wanted.startsWith(plain.slice(0, -1)) : plain === wanted
-}
 /**
  * Returns whether the person holds a permission in the current project, such as `runs.operate`.
  * False until that is known.

@@ -1,0 +1,115 @@
+/** Parts of the console's foundation that need no browser. */
+import t from 'tap'
+import { requestOf } from '../../console/api/client.ts'
+import { type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
+import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/design/call-text.ts'
+import { visibleRange } from '../../console/design/visible-range.ts'
+import { fillPath, matchPath } from '../../console/router/match.ts'
+import { covers } from '../../console/shell/permissions.ts'
+import { formatBytes, formatDuration, formatRelative } from '../../console/text/format.ts'
+import { addLanguage, messages, plural } from '../../console/text/messages.ts'
+import { embeddedRoutes } from '../../nodes/console.ts'
+
+Object.assign(globalThis, { BATON_ROUTES: embeddedRoutes() })
+
+t.test('addresses match patterns part by part', async (t) => {
+  const pattern = '/p/:project/runs/:id'
+  t.strictSame(matchPath(pattern, '/p/a%2Fb/runs/run_1'), { project: 'a/b', id: 'run_1' })
+  t.strictSame(matchPath(pattern, '/p/a/runs/run_1/'), { project: 'a', id: 'run_1' })
+  for (const other of ['/p/a/runs', '/p/a/runs/', '/p//runs/x', '/q/a/runs/x', '/p/%ff/runs/x'])
+    t.equal(matchPath(pattern, other), undefined, other)
+  t.strictSame(matchPath('/', '/'), {})
+  t.equal(fillPath(pattern, { project: 'a/b', id: 'x' }), '/p/a%2Fb/runs/x')
+})
+
+t.test('a request has its members in path, query and body', async (t) => {
+  t.strictSame(
+    requestOf('run.list', { project: 'a b', status: ['running', 'failed'], queue: '' }),
+    {
+      method: 'GET',
+      path: '/v1/projects/a%20b/runs?include=initiated_by%2Cwaiting_on&status=running%2Cfailed'.replace(
+        /include=[^&]*/,
+        `include=${encodeURIComponent((BATON_ROUTES['run.list']?.include ?? []).join(','))}`,
+      ),
+    },
+  )
+  const { method, path, body } = requestOf('run.cancel', {
+    project: 'p',
+    id: 'run_1',
+    reason: 'late',
+  })
+  t.strictSame(
+    [method, path.split('?')[0], body],
+    ['POST', '/v1/projects/p/runs/run_1/cancellations', { reason: 'late' }],
+  )
+  t.throws(() => requestOf('run.get', { project: 'p' }), { message: /needs id/ })
+  t.throws(() => requestOf('toString', {}), { message: /no operation/ })
+})
+
+t.test('a list keeps its later pages when its first page changes', async (t) => {
+  const of = (...ids: number[]) => ids.map((id) => ({ id }))
+  const first = mergeFirst(nothingKnown as Known<{ id: number }>, {
+    items: of(5, 4),
+    next_cursor: '4',
+  })
+  t.strictSame(first, { items: of(5, 4), next: '4', loading: false })
+  const both = { items: of(5, 4, 3, 2), next: '2', loading: false }
+  t.strictSame(mergeFirst(both, { items: of(6, 5), next_cursor: '5' }).items, of(6, 5, 4, 3, 2))
+  t.strictSame(mergeFirst(both, { items: of(6, 5), next_cursor: '5' }).next, '2')
+  t.strictSame(
+    mergeFirst(both, { items: of(9, 8), next_cursor: '8' }),
+    { items: of(9, 8), next: '8', loading: false },
+    'items that may have a gap before them are dropped',
+  )
+  t.strictSame(mergeFirst(both, { items: of(3) }), {
+    items: of(3),
+    next: undefined,
+    loading: false,
+  })
+})
+
+t.test('permissions cover others by name and by wildcard', async (t) => {
+  t.ok(covers('service.project.view', 'project.view'))
+  t.ok(covers('service.*', 'project.view'))
+  t.ok(covers('*', 'project.view'))
+  t.ok(covers('actions.execute.*', 'actions.execute.a.b'))
+  t.notOk(covers('service.project.view', 'project.edit'))
+  t.notOk(covers('actions.execute.a', 'actions.execute.b'))
+})
+
+t.test('only visible lines of a long list are rendered', async (t) => {
+  t.strictSame(visibleRange(0, 100, 10, 5), { first: 0, end: 5 })
+  t.strictSame(visibleRange(10_000, 100, 10, 100_000), { first: 992, end: 1018 })
+  t.strictSame(visibleRange(10_000, 100, 10, 3), { first: 3, end: 3 })
+})
+
+t.test('numbers are readable', async (t) => {
+  t.equal(formatBytes(1023), '1,023 B')
+  t.equal(formatBytes(1536), '1.5 KiB')
+  t.equal(formatDuration(850), '850 ms')
+  t.equal(formatDuration(12_340), '12.3 s')
+  t.equal(formatDuration(200_000), '3 min 20 s')
+  t.equal(formatDuration(187_200_000), '2 d 4 h')
+  t.equal(formatRelative(0, 180_000), '3 minutes ago')
+  t.equal(plural(1, 'run', 'runs'), '1 run')
+  t.equal(plural(2000, 'run', 'runs'), '2,000 runs')
+})
+
+t.test('another language replaces texts, and missing ones stay English', async (t) => {
+  Object.defineProperty(globalThis, 'navigator', {
+    value: { languages: ['xx-YY', 'en'] },
+    configurable: true,
+  })
+  addLanguage('xx', { part: { a: 'A2' } })
+  t.strictSame(messages('part', { a: 'A', b: 'B' }), { a: 'A2', b: 'B' })
+  t.strictSame(messages('other', { a: 'A' }), { a: 'A' })
+})
+
+t.test('a call is shown for the shell and for programs', async (t) => {
+  t.equal(shellQuote("it's"), `'it'\\''s'`)
+  const input = { project: 'p', id: 'run_1', reason: `$(rm) 'x'` }
+  t.match(curlOf('run.cancel', input, 'https://b.example'), /^curl -X POST https:\/\/b\.example\//)
+  t.match(curlOf('run.cancel', input, 'https://b.example'), `'\\''x'\\''`)
+  t.match(cliOf('run.cancel', input), /call run\.cancel --project p --id run_1 --reason '/)
+  t.match(typescriptOf('run.cancel', input, 'https://b.example'), /baton\.run\.cancel\(\{/)
+})
