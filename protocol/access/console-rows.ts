@@ -31,7 +31,10 @@ export const ConsoleSession = Type.Object({
 export type ConsoleSession = Static<typeof ConsoleSession>
 
 export const SignInLink = Type.Object({
-  url: Type.String({ description: 'Opens the console and signs in; valid once' }),
+  url: Type.String({
+    description:
+      'Opens the console and signs in; valid once. A path if the service does not know its address',
+  }),
   expires_at: Timestamp,
 })
 

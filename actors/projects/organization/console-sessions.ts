@@ -132,8 +132,9 @@ function rightsOf(
 export function openSession(
   state: Holder,
   input: In<'console_session.open'>,
-  { at, mint }: Cause,
+  cause: Cause,
 ): Decision<ConsoleEvent, ConsoleCommands['console_session.open']['reply']> {
+  const { at } = cause
   const rights = rightsOf(state, input, at)
   if (isRefusal(rights)) return rights
   const { events, ...granted } = rights
@@ -162,7 +163,7 @@ export function openSession(
     return refuse('conflict', { limit: MAX_SESSIONS }, 'Too many console sessions are open.')
   const { hash, idle, lifetime, address, client } = input
   const session: KeptConsoleSession = {
-    id: mint('console_session'),
+    id: cause.mint('console_session'),
     hash,
     ...granted,
     created_at: at,

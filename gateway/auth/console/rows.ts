@@ -5,7 +5,6 @@
 import { consoleEnd, type KeptConsoleSession } from '../../../protocol/access/console-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
-import { baseUrl } from '../../http/origin.ts'
 import { answer, type LocalQuery, newestPage } from '../../listing.ts'
 import type { World } from '../../ports.ts'
 import type { Prepare } from '../../prepare.ts'
@@ -49,22 +48,21 @@ export const codeHash = (world: Pick<World, 'hash'>, code: string): string =>
   world.hash(`sign-in link\n${code}`)
 /**
  * Returns the address of a link. The code is in the fragment, which browsers do not send, so it is
- * in no log of a proxy.
+ * in no log of a proxy. A gateway that listens on all addresses is reached on loopback.
  */
-export const linkUrl = (base: string, code: string): string => `${base}${SIGN_IN_PAGE}#code=${code}`
+export const linkUrl = (base: string, code: string): string =>
+  `${base.replace(/^http:\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, 'http://localhost')}${SIGN_IN_PAGE}#code=${code}`
 
 const ofCaller: Prepare = (_, { caller }) => ({ input: { principals: principalsOf(caller) } })
 export const consolePreparations: Readonly<Record<string, Prepare>> = {
   'console_session.revoke': ofCaller,
   'console_session.revoke_all': ofCaller,
-  'sign_in_link.create': ({ world }, { caller, incoming }) => {
+  'sign_in_link.create': ({ world }, { caller }) => {
     if (caller.scope.kind !== 'organization')
       return refuse('forbidden', undefined, 'Only an organization key can create a sign-in link.')
     const { code, hash } = newSignInCode(world)
     const { console: settings, public_url } = world.settings
-    const base =
-      settings?.origin ?? baseUrl({ ...(public_url && { public_url }) }, incoming.header('host'))
-    return { input: { hash }, reply: { url: linkUrl(base, code) } }
+    return { input: { hash }, reply: { url: linkUrl(settings?.origin ?? public_url ?? '', code) } }
   },
 }
 export const consoleQueries: Readonly<Record<string, LocalQuery>> = {
