@@ -17,6 +17,7 @@ import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/error
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enter } from './auth/authorize.ts'
+import { sessionCookieOf } from './auth/console/cookies.ts'
 import { charged } from './auth/rate.ts'
 import { BODY_LIMIT, type Call, type Edge, factsOf, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
@@ -75,10 +76,36 @@ const callOf = (admission: Admission): Call => {
 const requireFreshLease: Stage = ({ edge }) =>
   andThen(edge.becomesFresh(), (fresh) => (fresh ? undefined : refuse('service_unavailable')))
 
+/**
+ * Authenticates the credential of a request, or else its console session. A stream does not count
+ * as a use of a session, because it stays open and reconnects without a person.
+ */
+function presentedBy({ edge, routed, incoming }: Admission): MaybePromise<Caller | Refusal> {
+  const { world, authentication } = edge
+  const header = incoming.header('authorization')
+  const hash = header === undefined ? sessionCookieOf(world, incoming) : undefined
+  if (hash === undefined) return authentication.authenticate(header)
+  if (isRefusal(hash)) return hash
+  const { shape, verb } = routed.row
+  const named = decodeSlots(routed.slots, incoming.slots)?.['project']
+  const project = named ?? incoming.header('x-project')
+  const people = shape.ofCaller || (named === undefined && shape.permission === 'authenticated')
+  return andThen(
+    authentication.console.find(hash, {
+      ...(project !== undefined && { project }),
+      ...(people && { people }),
+    }),
+    (caller) => {
+      if (!isRefusal(caller) && verb !== 'stream') authentication.note(caller)
+      return caller
+    },
+  )
+}
+
 const authenticate: Stage = (admission) => {
   const { edge, incoming, exchange } = admission
-  const { authentication, limits } = edge
-  return andThen(authentication.authenticate(incoming.header('authorization')), (caller) => {
+  const { limits } = edge
+  return andThen(presentedBy(admission), (caller) => {
     if (isRefusal(caller))
       return caller.refused === 'unauthorized' && limits && exchange.open
         ? charged(limits, incoming.sender(), caller)
@@ -89,11 +116,13 @@ const authenticate: Stage = (admission) => {
 }
 
 /**
- * Returns the id under which the rate limit counts a caller's requests. All tokens of a person
- * share one limit. Every other key has its own limit.
+ * Returns the id under which the rate limit counts a caller's requests. All tokens and console
+ * sessions of a person share one limit. Every other key has its own limit.
  */
 const limitedBy = ({ principal, credential }: Caller): string =>
-  credential.type === 'cli_token' ? principal.id : credential.id
+  credential.type === 'cli_token' || credential.type === 'console_session'
+    ? principal.id
+    : credential.id
 const limitRate: Stage = (admission) => {
   const { limits, world } = admission.edge
   return limits?.(limitedBy(callerOf(admission)), world.organization()).then(
@@ -130,18 +159,19 @@ function decodeSlots(
  * project that the caller may not enter is refused with `not_found`.
  */
 function placeOf(
-  edge: Edge,
-  { row }: Pick<Routed, 'row'>,
+  admission: Admission,
   slots: Readonly<Record<string, string>>,
-  caller: Caller,
 ): MaybePromise<Project | undefined | Refusal> {
+  const { edge } = admission
+  const { row } = admission.routed
+  const caller = callerOf(admission)
   if (row.shape.ofCaller) return projectOfCaller(edge, caller)
   const ofRun = factsOf({ row }).locateBy === 'run'
   if (slots['project'] === undefined && !ofRun) return undefined
   return andThen(edge.directory.organization(), (known) => {
     if (isRefusal(known)) return known
     return slots['project'] === undefined
-      ? locate(edge, known, slots['id'] ?? '', caller)
+      ? locate(edge, known, slots['id'] ?? '', admission)
       : enter(caller, known, slots['project'], ofRun)
   })
 }
@@ -157,25 +187,32 @@ const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Proj
       : refuse('not_found', undefined, 'Only people have personal credentials.')
   })
 async function locate(
-  { world }: Edge,
+  { world, authentication }: Edge,
   known: OrganizationDirectory,
   run_id: string,
-  caller: Caller,
+  admission: Admission,
 ): Promise<Project | Refusal> {
+  const caller = callerOf(admission)
   const answers = await world.everywhere('locate', { run_id })
   const found = answers
     .map((answer) => (isRefusal(answer) ? undefined : answer.project))
     .find((id) => id !== undefined)
   if (found === undefined) return answers.find(isRefusal) ?? refuse('not_found')
-  const project = enter(caller, known, found, true)
+  // A console session may act as another principal in the project of the run.
+  const there = caller.session
+    ? await authentication.console.find(caller.proof.hash, { project: found })
+    : caller
+  if (isRefusal(there)) return there
+  admission.caller = there
+  const project = enter(there, known, found, true)
   return isRefusal(project) ? refuse('not_found') : project
 }
 
 const findProject: Stage = (admission) => {
-  const { edge, routed, incoming } = admission
+  const { routed, incoming } = admission
   const slots = decodeSlots(routed.slots, incoming.slots)
   if (!slots) return refuseFields({ field: 'path', message: 'is not percent-encoded UTF-8' })
-  return andThen(placeOf(edge, routed, slots, callerOf(admission)), (project) => {
+  return andThen(placeOf(admission, slots), (project) => {
     if (isRefusal(project)) return project
     admission.slots = slots
     admission.project = project

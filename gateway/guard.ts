@@ -49,8 +49,8 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
 /**
  * Calls `end` when a check finds that the caller of a stream would be refused with a status below
  * 500. The caller is checked at the start, after each change of the project's or the organization's
- * configuration, when the key expires, and on each call of `look`. If the key expires after more
- * than `MAX_TIMER_MS`, the caller is checked after this time instead.
+ * configuration, when the key expires or the console session would end, and on each call of `look`. If
+ * that is after more than `MAX_TIMER_MS`, the caller is checked after this time instead.
  */
 export function guardOf(
   edge: Edge,
@@ -66,15 +66,19 @@ export function guardOf(
   const forget = directory.onChange((id) => {
     if (id === undefined || id === project?.id || id === world.organization()) void look()
   })
-  const expiry = authentication.expiryOf(caller)
-  const cancel =
-    expiry === undefined
-      ? () => {}
-      : world.later(
-          Math.min(Math.max(expiry - world.now(), 0) + 1, MAX_TIMER_MS),
-          () => void look(),
-        )
+  let cancel = () => {}
+  let stopped = false
+  // A console session that was used in the meantime ends later than the timer assumed.
+  const arm = () => {
+    const ends = authentication.endOf(caller)
+    if (ends === undefined || stopped) return
+    cancel = world.later(Math.min(Math.max(ends - world.now(), 0) + 1, MAX_TIMER_MS), () => {
+      void look().then(arm)
+    })
+  }
+  arm()
   const stop = () => {
+    stopped = true
     forget()
     cancel()
   }

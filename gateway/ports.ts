@@ -23,6 +23,7 @@ import type {
   TowardsWorker,
 } from '../protocol/workers/terminals.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
+import type { SignInProvider } from './auth/console/provider.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** The outcome of a command: the actor's reply, or a refusal. */
@@ -63,6 +64,8 @@ export interface World {
   repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
   /** Definitions from the resolver of the organization. Absent when it cannot be called. */
   readonly definitions?: DefinitionResolver
+  /** The OpenID provider with which people sign in to the console. Absent when none is configured. */
+  readonly provider?: SignInProvider
   /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files
   /**
@@ -367,6 +370,16 @@ export interface GatewaySettings {
     readonly aliases: Readonly<Record<string, string>>
   }
   readonly version: string
+  /**
+   * Console sessions. `origin` is the public origin of the gateways; without it, the console is
+   * used on loopback only. `idle` and `lifetime` are the milliseconds after which an unused session
+   * and any session ends; 12 hours and 7 days when absent.
+   */
+  readonly console?: {
+    readonly origin?: string
+    readonly idle: number
+    readonly lifetime: number
+  }
   /** The models that the service itself calls. */
   readonly models: Models
   /** Domain of the agents' e-mail addresses. When absent, agents have no address. */

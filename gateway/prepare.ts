@@ -8,6 +8,7 @@
 import type { Definition } from '../protocol/access/directory.ts'
 import type { Holds } from '../protocol/access/rows.ts'
 import { api } from '../protocol/api.ts'
+import { timestamp } from '../protocol/common.ts'
 import type { Row } from '../protocol/contract.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
@@ -16,6 +17,7 @@ import { getOwn } from '../protocol/lookup.ts'
 import type { Reserved } from '../protocol/projects/configuration.ts'
 import { agentsNamed } from '../protocol/rules/workflow-check/agents.ts'
 import { type Spec, workflowsNamed } from '../protocol/workflows/spec.ts'
+import { consolePreparations } from './auth/console/rows.ts'
 import { devicePreparations } from './auth/device/answer.ts'
 import { newKey } from './auth/keys.ts'
 import { checkPeople, checkScope, rolesOf } from './auth/people.ts'
@@ -275,14 +277,24 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'key.create_organization': (edge, call, identity) => makeKey(edge, call, undefined, identity),
   'token.create': (edge, call, identity) =>
     makeKey(edge, call, call.project?.id, identity, 'token'),
-  'me.create_token': (edge, call, identity) =>
-    makeKey(edge, call, call.project?.id, identity, 'token'),
+  'me.create_token': (edge, call, identity) => {
+    const made = makeKey(edge, call, call.project?.id, identity, 'token')
+    // The project does not know when a console session ends, whose token must not outlive it.
+    const until =
+      call.caller.credential.type === 'console_session'
+        ? edge.authentication.expiryOf(call.caller)
+        : undefined
+    return until === undefined
+      ? made
+      : { ...made, input: { ...made.input, until: timestamp(until) } }
+  },
   ...Object.fromEntries(
     Object.entries(api as Readonly<Record<string, Row>>).flatMap(([name, { shape }]) =>
       shape.grantsPermissions ? [[name, handing]] : [],
     ),
   ),
   ...devicePreparations,
+  ...consolePreparations,
   ...channelPreparations,
   ...loopPreparations,
   ...eventPreparations,

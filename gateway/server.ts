@@ -13,6 +13,7 @@ import { pathShape, routeOf } from '../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { admit } from './admission.ts'
 import { openAuthentication } from './auth/authenticate.ts'
+import { consoleRoutes } from './auth/console/routes.ts'
 import {
   DEVICE_FORM_LIMIT,
   DEVICE_PAGE,
@@ -261,6 +262,7 @@ export function createGateway(
     false,
   )
   route(...downloadRoute(edge), true)
+  for (const [path, one] of consoleRoutes(edge)) route(path, one, false)
   const page = { operation: DEVICE_PAGE, slots: 0 } as const
   route(
     DEVICE_PAGE,

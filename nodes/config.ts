@@ -9,6 +9,7 @@ import { closest } from '../client/suggest.ts'
 import type { TriggerLimits } from '../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
+import { type ConsoleConfig, consoleOf } from './config/console.ts'
 import { type EnvironmentConfig, environmentsOf } from './config/environments.ts'
 import { natsAccessOf } from './config/nats.ts'
 import {
@@ -139,6 +140,8 @@ export interface Config {
     readonly upload_ms: number
   }
   readonly environments: EnvironmentConfig
+  /** Console sessions, and the OpenID provider with which people sign in. */
+  readonly console: ConsoleConfig
   /** The bucket that stores files. If absent, the object store of NATS stores them. */
   readonly bucket?: Bucket
 }
@@ -246,6 +249,8 @@ export function readConfig(
   const access = natsAccessOf(v)
   if (typeof access === 'string') faults.push(access)
   // The values of faulty settings are missing.
+  const console = faults.length === 0 ? consoleOf(v, v.BATON_PUBLIC_URL) : undefined
+  if (typeof console === 'string') faults.push(console)
   const environments =
     faults.length === 0
       ? environmentsOf(v, v.BATON_ROLES, (v.BATON_GATEWAY_URL ?? v.BATON_PUBLIC_URL) !== undefined)
@@ -256,7 +261,8 @@ export function readConfig(
     'wrong' in models ||
     typeof mail === 'string' ||
     typeof access === 'string' ||
-    typeof environments !== 'object'
+    typeof environments !== 'object' ||
+    typeof console !== 'object'
   )
     return { faults }
   return {
@@ -326,6 +332,7 @@ export function readConfig(
       },
       ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
       environments,
+      console,
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       table_rows: v.BATON_TABLE_ROWS,
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),

@@ -13,6 +13,7 @@ import type { GatewaySettings, Log, World } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
+import { firstSignInLink } from './commands/sign-in-link.ts'
 import { providerNames } from './config/environments.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
@@ -41,7 +42,7 @@ import { serveStatus } from './observe/status.ts'
 import { createGuard } from './outbound/guard.ts'
 import { openOutbound } from './outbound/open.ts'
 import { StartFault } from './process/fault.ts'
-import { portFault } from './process/port-fault.ts'
+import { portFault, urlOf } from './process/port-fault.ts'
 import { createEmbedder } from './roles/embed.ts'
 import { startExecutorRole } from './roles/executor.ts'
 import { startHostsRole } from './roles/hosts.ts'
@@ -67,6 +68,8 @@ export interface RunningNode {
   /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
+  /** Links people to the console at the first start (`firstSignInLink`). */
+  signInLink?(): Promise<string | undefined>
   /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
   /**
@@ -86,8 +89,6 @@ async function receiveMail(settings: NonNullable<Config['mail']>, world: World) 
   const { startMail } = await import('./mail/start.ts')
   return startMail(world, settings)
 }
-const urlOf = ({ host }: Config, port: number): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /**
  * Starts a node.
@@ -221,6 +222,7 @@ export async function startNode(
       sessions: config.sessions,
       artifacts: config.artifacts,
       environments: providerNames(config.environments),
+      console: config.console.sessions,
     }
     const unready = readiness({
       nats,
@@ -376,6 +378,7 @@ export async function startNode(
       installed,
       owned,
       url,
+      signInLink: () => firstSignInLink(world, config.console.sessions.origin ?? url),
       ...(status && { status: status.url }),
       ...(mail && { mail_port: mail.port }),
       leave: () => {

@@ -59,6 +59,7 @@ export interface WorldParts {
   unreachableRepository(url: string): Promise<string | undefined>
   readonly repositoryToken?: World['repositoryToken']
   readonly definitions?: World['definitions']
+  readonly provider?: World['provider']
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
   metrics(): Promise<string>
@@ -111,6 +112,7 @@ export function createWorld(parts: WorldParts): World {
     unreachableRepository: parts.unreachableRepository,
     ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),
     ...(parts.definitions && { definitions: parts.definitions }),
+    ...(parts.provider && { provider: parts.provider }),
     ...(parts.files && { files: parts.files }),
     ...(parts.embedder && { embedder: parts.embedder }),
     lock: locks.lock,

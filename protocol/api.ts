@@ -3,6 +3,7 @@
  * and the command line are derived from it. The rows are declared in the folder of their resource.
  */
 
+import { consoleRows } from './access/console-rows.ts'
 import { devices } from './access/device-rows.ts'
 import { roles } from './access/role-rows.ts'
 import { access } from './access/rows.ts'
@@ -42,6 +43,7 @@ export const api = {
   ...roles,
   ...users,
   ...devices,
+  ...consoleRows,
   ...audit,
   ...usage,
   ...workflows,

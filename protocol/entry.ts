@@ -88,7 +88,7 @@ export interface Principal {
 
 /** The credential with which a principal acts, without the secret text. */
 export interface Credential {
-  readonly type: 'api_key' | 'cli_token' | 'worker_lease' | 'internal'
+  readonly type: 'api_key' | 'cli_token' | 'console_session' | 'worker_lease' | 'internal'
   readonly id: string
   readonly name?: string
 }

@@ -51,6 +51,7 @@ export const prefixes = {
   nudge: 'nudge',
   webhook: 'wbh',
   row: 'row',
+  console_session: 'csn',
 } as const
 export type Prefix = keyof typeof prefixes
 

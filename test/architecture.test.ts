@@ -26,7 +26,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         /^typebox$|^typebox\/value$|^ai$|^@ai-sdk\//,
         /^mammoth$|^htmlparser2$|^fflate$|^saxes$/,
         /^@oxc-node\/core$|^esbuild$|^tar\/header$|^@aws-sdk\/(client-s3|lib-storage)$/,
-        /^@octokit\/auth-app$/,
+        /^@octokit\/auth-app$|^openid-client$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -93,6 +93,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]@octokit\/auth-app['"]/, /^nodes\/repositories\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
+  [/['"]openid-client['"]/, /^nodes\/outbound\/oidc\//],
   [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
   [/['"]csv-(parse|stringify)/, /^client\/cli\/tables\//],
   [/from ['"]mime['"]/, /^client\/(cli|environment)\/(artifacts|actions)\//],

@@ -36,6 +36,7 @@ import type { WorkflowEvent } from '../../protocol/workflows/rows.ts'
 import type { Actor, Cause } from '../actor.ts'
 import { managed } from '../blueprints/managed.ts'
 import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../configuration.ts'
+import { signInPerson } from './access/identities.ts'
 import { createKey, revokeKey } from './access/keys.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './access/principals.ts'
@@ -49,6 +50,7 @@ import {
   deleteUser,
   revokeOwnToken,
   revokeToken,
+  type TokenLimit,
   updateUser,
 } from './access/users.ts'
 import {
@@ -134,7 +136,7 @@ type Extra = {
 } & {
   'key.create': KeyMaterial & Holds
   'token.create': KeyMaterial & Holds
-  'me.create_token': KeyMaterial & Holds
+  'me.create_token': KeyMaterial & Holds & TokenLimit
   'workflow.create': { readonly reserved: Reserved }
   'skill.import': { readonly skill: SkillBody }
   'agent.assign_skills': Held
@@ -203,6 +205,7 @@ export function projectActor(
       'role.delete': managed(projectResources.role, 'delete', deleteRole),
       'assignment.create': bound(assignRole),
       'assignment.delete': unassignRole,
+      'person.sign_in': (state, input, cause) => signInPerson(options, state, input, cause),
       'key.touch': keysLastUsed,
       'handle.settle': settleHandle,
       'agent.create': managed(projectResources.agent, 'create', bound(createAgent)),

@@ -12,6 +12,7 @@ import { addCompletion } from './completion.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import { addLogin } from './connection/login.ts'
 import { addProfiles } from './connection/profile.ts'
+import { addSignInLink } from './connection/sign-in-link.ts'
 import { addCall, addGroups } from './derived.ts'
 import { addEnvironmentWorker } from './environment-worker.ts'
 import { addEnvironments } from './environments/environments.ts'
@@ -44,6 +45,7 @@ export function addClientCommands(
   addFiles(program, shell)
   addProfiles(program, shell)
   addLogin(program, shell)
+  addSignInLink(program, shell)
   addCompletion(program, shell)
 }
 

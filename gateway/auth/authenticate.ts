@@ -3,7 +3,8 @@
  * `authorize.ts` decides what the permissions allow. A project key has the permissions of its
  * principal's roles, capped by its scope role. A personal token has the permissions of its person's
  * roles. An organization key has the permissions of its role in all projects. The worker of an
- * environment has no permissions, and may call only rows that explicitly allow it.
+ * environment has no permissions, and may call only rows that explicitly allow it. A console session
+ * acts as the keys and users that it was made from (`console/sessions.ts`).
  *
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
@@ -20,12 +21,9 @@ import {
   hasExpired,
   type OrganizationDirectory,
   type ProjectDirectory,
-  principalOf,
 } from '../../protocol/access/directory.ts'
-import { grantedBy } from '../../protocol/access/roles.ts'
-import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
-import { type SystemRole, systemRoles } from '../../protocol/access/schema.ts'
-import { isPersonal } from '../../protocol/access/user-rows.ts'
+import type { ApiKey } from '../../protocol/access/rows.ts'
+import type { SystemRole } from '../../protocol/access/schema.ts'
 import type { Credential, Principal } from '../../protocol/entry.ts'
 import { parseEnvironmentCredential } from '../../protocol/environments/credential.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -33,6 +31,8 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { World } from '../ports.ts'
+import { organizationCaller, projectCaller } from './callers.ts'
+import { type ConsoleSessions, openConsoleSessions, type Preference } from './console/sessions.ts'
 import { openEnvironmentWorkers } from './environment-workers.ts'
 import type { Touches } from './key-last-used.ts'
 import { createReader, keyHash, type Presented, tagIn, tagOf } from './keys.ts'
@@ -51,14 +51,20 @@ export interface Caller {
    */
   readonly environment?: { readonly id: string; readonly generation: number }
   /**
+   * Only for a console session: its id, and the ids of all principals as which it may act.
+   */
+  readonly session?: { readonly id: string; readonly principals: readonly string[] }
+  /**
    * The parts of the presented credential that authenticate the caller again: the key's hash, the
-   * project tag and, if they were given, the project handle and the environment.
+   * project tag and, if they were given, the project handle and the environment. For a console
+   * session, the hash of its cookie and the preferred rights.
    */
   readonly proof: {
     readonly hash: string
     readonly tag: string
     readonly handle?: string
     readonly environment_id?: string
+    readonly session?: Preference
   }
 }
 
@@ -67,13 +73,22 @@ export interface Authentication {
   authenticate(header: string | undefined): MaybePromise<Caller | Refusal>
   /** Authenticates a credential that was not sent as a header, and records the use of its key. */
   signIn(presented: Presented | undefined): MaybePromise<Caller | Refusal>
+  /** Console sessions by the hash of their cookie. */
+  readonly console: ConsoleSessions
+  /** Records the use of the caller's credential and of its console session. */
+  note(caller: Caller): void
   /**
    * Authenticates a caller again, for a connection that stays open or a request that took time.
    * Returns the same object while nothing has changed.
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
-  /** Returns the expiry of a caller's key in Unix milliseconds, or undefined if it never expires. */
+  /**
+   * Returns the expiry of a caller's key in Unix milliseconds, or undefined if it never expires. A
+   * caller without a key, of a console session, has the expiry of the session.
+   */
   expiryOf(caller: Caller): number | undefined
+  /** Returns the Unix milliseconds at which a caller that is not seen again loses access, if any. */
+  endOf(caller: Caller): number | undefined
 }
 /** A cached caller, with the directories and the key that it was derived from. */
 interface Found {
@@ -82,15 +97,6 @@ interface Found {
   readonly organization: OrganizationDirectory
   readonly project?: ProjectDirectory
 }
-
-const organizationPermissions = new Map<string, ReadonlySet<string>>(
-  Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]),
-)
-const credentialOf = ({ id, name }: ApiKey): Credential => ({
-  type: isPersonal({ id }) ? 'cli_token' : 'api_key',
-  id,
-  name,
-})
 
 const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => {
   const worker = parseEnvironmentCredential(world.settings.key_prefix, text)
@@ -122,22 +128,10 @@ export function openAuthentication(
     }
     return index.get(tag) ?? []
   }
-  const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
-  const permissionsOf = (
-    project: ProjectDirectory,
-    { role_ids = [] }: PrincipalRecord,
-    key: ApiKey,
-  ): ReadonlySet<string> => {
-    let known = granted.get(project)
-    if (!known) granted.set(project, (known = new Map()))
-    let permissions = known.get(key.id)
-    if (!permissions)
-      known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
-    return permissions
-  }
   const expired = (key: ApiKey): boolean => hasExpired(key, world.now())
 
   const workerOf = openEnvironmentWorkers(world, projectsMarked)
+  const console = openConsoleSessions(world, directory)
   const found = new WeakMap<Caller['proof'], Found>()
   const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
     organization === known &&
@@ -145,6 +139,7 @@ export function openAuthentication(
     (project === undefined || directory.project(project.id) === project)
 
   function find(proof: Caller['proof']): MaybePromise<Caller | Refusal> {
+    if (proof.session) return console.again(proof)
     return andThen(directory.organization(), (known) => {
       if (isRefusal(known)) return known
       if (proof.environment_id !== undefined) return workerOf(known, proof, proof.environment_id)
@@ -159,14 +154,7 @@ export function openAuthentication(
     const key = getOwn(known.keys, proof.hash)
     if (!key) return searchProjects(known, proof)
     if (expired(key)) return refuse('unauthorized')
-    const role = key.org_role ?? 'Viewer'
-    const caller: Caller = {
-      principal: { type: 'service_account', id: key.principal_id, name: key.name },
-      credential: credentialOf(key),
-      proof,
-      scope: { kind: 'organization', role },
-      permissions: organizationPermissions.get(role) ?? new Set(),
-    }
+    const caller = organizationCaller(key, proof)
     found.set(proof, { caller, key, organization: known })
     return caller
   }
@@ -181,21 +169,23 @@ export function openAuthentication(
       if (!mine) continue
       const principal = getOwn(project.principals, mine.principal_id)
       if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
-      const caller: Caller = {
-        principal: principalOf(principal),
-        credential: credentialOf(mine),
-        proof,
-        scope: { kind: 'project', project_id: id },
-        permissions: permissionsOf(project, principal, mine),
-      }
+      const caller = projectCaller(project, principal, { key: mine }, proof)
       found.set(proof, { caller, key: mine, organization: known, project })
       return caller
     }
     return refuse('unauthorized')
   }
+  function note(caller: Caller): void {
+    if (caller.session) console.used(caller)
+    if (!caller.environment) touches?.note(caller)
+  }
   function noted(caller: Caller | Refusal): Caller | Refusal {
-    if (!isRefusal(caller) && !caller.environment) touches?.note(caller)
+    if (!isRefusal(caller)) note(caller)
     return caller
+  }
+  const keyExpiry = ({ proof }: Caller): number | undefined => {
+    const known = found.get(proof)
+    return known && expiryOf(known.key)
   }
   const read = createReader((presented) => proofOf(world, presented))
   const admitted = (proof: Caller['proof'] | undefined): MaybePromise<Caller | Refusal> =>
@@ -203,10 +193,10 @@ export function openAuthentication(
   return {
     signIn: (presented) => admitted(presented && proofOf(world, presented)),
     authenticate: (header) => admitted(read(header)),
+    console,
+    note,
     again: ({ proof }) => find(proof),
-    expiryOf: ({ proof }) => {
-      const known = found.get(proof)
-      return known && expiryOf(known.key)
-    },
+    expiryOf: (caller) => (caller.session ? console.expiryOf(caller) : keyExpiry(caller)),
+    endOf: (caller) => (caller.session ? console.endOf(caller) : keyExpiry(caller)),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Records when keys were last used. Requests record a use in memory. A timer reports the uses to
- * the project or organization that owns the keys, at most once a minute for each key and gateway. A
+ * Records when keys and console sessions were last used. Requests record a use in memory. A timer reports the uses to
+ * the project or organization that owns them, at most once a minute for each key and gateway. A
  * lost report is harmless: the stored time is then older than the last use.
  */
 
@@ -8,7 +8,7 @@ import type { World } from '../ports.ts'
 import type { Caller } from './authenticate.ts'
 
 export interface Touches {
-  /** Records a use of the caller's key. */
+  /** Records a use of the caller's key and console session. */
   note(caller: Caller): void
   close(): void
 }
@@ -59,14 +59,18 @@ export function openTouches(world: World): Touches {
     }
     waiting.clear()
   }
+  const noteOne = (home: string, id: string): void => {
+    const at = world.now()
+    if (at - (told.get(id) ?? -EVERY) < EVERY) return
+    told.set(id, at)
+    waiting.set(home, [...(waiting.get(home) ?? []), id])
+    timer ??= world.later(GATHER, flush)
+  }
   return {
-    note({ scope, credential }) {
-      const at = world.now()
-      if (at - (told.get(credential.id) ?? -EVERY) < EVERY) return
-      told.set(credential.id, at)
+    note({ scope, credential, session }) {
       const home = scope.kind === 'organization' ? world.organization() : scope.project_id
-      waiting.set(home, [...(waiting.get(home) ?? []), credential.id])
-      timer ??= world.later(GATHER, flush)
+      if (credential.type !== 'console_session') noteOne(home, credential.id)
+      if (session) noteOne(world.organization(), session.id)
     },
     close: () => timer?.(),
   }

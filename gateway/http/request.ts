@@ -57,18 +57,24 @@ function headersOf(
   cors: boolean,
   signature: string | undefined,
 ) {
+  const authorization = req.getHeader('authorization')
+  // Only a request without a credential in its headers can use a cookie.
+  const cookie = authorization === '' ? req.getHeader('cookie') : ''
   const rpc = purpose === 'rpc'
   const login = purpose === 'login'
   const command =
     purpose === 'command' || purpose === 'signed' || purpose === 'upload' || rpc || login
   return {
-    authorization: req.getHeader('authorization'),
+    authorization,
+    cookie,
     'x-request-id': req.getHeader('x-request-id'),
-    origin: cors || rpc ? req.getHeader('origin') : '',
+    origin: cors || rpc || login || cookie !== '' ? req.getHeader('origin') : '',
+    'sec-fetch-site': cookie === '' ? '' : req.getHeader('sec-fetch-site'),
+    'x-project': cookie === '' ? '' : req.getHeader('x-project'),
     'content-type': bodiless ? '' : req.getHeader('content-type'),
     'user-agent': command ? req.getHeader('user-agent') : '',
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
-    host: login ? req.getHeader('host') : '',
+    host: login || cookie !== '' ? req.getHeader('host') : '',
     accept: purpose === 'stream' || command ? req.getHeader('accept') : '',
     'last-event-id': purpose === 'stream' || rpc ? req.getHeader('last-event-id') : '',
     'x-idempotency-key': purpose === 'signed' ? req.getHeader('x-idempotency-key') : '',

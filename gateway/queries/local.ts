@@ -20,6 +20,7 @@ import { connectedBy } from '../../protocol/events/integrations.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from '../auth/authenticate.ts'
+import { consoleQueries } from '../auth/console/rows.ts'
 import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
 import { blueprintQueries } from '../blueprints/queries.ts'
 import { artifactQueries } from '../commands/artifacts/read.ts'
@@ -235,7 +236,10 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     },
     credential: {
       id: credential.id,
-      type: credential.type === 'cli_token' ? credential.type : 'api_key',
+      type:
+        credential.type === 'cli_token' || credential.type === 'console_session'
+          ? credential.type
+          : 'api_key',
       name: credential.name ?? credential.id,
     },
     permissions: [...permissions].map((permission) =>
@@ -290,6 +294,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...hostQueries,
   ...resolverQueries,
   ...blueprintQueries,
+  ...consoleQueries,
   'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries

@@ -1,11 +1,11 @@
 /**
  * Serves the terminal sockets of clients with uWebSockets.js. Upgrades present a credential in the
- * same ways as on the worker socket. `connection.ts` handles the messages of a terminal.
+ * same ways as on the worker socket, or the cookie of a console session. `connection.ts` handles the messages of a terminal.
  *
  * Invariant: a request is copied before the first asynchronous step, and an upgrade is not corked.
  * The reasons are in `../workers/mount.ts`.
  */
-import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
+import uWS, { type HttpRequest, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
 import { api } from '../../protocol/api.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -13,6 +13,7 @@ import { isId } from '../../protocol/ids.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
+import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
 import type { Edge } from '../call.ts'
 import {
   answerWithoutUpgrade,
@@ -33,6 +34,8 @@ interface Asked {
   readonly environment_id: string
   readonly authorization: string
   readonly protocols: string
+  /** For the cookie of a console session, which needs the service's own origin. */
+  readonly cookie: CookieHeaders
 }
 
 const PATH = `/v1${routeOf(api['environment.terminal']).path}`
@@ -46,10 +49,14 @@ const IDLE = 120
 /** Authenticates and authorizes an upgrade. */
 async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal> {
   const { world, directory, authentication } = edge
-  const { presented } = presentedIn(asked.authorization, asked.protocols)
-  if (!presented) return refuse('unauthorized')
+  const { presented, isAnonymous } = presentedIn(asked.authorization, asked.protocols)
+  const cookie = isAnonymous ? sessionCookieOf(world, asked.cookie, true) : undefined
+  if (isRefusal(cookie)) return cookie
+  if (!presented && cookie === undefined) return refuse('unauthorized')
   if (!(await edge.becomesFresh())) return refuse('service_unavailable')
-  const caller = await authentication.signIn(presented)
+  const caller = await (cookie === undefined
+    ? authentication.signIn(presented)
+    : authentication.console.find(cookie, { project: asked.project }))
   if (isRefusal(caller)) return caller
   const { environment_id } = asked
   const allowed = async (who: Caller, name: string) => {
@@ -110,6 +117,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
         environment_id: textOf(req.getParameter(1)),
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
+        cookie: cookieHeadersOf(req),
       }
       const { protocol } = presentedIn(asked.authorization, asked.protocols)
       const key = req.getHeader('sec-websocket-key')
@@ -154,6 +162,17 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
         connection.close(closeCodes.restart, 'the gateway restarts')
     },
   }
+}
+
+/** Copies the headers that the rules for cookies need. */
+function cookieHeadersOf(req: HttpRequest): CookieHeaders {
+  const headers = {
+    cookie: req.getHeader('cookie'),
+    host: req.getHeader('host'),
+    origin: req.getHeader('origin'),
+    'sec-fetch-site': req.getHeader('sec-fetch-site'),
+  }
+  return { method: 'GET', header: (name) => headers[name] || undefined }
 }
 
 const pipeOf = (ws: WebSocket<Data>) => ({

@@ -204,7 +204,11 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     },
     'node started',
   )
-  if (greet) process.stdout.write(greeting(node, config))
+  if (greet) {
+    // Output that is not shown to a person may be stored, and the link signs in.
+    const link = process.stdout.isTTY ? await node.signInLink?.() : undefined
+    process.stdout.write(greeting(node, config, link))
+  }
   process.send?.('ready')
 }
 
@@ -217,7 +221,8 @@ function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): s
     : 'The owner key is not stored on this machine: use the key that the first start printed'
 }
 
-function greeting({ url, installed }: RunningNode, config: Config): string {
+/** @param link sign-in link of the first start, if any. */
+function greeting({ url, installed }: RunningNode, config: Config, link?: string): string {
   const key = installed.generated
   const lines = [
     url === undefined ? 'Baton is ready (this node has no gateway)' : `Baton is ready at ${url}`,
@@ -231,6 +236,7 @@ function greeting({ url, installed }: RunningNode, config: Config): string {
         ? [`  ${whereOwnerKey(config, installed)}`]
         : []),
     '',
+    ...(link === undefined ? [] : [`  Sign in (valid once, for an hour):  ${link}`, '']),
     ...(url === undefined
       ? []
       : [`  API reference:  ${url}/docs`, '  Try next:       npm run tour', '']),

@@ -4,6 +4,7 @@ import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { tableLimits } from '../../protocol/tables/schema.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
+import { consoleTable } from './console.ts'
 import { environmentTable } from './environments.ts'
 import {
   address,
@@ -350,6 +351,7 @@ export const table = {
     'Time after which the unfinished upload of a gateway that failed is given up. ' +
       'A gateway renews its uploads three times as often. The same on all nodes',
   ),
+  ...consoleTable,
   ...environmentTable,
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),
@@ -370,6 +372,7 @@ export const secrets: ReadonlySet<Name> = new Set([
   'BATON_NOTIFY_SECRET',
   'BATON_NOTIFY_SMTP',
   'BATON_HTTP_PROVIDERS',
+  'BATON_OIDC_CLIENT_SECRET',
 ])
 export const flagOf = (name: Name): string =>
   `--${name.slice('BATON_'.length).toLowerCase().replaceAll('_', '-')}`

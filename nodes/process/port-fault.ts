@@ -18,3 +18,7 @@ export const portFault = (host: string, port: number): Promise<StartFault> =>
     probe.once('error', ({ code }: NodeJS.ErrnoException) => told(fault(code)))
     probe.listen(port, host, () => void probe.close(() => told(fault(undefined))))
   })
+
+/** Returns the URL of a gateway that listens on a host and a port. */
+export const urlOf = ({ host }: { readonly host: string }, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`

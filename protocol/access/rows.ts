@@ -8,6 +8,7 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
+import { PersonIdentity } from './identity.ts'
 import { systemRoleNames } from './schema.ts'
 
 const key = {
@@ -55,6 +56,7 @@ export const PrincipalRecord = Type.Object({
   description: Type.Optional(Type.String()),
   handle: Type.Optional(Type.String()),
   owner_id: Type.Optional(Type.String()),
+  identity: Type.Optional(PersonIdentity),
   role_ids: Type.Optional(Type.Array(Type.String())),
   metadata: Type.Optional(JsonObject),
   tags: Type.Optional(Tags),

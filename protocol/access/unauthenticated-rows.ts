@@ -1,13 +1,14 @@
 /**
  * Operations without a credential. They are not rows of the table, because every row requires a
- * credential. Their handlers check a signature, a token, a handle or a device code instead. Only
- * the request for a device code is anonymous. This file declares the routes and shapes, which the
+ * credential. Their handlers check a signature, a token, a handle, a device code or the cookie of a console
+ * session instead. Only the requests for a device code and for the console session are anonymous. This file declares the routes and shapes, which the
  * API reference lists together with the rows.
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
 import type { Row, Shape } from '../contract.ts'
 import { EventAccepted } from '../events/rows.ts'
+import { ConsoleIdentity, checkSignIn, SignIn } from './console-session.ts'
 
 /** An operation without a credential. */
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
@@ -74,6 +75,39 @@ export const unauthenticated = {
       reply: Type.String({ format: 'binary' }),
       alsoStatus: [206, 304],
       errors: ['not_found', 'conflict', 'range_not_satisfiable', 'artifact_storage_unavailable'],
+    },
+  },
+  'console.session': {
+    verb: 'query',
+    route: 'GET /auth/console/session',
+    shape: {
+      summary: 'Who is signed in to the console with this browser, and how a person can sign in',
+      tag: 'console',
+      reply: ConsoleIdentity,
+    },
+  },
+  'console.sign_in': {
+    verb: 'command',
+    route: 'POST /auth/console/sessions',
+    shape: {
+      summary: 'Sign in to the console, or add a credential to the session; sets its cookie',
+      tag: 'console',
+      body: SignIn,
+      check: checkSignIn,
+      reply: ConsoleIdentity,
+      status: 201,
+      limit: 4096,
+      errors: ['unauthorized', 'forbidden', 'conflict'],
+    },
+  },
+  'console.sign_out': {
+    verb: 'command',
+    route: 'DELETE /auth/console/session',
+    shape: {
+      summary: 'Sign out of the console',
+      tag: 'console',
+      status: 204,
+      errors: ['forbidden'],
     },
   },
   'device.code': {

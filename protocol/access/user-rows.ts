@@ -47,7 +47,7 @@ export const Me = Type.Object({
   }),
   credential: Type.Object({
     id: Type.String(),
-    type: Type.Enum(['api_key', 'cli_token']),
+    type: Type.Enum(['api_key', 'cli_token', 'console_session']),
     name: Type.String(),
   }),
   permissions: Type.Array(Type.String(), {

@@ -17,7 +17,9 @@
  *     projects.
  */
 
+import type { ConsoleCommands } from '../access/console-rows.ts'
 import type { DeviceCommands } from '../access/device-rows.ts'
+import type { IdentityCommands } from '../access/identity.ts'
 import type { KeyMaterial } from '../access/rows.ts'
 import type { SkillHoldCommands } from '../agents/capabilities.ts'
 import type { Event } from '../entry.ts'
@@ -36,11 +38,12 @@ export interface Reserved {
 }
 
 /**
- * Internal commands of the organization, in addition to those for holds of skills and for sign-in
- * requests of devices.
+ * Internal commands of the organization, in addition to those for holds of skills, for sign-in
+ * requests of devices and for console sessions.
  */
 export type OrganizationCommands = SkillHoldCommands &
-  DeviceCommands & {
+  DeviceCommands &
+  ConsoleCommands & {
     /**
      * Creates the organization, its project `default` and the first Owner key at the first start of
      * an installation. Changes nothing when the organization exists.
@@ -49,7 +52,7 @@ export type OrganizationCommands = SkillHoldCommands &
       input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }
       reply: undefined
     }
-    /** Records that these keys were used at the time of the command. */
+    /** Records that these keys and console sessions were used at the time of the command. */
     'key.touch': { input: { ids: readonly string[] }; reply: undefined }
     /**
      * Reserves a handle for a workflow id. Refused with `not_found` if the project does not exist,
@@ -62,19 +65,20 @@ export type OrganizationCommands = SkillHoldCommands &
   }
 
 /** Internal commands of a project. */
-export type ProjectCommands = LoopsCommands & {
-  'key.touch': { input: { ids: readonly string[] }; reply: undefined }
-  /**
-   * Releases the claim of this workflow id, unless the workflow exists (H2). Sent by the
-   * organization.
-   */
-  'handle.settle': { input: { id: string; organization: string }; reply: undefined }
-  /**
-   * Sent by the queue when an errand of the project has ended: the removal of a principal from its
-   * channels, or the deletion of the project's artifacts.
-   */
-  'job.settled': RunCommands['job.settled']
-}
+export type ProjectCommands = LoopsCommands &
+  IdentityCommands & {
+    'key.touch': { input: { ids: readonly string[] }; reply: undefined }
+    /**
+     * Releases the claim of this workflow id, unless the workflow exists (H2). Sent by the
+     * organization.
+     */
+    'handle.settle': { input: { id: string; organization: string }; reply: undefined }
+    /**
+     * Sent by the queue when an errand of the project has ended: the removal of a principal from its
+     * channels, or the deletion of the project's artifacts.
+     */
+    'job.settled': RunCommands['job.settled']
+  }
 
 /**
  * Private events of a project about errands that remove a disabled or deleted principal (`id`) from

@@ -158,7 +158,9 @@ export const AuditEntry = Type.Object({
   actor_type: Type.Enum(['user', 'service_account', 'agent', 'system']),
   actor_id: Type.String(),
   user_id: Type.Optional(Type.String()),
-  credential_type: Type.Optional(Type.Enum(['api_key', 'cli_token', 'worker_lease', 'internal'])),
+  credential_type: Type.Optional(
+    Type.Enum(['api_key', 'cli_token', 'console_session', 'worker_lease', 'internal']),
+  ),
   credential_id: Type.Optional(Type.String()),
   request_id: Type.Optional(Type.String()),
   ip_address: Type.Optional(Type.String()),

@@ -4,6 +4,12 @@
  * null or undefined.
  */
 
+import type {
+  AccountUsers,
+  ConsoleOwner,
+  FoundConsoleSession,
+  KeptConsoleSession,
+} from '../access/console-rows.ts'
 import type { DeviceRequest } from '../access/device-rows.ts'
 import type {
   Definition,
@@ -68,6 +74,14 @@ export interface OwnerQueries {
       reply: readonly (string | null)[]
     }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
+    /** The console session with this hash that has not expired, or null. */
+    console_session: { input: { readonly hash: string }; reply: FoundConsoleSession | null }
+    /** The console sessions that act as one of these principals. */
+    console_sessions: { input: ConsoleOwner; reply: readonly KeptConsoleSession[] }
+    /** The users of an account; none for an unknown account. */
+    console_account: { input: { readonly id: string }; reply: AccountUsers }
+    /** Whether any console session was ever opened. */
+    console_used: { input: NoInput; reply: boolean }
     /** The given principal ids that belong to no organization key. */
     unknown_principals: {
       input: { readonly ids: readonly string[] }

@@ -58,7 +58,10 @@ function handleOf(
 }
 
 interface Draft
-  extends Pick<Partial<KeptPrincipal>, 'email' | 'description' | 'owner_id' | 'metadata' | 'tags'> {
+  extends Pick<
+    Partial<KeptPrincipal>,
+    'email' | 'description' | 'owner_id' | 'identity' | 'metadata' | 'tags'
+  > {
   readonly name: string
   readonly role_ids?: readonly string[]
 }
@@ -86,6 +89,7 @@ export function bornPrincipal(
     ...(draft.description && { description: draft.description }),
     ...(handle !== undefined && { handle }),
     ...(draft.owner_id !== undefined && { owner_id: draft.owner_id }),
+    ...(draft.identity && { identity: draft.identity }),
     ...(draft.metadata && { metadata: draft.metadata }),
     ...(draft.tags && Object.keys(draft.tags).length > 0 && { tags: draft.tags }),
     created_at: now,

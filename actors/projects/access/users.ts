@@ -164,25 +164,32 @@ export function revokeToken(
     : refuse('not_found')
 }
 
-/** Creates a token for the caller. The new token must not outlive the token of the request. */
+/**
+ * Data that the gateway adds: the expiry of the console session of the request, if it was not made
+ * from a token.
+ */
+export interface TokenLimit {
+  readonly until?: string
+}
+/** Creates a token for the caller. The new token must not outlive the credential of the request. */
 export function createOwnToken(
   options: ProjectOptions,
   state: ProjectState,
-  input: Input<Rows['me.create_token']> & KeyMaterial & Holds,
+  input: Input<Rows['me.create_token']> & KeyMaterial & Holds & TokenLimit,
   cause: Cause,
 ): Decided<Reply<Rows['token.create']>> {
   if (cause.principal.type !== 'user')
     return refuse('not_found', undefined, 'Only people have personal tokens.')
+  const byKey = cause.credential && cause.credential.type !== 'console_session'
   const made_with = cause.credential && getOwn(state.keys, cause.credential.id)?.key
   // The token may have been revoked, or have expired, since the request was authenticated.
-  if (cause.credential && !(made_with && unexpired(made_with, cause.at)))
-    return refuse('unauthorized')
-  const until = made_with?.expires_at
+  if (byKey && !(made_with && unexpired(made_with, cause.at))) return refuse('unauthorized')
+  const until = byKey ? made_with?.expires_at : input.until
   const wish = input.expires_at === undefined ? undefined : parseTimestamp(input.expires_at)
   if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0)))
     return refuseFields({
       field: 'expires_at',
-      message: `must not be later than ${until}, when the token of this request expires`,
+      message: `must not be later than ${until}, when the credential of this request expires`,
       actual: input.expires_at ?? null,
     })
   return createToken(options, state, { ...input, id: cause.principal.id }, cause)

@@ -1,11 +1,16 @@
 /**
  * The organization actor: the single writer of the organization's configuration. This comprises
  * keys, projects and their handles, claims on workflow handles, skills, actions, device sign-ins,
- * artifact storage and the definition resolver. There is exactly one organization, which exists
+ * console sessions, artifact storage and the definition resolver. There is exactly one organization, which exists
  * after `organization.init`. This file contains the table; the decisions are in the other files of
  * this folder.
  */
 
+import type {
+  ConsoleEvent,
+  ConsoleOwner,
+  SignInCode,
+} from '../../../protocol/access/console-rows.ts'
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
 import type { KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
 import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
@@ -20,7 +25,7 @@ import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.t
 import type { ResolverEvent, ResolverExtra } from '../../../protocol/resolver/rows.ts'
 import type { SkillBody, SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Actor, Cause, Decision } from '../../actor.ts'
-import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../../configuration.ts'
+import { evolveKeys, evolveRecord, returningSecret } from '../../configuration.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
 import {
   activateSecret,
@@ -38,6 +43,21 @@ import {
   settleStorage,
   storageOf,
 } from './artifact-quota.ts'
+import {
+  accountUsers,
+  createLink,
+  endConsole,
+  endSession,
+  evolveConsole,
+  lastUsed,
+  nextConsoleEnd,
+  openSession,
+  putAccount,
+  revokeSession,
+  revokeSessions,
+  sessionOf,
+  sessionsOf,
+} from './console-sessions.ts'
 import {
   answerDevice,
   type DeviceAnswerer,
@@ -77,6 +97,7 @@ type OrganizationEvent =
   | SkillHoldEvent
   | OrganizationActionEvent
   | DeviceEvent
+  | ConsoleEvent
   | QuotaEvent
   | ResolverEvent
 /** Data that the gateway adds to the input of rows. */
@@ -85,6 +106,9 @@ type Extra = {
   'skill.import_organization': { readonly skill: SkillBody }
   'skill.delete_organization': SkillSeen
   'device.answer': DeviceAnswerer
+  'console_session.revoke': ConsoleOwner
+  'console_session.revoke_all': ConsoleOwner
+  'sign_in_link.create': SignInCode
   'organization_action.create': NewSecret
   'organization_action.rotate_secret': NewSecret
   'resolver.put': ResolverExtra
@@ -137,7 +161,7 @@ export const organizationActor = (
       createOrganizationKey(options, state, input, cause),
     'key.revoke_organization': (state, input, cause) =>
       revokeOrganizationKey(options, state, input, cause),
-    'key.touch': keysLastUsed,
+    'key.touch': lastUsed,
     'skill.create_organization': (state, input, cause) =>
       createSkill(skills(options), state, input, cause),
     'skill.import_organization': (state, input, cause) =>
@@ -164,12 +188,23 @@ export const organizationActor = (
     'device.poll': pollDevice,
     'device.answer': answerDevice,
     'device.redeem': redeemDevice,
+    'console_session.open': openSession,
+    'console_session.end': endSession,
+    'console_session.revoke': revokeSession,
+    'console_session.revoke_all': revokeSessions,
+    'console_account.put': putAccount,
+    'sign_in_link.create': createLink,
     'quota.reserve': (state, input, cause) => reserveStorage(options, state, input, cause),
     'quota.settle': settleStorage,
     'quota.release': releaseStorage,
     'quota.refund': refundStorage,
     wake: (state, _, cause) => ({
-      events: [...question(state, cause), ...retire(state, cause), ...endDevices(state, cause)],
+      events: [
+        ...question(state, cause),
+        ...retire(state, cause),
+        ...endDevices(state, cause),
+        ...endConsole(state, cause),
+      ],
       reply: undefined,
     }),
   },
@@ -207,6 +242,7 @@ export const organizationActor = (
     },
     ...evolveActions,
     ...evolveDevices,
+    ...evolveConsole,
     ...evolveStorage,
     ...evolveResolver,
   },
@@ -239,6 +275,11 @@ export const organizationActor = (
     handle_projects: (state, { handles }: { readonly handles: readonly string[] }) =>
       handles.map((handle) => holderOf(state, handle)?.project ?? null),
     device: deviceOf,
+    console_session: sessionOf,
+    console_sessions: sessionsOf,
+    console_account: accountUsers,
+    /** Whether any console session was ever opened. */
+    console_used: (state) => state.console_used === true,
     /** Returns the given ids that are not principals of organization keys. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
       const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
@@ -249,9 +290,12 @@ export const organizationActor = (
       getOwn(projects, id)?.email_notifications === true,
   },
   deadline: (state) => {
-    const times = [nextQuestion(state), nextRetirement(state), nextDeviceEnd(state)].filter(
-      (time) => time !== undefined,
-    )
+    const times = [
+      nextQuestion(state),
+      nextRetirement(state),
+      nextDeviceEnd(state),
+      nextConsoleEnd(state),
+    ].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.min(...times)
   },
   // Snapshots of older releases lack newer fields.

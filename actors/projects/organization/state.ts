@@ -1,6 +1,6 @@
 /**
  * The state of the organization: keys, projects (including deleted ones), claims on workflow
- * handles, skills, actions, sign-in requests of devices, artifact storage, and the definition
+ * handles, skills, actions, sign-in requests of devices, console sessions, artifact storage, and the definition
  * resolver.
  */
 
@@ -11,6 +11,7 @@ import type { KeptResolver } from '../../../protocol/resolver/schema.ts'
 import type { Skill } from '../../../protocol/skills/schema.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../../configuration.ts'
 import { noArtifacts, type QuotaOptions, type StorageHolder } from './artifact-quota.ts'
+import { type ConsoleHolder, noConsole } from './console-sessions.ts'
 import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 
@@ -28,7 +29,12 @@ interface Claim {
   readonly project: string
   readonly due?: number
 }
-export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder, StorageHolder {
+export interface OrganizationState
+  extends SkillHolds,
+    KeyHolder,
+    DeviceHolder,
+    ConsoleHolder,
+    StorageHolder {
   /** Empty until `organization.init`. */
   id: string
   name: string
@@ -70,6 +76,7 @@ export const nobody = (): OrganizationState => ({
   grants: {},
   actions: {},
   devices: {},
+  ...noConsole(),
   artifacts: noArtifacts(),
 })
 

@@ -1,0 +1,395 @@
+/**
+ * Console sessions, the accounts of people who sign in with OpenID Connect, and one-time sign-in
+ * links.
+ *
+ * Invariants:
+ * C1. A session is stored under the hash of its cookie. It ends when it is signed out or revoked,
+ *     when it was not used for its idle time, and at its absolute expiry. Its rights end earlier
+ *     with the keys and users that they come from, which gateways check on every request.
+ * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
+ *     must still be valid when the link is used.
+ * C3. At most 50 sessions of one principal and 10,000 sessions are stored. The oldest session of a
+ *     principal ends when another one is opened.
+ */
+import {
+  type AccountUsers,
+  type ConsoleCommands,
+  type ConsoleEvent,
+  type ConsoleGrant,
+  type ConsoleOwner,
+  consoleEnd,
+  type FoundConsoleSession,
+  type KeptConsoleSession,
+  type SignInCode,
+  type SignInMethod,
+} from '../../../protocol/access/console-rows.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Cause, Decided, Decision } from '../../actor.ts'
+import { type KeyHolder, keysLastUsed, unexpired } from '../../configuration.ts'
+
+interface Account {
+  readonly issuer: string
+  readonly subject: string
+  readonly users: AccountUsers
+}
+interface Link {
+  readonly key_id: string
+  readonly expires_at: number
+}
+export interface ConsoleHolder {
+  /** Sessions by id. */
+  console_sessions: Record<string, KeptConsoleSession>
+  /** Accounts by an id that is derived from issuer and subject. */
+  accounts: Record<string, Account>
+  /** Unused links by the hash of their code. */
+  sign_in_links: Record<string, Link>
+  /** True once any console session was opened. */
+  console_used?: true
+}
+type Holder = ConsoleHolder & KeyHolder
+type In<N extends keyof ConsoleCommands> = ConsoleCommands[N]['input']
+
+const MAX_SESSIONS = 10_000
+const MAX_OF_PRINCIPAL = 50
+const MAX_LINKS = 100
+const LINK_MS = 3_600_000
+
+export const noConsole = (): ConsoleHolder => ({
+  console_sessions: {},
+  accounts: {},
+  sign_in_links: {},
+})
+
+const withHash = (
+  { console_sessions }: ConsoleHolder,
+  hash: string | undefined,
+  at: number,
+): KeptConsoleSession | undefined =>
+  hash === undefined
+    ? undefined
+    : Object.values(console_sessions).find(
+        (session) => session.hash === hash && consoleEnd(session) > at,
+      )
+const usersOf = ({ accounts }: ConsoleHolder, { account }: Pick<KeptConsoleSession, 'account'>) =>
+  (account === undefined ? undefined : getOwn(accounts, account)?.users) ?? {}
+/** The principals as which a session may act. */
+const principalsOf = (
+  state: ConsoleHolder,
+  session: Pick<KeptConsoleSession, 'grants' | 'account'>,
+): string[] => [
+  ...session.grants.map(({ principal_id }) => principal_id),
+  // The id is empty while the user of a project is about to be created.
+  ...Object.values(usersOf(state, session)).filter((id) => id !== ''),
+]
+const sharesOne = (
+  state: ConsoleHolder,
+  session: KeptConsoleSession,
+  principals: readonly string[],
+): boolean => principalsOf(state, session).some((id) => principals.includes(id))
+
+const NO_LINK =
+  'This sign-in link has expired or was already used. Create another one with: baton sign-in-link'
+
+/** The rights of a new session, and the events that obtain them. */
+type Rights = {
+  readonly method: SignInMethod
+  readonly grants: readonly ConsoleGrant[]
+  readonly account?: string
+  readonly events: readonly ConsoleEvent[]
+}
+function rightsOf(
+  { keys, accounts, sign_in_links }: Holder,
+  input: In<'console_session.open'>,
+  at: number,
+): Rights | Refusal {
+  if ('account' in input)
+    return getOwn(accounts, input.account)
+      ? { method: 'oidc', grants: [], account: input.account, events: [] }
+      : refuse('unauthorized')
+  if ('grant' in input) {
+    const { grant } = input
+    const stored = getOwn(keys, grant.key.id)
+    // The gateway has checked keys of projects, and checks them again on every request.
+    return grant.project_id !== undefined || (stored && unexpired(stored.key, at))
+      ? { method: 'credential', grants: [grant], events: [] }
+      : refuse('unauthorized')
+  }
+  const link = getOwn(sign_in_links, input.link)
+  const stored = link && getOwn(keys, link.key_id)
+  if (!link || link.expires_at <= at || !stored || !unexpired(stored.key, at))
+    return refuse('unauthorized', undefined, NO_LINK)
+  const { key, hash } = stored
+  return {
+    method: 'link',
+    grants: [{ principal_id: key.principal_id, key: { id: key.id, hash } }],
+    events: [{ type: 'sign_in_link.ended', id: input.link }],
+  }
+}
+
+/** Opens a session, or adds a grant to the session of the caller. */
+export function openSession(
+  state: Holder,
+  input: In<'console_session.open'>,
+  cause: Cause,
+): Decision<ConsoleEvent, ConsoleCommands['console_session.open']['reply']> {
+  const { at } = cause
+  const rights = rightsOf(state, input, at)
+  if (isRefusal(rights)) return rights
+  const { events, ...granted } = rights
+  const before = withHash(state, input.joins, at)
+  const [added] = granted.grants
+  if (before && added) {
+    const grants = [
+      ...before.grants.filter(({ project_id }) => project_id !== added.project_id),
+      added,
+    ]
+    return {
+      events: [
+        ...events,
+        { type: 'console_session.extended', id: before.id, hash: input.hash, grants },
+      ],
+      reply: { id: before.id, expires_at: before.expires_at, joined: true },
+    }
+  }
+  const replaced = before ? [before] : []
+  const others = Object.values(state.console_sessions).filter((session) => session !== before)
+  const mine = others
+    .filter((session) => sharesOne(state, session, principalsOf(state, granted)))
+    .sort((a, b) => a.created_at - b.created_at)
+  const surplus = mine.slice(0, Math.max(0, mine.length - MAX_OF_PRINCIPAL + 1))
+  if (others.length - surplus.length >= MAX_SESSIONS)
+    return refuse('conflict', { limit: MAX_SESSIONS }, 'Too many console sessions are open.')
+  const { hash, idle, lifetime, address, client } = input
+  const session: KeptConsoleSession = {
+    id: cause.mint('console_session'),
+    hash,
+    ...granted,
+    created_at: at,
+    seen_at: at,
+    expires_at: at + lifetime,
+    idle,
+    ...(address !== undefined && { address }),
+    ...(client !== undefined && { client }),
+  }
+  return {
+    events: [
+      ...events,
+      ...[...replaced, ...surplus].map(
+        ({ id }): ConsoleEvent => ({ type: 'console_session.ended', id, reason: 'replaced' }),
+      ),
+      { type: 'console_session.opened', id: session.id, session },
+    ],
+    reply: {
+      id: session.id,
+      expires_at: session.expires_at,
+      joined: replaced.length + surplus.length > 0,
+    },
+  }
+}
+
+const ended = (
+  sessions: readonly KeptConsoleSession[],
+  reason: 'signed_out' | 'revoked',
+): Decided<ConsoleEvent, undefined> => ({
+  events: sessions.map(({ id }) => ({ type: 'console_session.ended', id, reason })),
+  reply: undefined,
+})
+/** Ends the session with a hash. */
+export const endSession = (
+  { console_sessions }: ConsoleHolder,
+  { hash }: In<'console_session.end'>,
+): Decided<ConsoleEvent, undefined> =>
+  ended(
+    Object.values(console_sessions).filter((session) => session.hash === hash),
+    'signed_out',
+  )
+/** Revokes a session that acts as one of the caller's principals. */
+export function revokeSession(
+  state: ConsoleHolder,
+  { id, principals }: { readonly id: string } & ConsoleOwner,
+): Decision<ConsoleEvent, undefined> {
+  const session = getOwn(state.console_sessions, id)
+  return session && sharesOne(state, session, principals)
+    ? ended([session], 'revoked')
+    : refuse('not_found')
+}
+/** Revokes all sessions that act as one of the caller's principals. */
+export const revokeSessions = (
+  state: ConsoleHolder,
+  { principals }: ConsoleOwner,
+): Decided<ConsoleEvent, undefined> => ended(sessionsOf(state, { principals }), 'revoked')
+
+/** Creates an account, or adds users to it. A user of the same project is replaced. */
+export function putAccount(
+  { accounts }: ConsoleHolder,
+  { id, issuer, subject, users }: In<'console_account.put'>,
+): Decided<ConsoleEvent, ConsoleCommands['console_account.put']['reply']> {
+  const before = getOwn(accounts, id)
+  const changed =
+    !before || Object.entries(users).some(([project, user]) => before.users[project] !== user)
+  return {
+    events: changed
+      ? [
+          {
+            type: 'console_account.changed',
+            id,
+            issuer,
+            subject,
+            users: { ...before?.users, ...users },
+          },
+        ]
+      : [],
+    reply: { changed },
+  }
+}
+
+/**
+ * Creates a link that signs in as the organization key of the request. Without such a key, at the
+ * start of a node, it is the oldest Owner key.
+ */
+export function createLink(
+  { keys, sign_in_links }: Holder,
+  { hash }: SignInCode,
+  { at, credential }: Cause,
+): Decision<ConsoleEvent, { readonly url: string; readonly expires_at: string }> {
+  const valid = Object.values(keys)
+    .map(({ key }) => key)
+    .filter((key) => unexpired(key, at))
+  const key =
+    credential?.type === 'internal'
+      ? valid.find(({ org_role }) => org_role === 'Owner')
+      : valid.find(({ id }) => id === credential?.id)
+  if (!key)
+    return refuse('forbidden', undefined, 'Only an organization key can create a sign-in link.')
+  if (Object.values(sign_in_links).length >= MAX_LINKS)
+    return refuse('conflict', { limit: MAX_LINKS }, 'Too many sign-in links are unused.')
+  const expires_at = at + LINK_MS
+  return {
+    events: [{ type: 'sign_in_link.created', id: hash, key_id: key.id, expires_at }],
+    // The gateway adds the URL, because only it knows the code.
+    reply: { url: '', expires_at: timestamp(expires_at) },
+  }
+}
+
+const USED_EVERY = 60_000
+/** Records the last use of keys and console sessions, at most once a minute for each. */
+export function lastUsed(
+  state: Holder,
+  input: { readonly ids: readonly string[] },
+  cause: Cause,
+): Decided<ConsoleEvent | ReturnType<typeof keysLastUsed>['events'][number], undefined> {
+  const sessions = [...new Set(input.ids)].filter((id) => {
+    const session = getOwn(state.console_sessions, id)
+    return session && session.seen_at + USED_EVERY <= cause.at && consoleEnd(session) > cause.at
+  })
+  return {
+    events: [
+      ...keysLastUsed(state, input, cause).events,
+      ...sessions.map((id) => ({ type: 'console_session.used', id, at: cause.at }) as const),
+    ],
+    reply: undefined,
+  }
+}
+
+/** Unix milliseconds at which the next session or link ends. */
+export function nextConsoleEnd({
+  console_sessions,
+  sign_in_links,
+}: ConsoleHolder): number | undefined {
+  const ends = [
+    ...Object.values(console_sessions).map(consoleEnd),
+    ...Object.values(sign_in_links).map(({ expires_at }) => expires_at),
+  ]
+  return ends.length === 0 ? undefined : ends.reduce((a, b) => Math.min(a, b))
+}
+/** Returns the events that delete the sessions and links that have expired. */
+export const endConsole = (
+  { console_sessions, sign_in_links }: ConsoleHolder,
+  { at }: Cause,
+): ConsoleEvent[] => [
+  ...Object.values(console_sessions).flatMap((session): ConsoleEvent[] =>
+    consoleEnd(session) <= at
+      ? [{ type: 'console_session.ended', id: session.id, reason: 'expired' }]
+      : [],
+  ),
+  ...Object.entries(sign_in_links).flatMap(([id, { expires_at }]): ConsoleEvent[] =>
+    expires_at <= at ? [{ type: 'sign_in_link.ended', id }] : [],
+  ),
+]
+
+/** Returns the session with this hash and the users of its account, or null. */
+export function sessionOf(
+  state: ConsoleHolder,
+  { hash }: { readonly hash: string },
+  at: number,
+): FoundConsoleSession | null {
+  const session = withHash(state, hash, at)
+  return session ? { session, users: usersOf(state, session) } : null
+}
+/** Returns the sessions that act as one of these principals. */
+export const sessionsOf = (state: ConsoleHolder, { principals }: ConsoleOwner) =>
+  Object.values(state.console_sessions).filter((session) => sharesOne(state, session, principals))
+/** Returns the users of an account; none for an unknown account. */
+export const accountUsers = (
+  { accounts }: ConsoleHolder,
+  { id }: { readonly id: string },
+): AccountUsers => getOwn(accounts, id)?.users ?? {}
+
+type On<T> = Extract<ConsoleEvent, { readonly type: T }>
+const changed = <S extends ConsoleHolder>(
+  state: S,
+  id: string,
+  change: Partial<KeptConsoleSession>,
+): S => {
+  const session = getOwn(state.console_sessions, id)
+  if (session) state.console_sessions[id] = { ...session, ...change }
+  return state
+}
+export const evolveConsole = {
+  'console_session.opened': <S extends ConsoleHolder>(
+    state: S,
+    { id, session }: On<'console_session.opened'>,
+  ): S => {
+    state.console_sessions[id] = session
+    state.console_used = true
+    return state
+  },
+  'console_session.extended': <S extends ConsoleHolder>(
+    state: S,
+    { id, hash, grants }: On<'console_session.extended'>,
+  ): S => changed(state, id, { hash, grants }),
+  'console_session.used': <S extends ConsoleHolder>(
+    state: S,
+    { id, at }: On<'console_session.used'>,
+  ): S => changed(state, id, { seen_at: at }),
+  'console_session.ended': <S extends ConsoleHolder>(
+    state: S,
+    { id }: On<'console_session.ended'>,
+  ): S => {
+    delete state.console_sessions[id]
+    return state
+  },
+  'console_account.changed': <S extends ConsoleHolder>(
+    state: S,
+    { id, issuer, subject, users }: On<'console_account.changed'>,
+  ): S => {
+    state.accounts[id] = { issuer, subject, users }
+    return state
+  },
+  'sign_in_link.created': <S extends ConsoleHolder>(
+    state: S,
+    { id, key_id, expires_at }: On<'sign_in_link.created'>,
+  ): S => {
+    state.sign_in_links[id] = { key_id, expires_at }
+    return state
+  },
+  'sign_in_link.ended': <S extends ConsoleHolder>(
+    state: S,
+    { id }: On<'sign_in_link.ended'>,
+  ): S => {
+    delete state.sign_in_links[id]
+    return state
+  },
+}

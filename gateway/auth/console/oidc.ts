@@ -1,0 +1,146 @@
+/**
+ * Signing in with OpenID Connect: the page that sends the browser to the provider, and the callback
+ * to which the provider sends it back. The port `SignInProvider` speaks the protocol.
+ *
+ * Invariants:
+ * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed
+ *     cookie with the state. Nonce and code verifier are derived from the state with the secret of
+ *     the installation, so no browser ever holds them. The cookie is deleted by every callback.
+ * O2. A browser is sent only to the provider, or to a path of this service.
+ * O3. Logs contain neither codes nor tokens.
+ */
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { Edge } from '../../call.ts'
+import { originOf } from '../../http/origin.ts'
+import type { Incoming } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import { openToken, sealToken } from '../../http/sealed-token.ts'
+import type { World } from '../../ports.ts'
+import type { Handler } from '../../serve.ts'
+import { cookieIn, cookieName, ownOrigin, setCookie } from './cookies.ts'
+import { ALIGNING, alignPerson, isOfDomain } from './people.ts'
+import type { SignInFailure, SignInProvider, SignInSecrets } from './provider.ts'
+import { SIGN_IN_PAGE } from './rows.ts'
+import { openSession } from './sign-in.ts'
+
+export const OIDC_CALLBACK = '/auth/oidc/callback'
+const PURPOSE = 'oidc sign-in'
+/** Seconds within which a person must have signed in at the provider. */
+const WITHIN = 600
+const MAX_RETURN = 1024
+
+/**
+ * Why a sign-in failed, as the sign-in page shows it. `expired`: another browser, a repeat, or too
+ * late. `no_access`: no group of the person grants a role.
+ */
+type Failure =
+  | SignInFailure
+  | 'not_configured'
+  | 'not_here'
+  | 'expired'
+  | 'wrong_domain'
+  | 'no_access'
+  | 'busy'
+  | 'error'
+
+const redirect = (location: string, headers: Answer['headers'] = {}): Answer => ({
+  status: 303,
+  headers: {
+    Location: location,
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    ...headers,
+  },
+})
+const failed = (failure: Failure, headers?: Answer['headers']): Answer =>
+  redirect(`${SIGN_IN_PAGE}?error=${failure}`, headers)
+const failureOf = ({ refused }: Refusal): Failure =>
+  refused === 'rate_limit_exceeded' || refused === 'service_unavailable' ? 'busy' : 'error'
+
+/** Returns a path of this service with its query and fragment; `/` for anything else. */
+export function returnPath(text: string | null, origin: string): string {
+  if (text === null || text.length > MAX_RETURN || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
+    return '/'
+  const url = URL.canParse(text, origin) ? new URL(text, origin) : undefined
+  if (url?.origin !== origin || url.pathname.startsWith('//')) return '/'
+  return `${url.pathname}${url.search}${url.hash}`
+}
+
+function secretsOf(world: Pick<World, 'seal'>, state: string): SignInSecrets {
+  const derived = (use: string): string =>
+    Buffer.from(world.seal(`oidc ${use}\n${state}`)).toString('base64url')
+  return { state, nonce: derived('nonce'), verifier: derived('verifier') }
+}
+
+/** What the handlers need of a request, or the page that says why there can be no sign-in. */
+async function placeOf(
+  { world, limits }: Edge,
+  incoming: Incoming,
+): Promise<{ readonly origin: string; readonly provider: SignInProvider } | Answer> {
+  const { provider, settings } = world
+  if (!provider) return failed('not_configured')
+  const origin = ownOrigin(settings, incoming.header('host'))
+  if (origin === undefined) return failed('not_here')
+  const limited = await limits?.(`address:${incoming.ip}`)
+  return limited?.refused ? failed('busy') : { origin, provider }
+}
+
+/** Handles the start of a sign-in: sends the browser to the provider. */
+export const startOidc =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const place = await placeOf(edge, incoming)
+    if ('status' in place) return place
+    const { world } = edge
+    const { origin, provider } = place
+    const back = returnPath(new URLSearchParams(incoming.query).get('return'), origin)
+    const state = Buffer.from(world.random(24)).toString('base64url')
+    const target = await provider.begin(`${origin}${OIDC_CALLBACK}`, secretsOf(world, state))
+    if (typeof target === 'string') return failed(target)
+    const until = world.now() + WITHIN * 1000
+    const cookie = sealToken(world, PURPOSE, [state, back, until])
+    return redirect(target.href, setCookie(world.settings, origin, 'sign_in', cookie, WITHIN))
+  }
+
+/** Returns the sealed content of the cookie of a sign-in that has not expired. */
+function begunIn(
+  world: World,
+  incoming: Incoming,
+  origin: string,
+): { readonly state: string; readonly back: string } | undefined {
+  const name = cookieName(world.settings, origin, 'sign_in')
+  const cookie = cookieIn(incoming.header('cookie'), name)
+  const [state, back, until] = (cookie && openToken(world, PURPOSE, cookie)) || []
+  return typeof state === 'string' &&
+    typeof back === 'string' &&
+    typeof until === 'number' &&
+    until > world.now()
+    ? { state, back }
+    : undefined
+}
+
+/** Handles the callback: signs the person in and sends the browser to the page it came from. */
+export const finishOidc =
+  (edge: Edge): Handler =>
+  async (incoming, exchange) => {
+    const place = await placeOf(edge, incoming)
+    if ('status' in place) return place
+    const { world } = edge
+    const { origin, provider } = place
+    exchange.add(setCookie(world.settings, origin, 'sign_in', '', 0))
+    const begun = begunIn(world, incoming, origin)
+    const query = new URLSearchParams(incoming.query)
+    if (!begun || query.get('state') !== begun.state) return failed('expired')
+    const callback = new URL(`${OIDC_CALLBACK}?${incoming.query}`, origin)
+    const person = await provider.finish(callback, secretsOf(world, begun.state))
+    if (typeof person === 'string') return failed(person)
+    if (!isOfDomain(provider, person)) return failed('wrong_domain')
+    if (!(await edge.becomesFresh())) return failed('busy')
+    const aligned = await alignPerson(edge, provider, person, originOf(world, ALIGNING, incoming))
+    if (!aligned) return failed('no_access')
+    if (isRefusal(aligned)) return failed(failureOf(aligned))
+    // Other sessions of the account use the users that gateways have cached with them.
+    if (aligned.changed) await world.forget(world.organization())
+    const opened = await openSession(edge, incoming, origin, { account: aligned.account }, ALIGNING)
+    return isRefusal(opened) ? failed(failureOf(opened)) : redirect(begun.back, opened.headers)
+  }

@@ -1,0 +1,136 @@
+/**
+ * Brings the users of a person who signs in with OpenID Connect in line with the groups of the
+ * person. A person is one account, identified by issuer and subject, and has one user in each
+ * project in which a group grants a role, or granted one at an earlier sign-in.
+ *
+ * Invariant: the account contains a project before the person gets a user there. So a later sign-in
+ * finds every project from which roles may have to be removed, even if this sign-in is interrupted.
+ */
+import type { AccountUsers } from '../../../protocol/access/console-rows.ts'
+import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
+import { SIGN_IN_PRINCIPAL } from '../../../protocol/access/identity.ts'
+import type { Origin } from '../../../protocol/entry.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Edge } from '../../call.ts'
+import { hexOf } from '../../http/hex.ts'
+import type { World } from '../../ports.ts'
+import { concurrently } from '../../timing.ts'
+import type { SignedInPerson, SignInProvider } from './provider.ts'
+
+/** Maximum number of projects that are brought in line concurrently. */
+const AT_ONCE = 8
+/** Stands for every person as a group, and for every project. */
+const ALL = '*'
+
+/** Returns the id of an account. */
+const accountId = (world: Pick<World, 'hash'>, { issuer, subject }: SignedInPerson): string =>
+  world.hash(JSON.stringify(['account', issuer, subject])).slice(0, 40)
+
+/** Returns the roles that a person's groups grant, by project id. */
+export function rolesByProject(
+  mapping: SignInProvider['groups'],
+  groups: readonly string[],
+  { projects }: Pick<OrganizationDirectory, 'projects'>,
+): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>()
+  const live = Object.values(projects).filter(({ deleted }) => !deleted)
+  for (const group of new Set([ALL, ...groups]))
+    for (const [name, roles] of Object.entries(getOwn(mapping, group) ?? {}))
+      for (const { id, handle } of live)
+        if (name === ALL || name === id || name === handle)
+          found.set(id, [...(found.get(id) ?? []), ...roles])
+  return found
+}
+
+/** A person who may enter at least one project, as an account. */
+interface SignedIn {
+  readonly account: string
+  readonly changed: boolean
+}
+
+/**
+ * Creates and updates the users of a person. Returns the account, undefined when the person has no
+ * role in any project, or the refusal of a command.
+ */
+export async function alignPerson(
+  { world, directory }: Edge,
+  provider: SignInProvider,
+  person: SignedInPerson,
+  origin: Origin,
+): Promise<SignedIn | undefined | Refusal> {
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const account = accountId(world, person)
+  const home = { project: known.id, kind: 'organization', id: known.id } as const
+  const before = await world.ask(home, 'console_account', { id: account })
+  if (isRefusal(before)) return before
+  const { issuer, subject, name, email, groups } = person
+  const wish = rolesByProject(provider.groups, groups, known)
+  const put = async (users: AccountUsers) => {
+    const command_id = hexOf(world.random(16))
+    const input = { id: account, issuer, subject, users }
+    return world.command({ ...home, command_id, name: 'console_account.put', input, origin })
+  }
+  // An empty id marks a project in which the user is about to be created.
+  const announced = await put(
+    Object.fromEntries([...wish.keys()].filter((id) => !getOwn(before, id)).map((id) => [id, ''])),
+  )
+  if (isRefusal(announced)) return announced
+  const projects = [...new Set([...wish.keys(), ...Object.keys(before)])].filter((id) => {
+    const project = getOwn(known.projects, id)
+    return project && !project.deleted
+  })
+  const outcomes = await concurrently(AT_ONCE, projects, async (project) => {
+    const outcome = await world.command({
+      project,
+      kind: 'project',
+      id: project,
+      command_id: hexOf(world.random(16)),
+      name: 'person.sign_in',
+      input: {
+        identity: { issuer, subject },
+        name,
+        ...(email !== undefined && { email }),
+        roles: wish.get(project) ?? [],
+      },
+      origin,
+    })
+    if (isRefusal(outcome)) return outcome
+    const { user, changed, unknown } = outcome.reply
+    if (changed) await world.forget(project)
+    if (unknown.length > 0)
+      world.log.warn(
+        { event: 'sign_in_role_unknown', project, roles: unknown },
+        'the mapping of groups names roles that a project does not have',
+      )
+    return { project, user }
+  })
+  const refused = outcomes.find(isRefusal)
+  if (refused) return refused
+  const users = outcomes.flatMap((one) => (isRefusal(one) || !one.user ? [] : [one]))
+  const saved = await put(
+    Object.fromEntries(users.map(({ project, user }) => [project, user?.id ?? ''])),
+  )
+  if (isRefusal(saved)) return saved
+  const changed = announced.reply.changed || saved.reply.changed
+  const enters = users.some(({ user }) => user?.active && user.roles > 0)
+  return enters ? { account, changed } : undefined
+}
+
+/** The principal that assigns roles at sign-in. */
+export const ALIGNING = {
+  principal: { type: 'system', id: SIGN_IN_PRINCIPAL, name: 'OpenID Connect' },
+  credential: { type: 'internal', id: SIGN_IN_PRINCIPAL },
+} as const
+
+/**
+ * Returns whether a person may sign in by the domain of the verified address. Without domains,
+ * every person may.
+ */
+export const isOfDomain = (
+  { domains }: Pick<SignInProvider, 'domains'>,
+  { email }: Pick<SignedInPerson, 'email'>,
+): boolean =>
+  domains.length === 0 ||
+  domains.includes(email?.slice(email.lastIndexOf('@') + 1).toLowerCase() ?? '')

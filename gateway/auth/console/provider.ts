@@ -1,0 +1,46 @@
+/**
+ * The port to the OpenID provider with which people sign in to the console. `nodes/` implements it,
+ * and speaks the protocol; the gateway decides what a person may do.
+ */
+
+/** What a gateway remembers of a sign-in with the provider until its callback. */
+export interface SignInSecrets {
+  readonly state: string
+  readonly nonce: string
+  /** The code verifier of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+/**
+ * A person whom the provider has authenticated. `email` is present only when the provider has
+ * verified it.
+ */
+export interface SignedInPerson {
+  readonly issuer: string
+  readonly subject: string
+  readonly name: string
+  readonly email?: string
+  readonly groups: readonly string[]
+}
+/**
+ * Why a sign-in failed. `denied`: the provider or the person refused. `invalid`: the answer of the
+ * provider is not valid for this sign-in. `unavailable`: the provider cannot be reached.
+ */
+export type SignInFailure = 'denied' | 'invalid' | 'unavailable'
+export interface SignInProvider {
+  /** Name of the provider, as people know it. */
+  readonly name: string
+  /** Domains of which a person must have a verified address; empty: any person. */
+  readonly domains: readonly string[]
+  /**
+   * The roles that groups grant: by group, then by the handle or id of a project, role names or
+   * ids. `*` as a group stands for every person, and as a project for all projects.
+   */
+  readonly groups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+  /** Returns the address of the provider to which the browser is sent. */
+  begin(redirect_uri: string, secrets: SignInSecrets): Promise<URL | SignInFailure>
+  /**
+   * Exchanges the code of a callback for the person.
+   * @param callback the address of the callback, with its query.
+   */
+  finish(callback: URL, secrets: SignInSecrets): Promise<SignedInPerson | SignInFailure>
+}

@@ -1,0 +1,34 @@
+/** The routes of signing in to the console that are not rows of the table. */
+import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
+import { routeOf } from '../../../protocol/contract.ts'
+import type { Edge } from '../../call.ts'
+import type { Route } from '../../serve.ts'
+import { OIDC_START } from './identity.ts'
+import { finishOidc, OIDC_CALLBACK, startOidc } from './oidc.ts'
+import { showSession, signIn, signOut } from './sign-in.ts'
+
+type ConsoleRoute = Omit<Route, 'cors' | 'method'> & { readonly method: string }
+
+/** Returns each route with its path. */
+export function consoleRoutes(edge: Edge): readonly (readonly [string, ConsoleRoute])[] {
+  const login = { purpose: 'login', slots: 0, limit: 0 } as const
+  const row = (
+    operation: 'console.session' | 'console.sign_in' | 'console.sign_out',
+    handler: Route['handler'],
+    limit = 0,
+  ): readonly [string, ConsoleRoute] => {
+    const { method, path } = routeOf(unauthenticated[operation])
+    return [`/v1${path}`, { ...login, operation, method, limit, handler }]
+  }
+  const page = (path: string, handler: Route['handler']): readonly [string, ConsoleRoute] => [
+    path,
+    { ...login, operation: path, method: 'GET', handler },
+  ]
+  return [
+    row('console.session', showSession(edge)),
+    row('console.sign_in', signIn(edge), unauthenticated['console.sign_in'].shape.limit),
+    row('console.sign_out', signOut(edge)),
+    page(OIDC_START, startOidc(edge)),
+    page(OIDC_CALLBACK, finishOidc(edge)),
+  ]
+}

@@ -1,0 +1,31 @@
+/** The sign-in link that the first start of an installation prints for its operator. */
+import { linkUrl, newSignInCode } from '../../gateway/auth/console/rows.ts'
+import type { World } from '../../gateway/ports.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+
+/**
+ * Creates a link that signs in as the Owner key, unless somebody has ever signed in to the console.
+ * Returns undefined as well when the link cannot be created; the start does not depend on it.
+ * @param url address of the gateway, for the link.
+ */
+export async function firstSignInLink(
+  world: Pick<World, 'ask' | 'command' | 'now' | 'node' | 'organization' | 'random' | 'hash'>,
+  url: string,
+): Promise<string | undefined> {
+  const id = world.organization()
+  const to = { project: id, kind: 'organization', id } as const
+  if ((await world.ask(to, 'console_used', {})) !== false) return undefined
+  const { code, hash } = newSignInCode(world)
+  const outcome = await world.command({
+    ...to,
+    command_id: `sign-in-link:${hash}`,
+    name: 'sign_in_link.create',
+    input: { hash },
+    origin: {
+      at: world.now(),
+      principal: { type: 'system', id: 'system' },
+      credential: { type: 'internal', id: world.node },
+    },
+  })
+  return isRefusal(outcome) ? undefined : linkUrl(url, code)
+}

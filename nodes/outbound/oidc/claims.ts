@@ -1,0 +1,69 @@
+/** Reads a person from the claims of an OpenID provider. Claims are data of another system. */
+import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+/** Maximum number of groups, and maximum lengths of a group and of a name. */
+const MAX_GROUPS = 1000
+const MAX_GROUP = 256
+const MAX_NAME = 128
+const ADDRESS = /^[^\s@]+@[^\s@]+$/
+const MAX_ADDRESS = 254
+
+const record = (value: unknown): Claims | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Claims)
+    : undefined
+/** Returns a claim by its name, or by the names of nested claims that dots separate. */
+function claimIn(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  let value: unknown = claims
+  for (const part of name.split('.')) value = getOwn(record(value) ?? {}, part)
+  return value
+}
+/** Returns the groups of a claim, which is a list of texts or a single text. */
+export function groupsIn(claims: Claims, name: string): readonly string[] {
+  return [claimIn(claims, name)]
+    .flat()
+    .filter((group) => typeof group === 'string')
+    .filter((group) => group !== '' && group.length <= MAX_GROUP)
+    .slice(0, MAX_GROUPS)
+}
+/** Whether the claims contain the groups and the address, so that no further request is needed. */
+export const isComplete = (claims: Claims, groups_claim: string): boolean =>
+  claimIn(claims, groups_claim) !== undefined && typeof claims['email'] === 'string'
+
+/** Returns the person. An address counts only if the provider says that it is verified. */
+export function personOf(
+  issuer: string,
+  subject: string,
+  claims: Claims,
+  groups_claim: string,
+): SignedInPerson {
+  const { email: address, email_verified } = claims
+  const isVerified = email_verified === true || email_verified === 'true'
+  const email =
+    isVerified &&
+    typeof address === 'string' &&
+    address.length <= MAX_ADDRESS &&
+    ADDRESS.test(address)
+      ? address
+      : undefined
+  const name = [claims['name'], claims['preferred_username'], address, subject]
+    .map((one) =>
+      typeof one === 'string'
+        ? one
+            .replaceAll(/\p{C}+/gu, ' ')
+            .trim()
+            .slice(0, MAX_NAME)
+        : '',
+    )
+    .find((one) => one !== '')
+  return {
+    issuer,
+    subject,
+    name: name ?? 'unnamed',
+    ...(email !== undefined && { email }),
+    groups: groupsIn(claims, groups_claim),
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The requests of sign-ins to the OpenID provider, under the rules for outbound requests. The
+ * operator has configured the issuer, so its host may have any address; other hosts that the
+ * provider names must have public or allowed addresses.
+ */
+import { createGuard, type Guard } from '../guard.ts'
+import { createPost } from '../post.ts'
+
+/** Thrown when the provider cannot be reached or reports a failure of its own. */
+export class ProviderUnavailable extends Error {
+  override readonly name = 'ProviderUnavailable'
+}
+/** Timeout of a request in milliseconds, and maximum size of an answer in bytes. */
+const TIMEOUT = 10_000
+const MOST = 1_048_576
+
+type Fetch = (
+  url: string,
+  options: {
+    readonly method: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body?: unknown
+    readonly signal?: AbortSignal | undefined
+  },
+) => Promise<Response>
+
+/** Creates the function with which the client of the provider sends its requests. */
+export function createProviderFetch(guard: Guard, issuer: string): Fetch {
+  const host = new URL(issuer).hostname
+  const configured = createGuard(['0.0.0.0/0', '::/0'])
+  const post = createPost({
+    check: (name) => (name === host ? configured : guard).check(name),
+  })
+  return async (url, { method, headers, body, signal }) => {
+    const received = await post({
+      method: method === 'GET' ? 'GET' : 'POST',
+      url,
+      schemes: ['https:'],
+      plain: true,
+      headers,
+      body: body === undefined || body === null ? '' : String(body),
+      timeout: TIMEOUT,
+      most: MOST,
+      signal: signal ?? new AbortController().signal,
+    })
+    if ('failed' in received) throw new ProviderUnavailable(received.message)
+    if (received.status >= 500)
+      throw new ProviderUnavailable(`the provider answered ${received.status}`)
+    return new Response(received.status === 204 ? null : new Uint8Array(received.body), {
+      status: received.status,
+      headers: { 'content-type': received.content_type },
+    })
+  }
+}

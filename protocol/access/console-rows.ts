@@ -1,0 +1,195 @@
+/**
+ * Console sessions: what a browser signs in with, and one-time links that sign an administrator in.
+ * A session acts with the rights of the credentials that it was made from (its grants), or as the
+ * people of an account, which a person has who signs in with OpenID Connect. The organization
+ * stores sessions, and only the hash of a session's cookie.
+ *
+ * This file declares the rows for signed-in callers, and the internal commands and events of the
+ * organization. `unauthenticated-rows.ts` declares the operations that need no session.
+ */
+import { type Static, Type } from 'typebox'
+import { Closed, pageOf, paging, Timestamp } from '../common.ts'
+import { command, query } from '../contract.ts'
+import type { Event } from '../entry.ts'
+
+export const signInMethods = ['credential', 'link', 'oidc'] as const
+/** How a session was made: from a key or token, from a one-time link, or with OpenID Connect. */
+export type SignInMethod = (typeof signInMethods)[number]
+
+/** A session in the list of a person's sessions. */
+export const ConsoleSession = Type.Object({
+  id: Type.String(),
+  method: Type.Enum([...signInMethods]),
+  current: Type.Boolean({ description: 'Whether the request was made with this session' }),
+  created_at: Timestamp,
+  last_used_at: Timestamp,
+  idle_expires_at: Timestamp,
+  expires_at: Timestamp,
+  address: Type.Optional(Type.String({ description: 'Network address at sign-in' })),
+  client: Type.Optional(Type.String({ description: 'User agent at sign-in' })),
+})
+export type ConsoleSession = Static<typeof ConsoleSession>
+
+export const SignInLink = Type.Object({
+  url: Type.String({
+    description:
+      'Opens the console and signs in; valid once. A path if the service does not know its address',
+  }),
+  expires_at: Timestamp,
+})
+
+const tag = 'console'
+const to = { kind: 'organization' } as const
+export const consoleRows = {
+  'console_session.list': query('GET /auth/console/sessions', {
+    summary: 'Console sessions of the person who asks, newest first',
+    answeredBy: 'gateway',
+    tag,
+    permission: 'authenticated',
+    query: Closed(paging),
+    reply: pageOf(ConsoleSession),
+  }),
+  'console_session.revoke': command('DELETE /auth/console/sessions/:id', {
+    summary: 'Revoke a console session of the person who asks',
+    tag,
+    permission: 'authenticated',
+    to,
+    status: 204,
+    errors: ['not_found'],
+  }),
+  'console_session.revoke_all': command('DELETE /auth/console/sessions', {
+    summary: 'Revoke all console sessions of the person who asks',
+    tag,
+    permission: 'authenticated',
+    to,
+    status: 204,
+  }),
+  'sign_in_link.create': command('POST /auth/console/sign-in-links', {
+    summary:
+      'Create a link that signs in to the console once, as the organization key of the request',
+    tag,
+    permission: 'organization.admin',
+    to,
+    reply: SignInLink,
+    status: 201,
+    errors: ['conflict'],
+  }),
+} as const
+
+/**
+ * A right of a session: to act as an organization key, or, with `project_id`, as a project key or
+ * personal token. It is valid as long as the key is.
+ */
+export interface ConsoleGrant {
+  readonly principal_id: string
+  readonly project_id?: string
+  readonly key: { readonly id: string; readonly hash: string }
+}
+/** The users of an account, by project id. */
+export type AccountUsers = Readonly<Record<string, string>>
+/** A session as its owner stores it. Times are Unix milliseconds, durations are milliseconds. */
+export interface KeptConsoleSession {
+  readonly id: string
+  /** Hash of the cookie. */
+  readonly hash: string
+  readonly method: SignInMethod
+  readonly grants: readonly ConsoleGrant[]
+  /** The account whose users the session acts as; absent for sessions from keys and tokens. */
+  readonly account?: string
+  readonly created_at: number
+  readonly seen_at: number
+  readonly expires_at: number
+  /** Time without a request after which the session ends. */
+  readonly idle: number
+  readonly address?: string
+  readonly client?: string
+}
+/** A session with the users of its account. */
+export interface FoundConsoleSession {
+  readonly session: KeptConsoleSession
+  readonly users: AccountUsers
+}
+/** The time, in Unix milliseconds, at which a session ends unless it is used. */
+export const consoleEnd = ({
+  seen_at,
+  idle,
+  expires_at,
+}: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
+  Math.min(seen_at + idle, expires_at)
+
+/** Data that the gateway adds to the rows about sessions: the principals of the caller. */
+export interface ConsoleOwner {
+  readonly principals: readonly string[]
+}
+/** Data that the gateway adds to the row about links: the hash of the code in the link. */
+export interface SignInCode {
+  readonly hash: string
+}
+
+/** Internal commands of the organization about console sessions. */
+export type ConsoleCommands = {
+  /**
+   * Opens a session: with one grant, for the key of a link, or for an account. `joins` is the hash
+   * of the caller's previous session. A grant is added to that session, whose cookie changes; any
+   * other previous session ends. Refused with `unauthorized` for a key that is no longer valid and
+   * for a link that has expired or was used, and with `conflict` when too many sessions exist.
+   */
+  'console_session.open': {
+    readonly input: Pick<KeptConsoleSession, 'hash' | 'idle' | 'address' | 'client'> & {
+      readonly lifetime: number
+      readonly joins?: string
+    } & (
+        | { readonly grant: ConsoleGrant }
+        | { readonly link: string }
+        | { readonly account: string }
+      )
+    readonly reply: { readonly id: string; readonly expires_at: number; readonly joined: boolean }
+  }
+  /** Ends the session with this hash, if there is one. */
+  'console_session.end': { readonly input: { readonly hash: string }; readonly reply: undefined }
+  /** Creates an account, or adds users to it. */
+  'console_account.put': {
+    readonly input: {
+      readonly id: string
+      readonly issuer: string
+      readonly subject: string
+      readonly users: AccountUsers
+    }
+    readonly reply: { readonly changed: boolean }
+  }
+}
+/** Events of the organization about console sessions. `ended` deletes the session. */
+export type ConsoleEvent =
+  | (Event & {
+      readonly type: 'console_session.opened'
+      readonly id: string
+      readonly session: KeptConsoleSession
+    })
+  | (Event & {
+      readonly type: 'console_session.extended'
+      readonly id: string
+      readonly hash: string
+      readonly grants: readonly ConsoleGrant[]
+    })
+  | (Event & { readonly type: 'console_session.used'; readonly id: string; readonly at: number })
+  | (Event & {
+      readonly type: 'console_session.ended'
+      readonly id: string
+      readonly reason: 'signed_out' | 'revoked' | 'replaced' | 'expired'
+    })
+  | (Event & {
+      readonly type: 'console_account.changed'
+      readonly id: string
+      readonly issuer: string
+      readonly subject: string
+      readonly users: AccountUsers
+    })
+  | (Event & {
+      readonly type: 'sign_in_link.created'
+      /** Hash of the code. */
+      readonly id: string
+      readonly key_id: string
+      /** Expiry in Unix milliseconds. */
+      readonly expires_at: number
+    })
+  | (Event & { readonly type: 'sign_in_link.ended'; readonly id: string })

@@ -1,0 +1,69 @@
+/** The schemas of signing in to the console, and of the description of who is signed in. */
+import { type Static, Type } from 'typebox'
+import { Closed } from '../common.ts'
+import type { FieldError } from '../errors.ts'
+import { ConsoleSession } from './console-rows.ts'
+
+export const SignIn = Closed({
+  credential: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 600, description: 'An API key or a personal token' }),
+  ),
+  code: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 128, description: 'The code of a sign-in link' }),
+  ),
+})
+/** Returns a fault unless exactly one way of signing in is given. */
+export const checkSignIn = ({ credential, code }: Static<typeof SignIn>): FieldError[] =>
+  (credential === undefined) === (code === undefined)
+    ? [{ field: 'credential', message: 'give exactly one of credential and code' }]
+    : []
+
+const Somebody = Type.Object({
+  id: Type.String(),
+  kind: Type.Enum(['service', 'agent', 'system', 'user']),
+  name: Type.String(),
+})
+const Permissions = Type.Array(Type.String(), {
+  description: 'As roles spell them; a wildcard stands for what it covers',
+})
+/** The answer to the question who is signed in. All optional members need a session. */
+export const ConsoleIdentity = Type.Object({
+  signed_in: Type.Boolean(),
+  ways: Type.Object({
+    available: Type.Boolean({
+      description:
+        'Whether a session can be made at this address: over https, or over http on loopback',
+    }),
+    credential: Type.Boolean({ description: 'With a key, a personal token or a sign-in link' }),
+    oidc: Type.Optional(
+      Type.Object({
+        name: Type.String({ description: 'Name of the provider' }),
+        start_path: Type.String({ description: 'Page that begins; takes ?return=/path' }),
+      }),
+    ),
+  }),
+  display_name: Type.Optional(Type.String()),
+  session: Type.Optional(ConsoleSession),
+  organization: Type.Optional(
+    Type.Object(
+      { principal: Somebody, role: Type.String(), permissions: Permissions },
+      { description: 'Present if the session has an organization key' },
+    ),
+  ),
+  projects: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        handle: Type.String(),
+        name: Type.String(),
+        principal: Somebody,
+        permissions: Permissions,
+      }),
+      { description: 'The projects that the session can enter, by name' },
+    ),
+  ),
+  more_projects: Type.Optional(
+    Type.Boolean({ description: 'There are more projects than are listed' }),
+  ),
+})
+export type ConsoleIdentity = Static<typeof ConsoleIdentity>

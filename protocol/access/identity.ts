@@ -1,0 +1,41 @@
+/**
+ * People who sign in with OpenID Connect. The pair of issuer and subject identifies a person for
+ * life; each project in which the person has a role has a user with this identity.
+ */
+import { type Static, Type } from 'typebox'
+
+export const PersonIdentity = Type.Object({
+  issuer: Type.String(),
+  subject: Type.String(),
+})
+export type PersonIdentity = Static<typeof PersonIdentity>
+
+/**
+ * Id of the system principal that assigns roles at sign-in. At each sign-in, it removes the roles
+ * that it assigned earlier and that the person's groups no longer grant.
+ */
+export const SIGN_IN_PRINCIPAL = 'oidc'
+
+/** Internal commands of a project about people who sign in. */
+export type IdentityCommands = {
+  /**
+   * Creates the user of a person, or brings the name, the address and the roles in line. A user
+   * without an identity who has the address becomes the user of the person. `email` must be
+   * verified by the provider. `roles` are names or ids. Without roles, no user is created.
+   */
+  'person.sign_in': {
+    input: {
+      readonly identity: PersonIdentity
+      readonly name: string
+      readonly email?: string
+      readonly roles: readonly string[]
+    }
+    reply: {
+      /** `roles` is the number of roles that the user has now. */
+      readonly user?: { readonly id: string; readonly active: boolean; readonly roles: number }
+      readonly changed: boolean
+      /** Roles of the input that the project does not have. */
+      readonly unknown: readonly string[]
+    }
+  }
+}
