@@ -21,6 +21,7 @@ import { interactions } from './interactions/rows.ts'
 import { loops } from './loops/rows.ts'
 import { mcp } from './mcp/rows.ts'
 import { memory } from './memory/rows.ts'
+import { preferences } from './preferences/rows.ts'
 import { audit, projects } from './projects/rows.ts'
 import { repositoryHosts } from './repositories/rows.ts'
 import { resolver } from './resolver/rows.ts'
@@ -42,6 +43,7 @@ export const api = {
   ...roles,
   ...users,
   ...devices,
+  ...preferences,
   ...audit,
   ...usage,
   ...workflows,

@@ -170,7 +170,7 @@ type To =
     }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
   | { readonly kind: Kind; readonly found: Prefix }
-  | { readonly kind: 'project' | 'events' }
+  | { readonly kind: 'project' | 'events' | 'saved_views' }
   | { readonly kind: 'organization' }
 export type Table = Readonly<Record<string, Row>>
 

@@ -50,6 +50,7 @@ export const prefixes = {
   session_message: 'sesmsg',
   nudge: 'nudge',
   webhook: 'wbh',
+  saved_view: 'svw',
   row: 'row',
 } as const
 export type Prefix = keyof typeof prefixes
