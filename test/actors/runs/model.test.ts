@@ -592,10 +592,11 @@ function perform(
     must(event.type in run.evolve, `no evolve arm for ${event.type}`)
   must(after.events.length <= 320, 'too many events for one command')
   // Only a retry changes the input of a run. Steps before the one that is retried keep their outputs.
-  const changed = after.events.some(({ payload }) => payload?.['input_changed'] === true)
+  const resumed = after.events[0] as RunEvent | undefined
+  const changed = resumed?.payload?.['input_changed'] === true
   same(after.state.record.input, changed ? input['input'] : scene.state.record.input, 'the input')
   if (changed) {
-    const from = after.events[0]?.step
+    const from = resumed?.step
     const keys = scene.state.spec.steps.map((step, index) => step.id ?? String(index))
     for (const key of keys.slice(0, Math.max(0, keys.indexOf(from ?? ''))))
       same(after.state.steps[key], scene.state.steps[key], `the record of ${key}`)
